@@ -1,8 +1,8 @@
 //! The mutation table: `cargo run --release -p raidlab-faults --features
-//! mutations --example mutants [-- MOST-SEEDS [NAME-PART [FIRST-SEED]]]`.
+//! mutations --example mutants [-- MOST-SEEDS [NAME-PART [FIRST-SEED]]]`. With `driver`
+//! for a part of the name: all that are in the driver.
 
 use raidlab_array::mutation::Mutation;
-use raidlab_faults::md::Md;
 use raidlab_faults::mutants::{filter_for, hunt};
 
 fn main() {
@@ -20,8 +20,12 @@ fn main() {
     println!("| bug | what it does | seeds | found as |");
     println!("|---|---|---|---|");
     for mutation in Mutation::ALL {
-        if mutation.name().contains(&part) {
-            let hunted = hunt(&Md, &filter_for(*mutation), *mutation, first, most);
+        let is_wanted = match part.as_str() {
+            "driver" => mutation.is_of_driver(),
+            part => mutation.name().contains(part),
+        };
+        if is_wanted {
+            let hunted = hunt(&filter_for(*mutation), *mutation, first, most);
             println!("{hunted}");
         }
     }

@@ -9,7 +9,6 @@
 //! more than three operations (the small-scope lesson of CrashMonkey, OSDI
 //! 2018), so this proves much for its size.
 
-use crate::core::Maker;
 use crate::disk::{Landing, PendingWrite};
 use crate::options::{Filter, Options};
 use crate::script::{Action, Step};
@@ -145,31 +144,27 @@ impl Small {
 
     /// Cuts the power everywhere.
     #[must_use]
-    pub fn enumerate(&self, maker: &dyn Maker) -> Enumerated {
-        let events = match self.world(maker, None) {
+    pub fn enumerate(&self) -> Enumerated {
+        let events = match self.world(None) {
             Ok((_, events)) => events,
             Err(violation) => return Enumerated::broken("without a crash", violation),
         };
         let points = (0..=events).into_par_iter();
         points
-            .map(|event| self.crash_at(maker, event))
+            .map(|event| self.crash_at(event))
             .reduce(Enumerated::default, Enumerated::with)
     }
 
     /// The world after so many events, and how many there were.
-    fn world<'a>(
-        &'a self,
-        maker: &'a dyn Maker,
-        events: Option<u64>,
-    ) -> Result<(World<'a>, u64), Violation> {
-        let mut world = World::new(&self.options, maker, 1, false)?;
+    fn world<'a>(&'a self, events: Option<u64>) -> Result<(World<'a>, u64), Violation> {
+        let mut world = World::new(&self.options, 1, false)?;
         world.run_to_event(&self.script, events)?;
         let events = world.statistics().events;
         Ok((world, events))
     }
 
-    fn crash_at(&self, maker: &dyn Maker, event: u64) -> Enumerated {
-        let world = match self.world(maker, Some(event)) {
+    fn crash_at(&self, event: u64) -> Enumerated {
+        let world = match self.world(Some(event)) {
             Ok((world, _)) => world,
             Err(violation) => return Enumerated::broken("before the crash", violation),
         };

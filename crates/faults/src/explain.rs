@@ -1,6 +1,5 @@
 //! What is said of a seed that fails.
 
-use crate::core::Maker;
 use crate::options::Filter;
 use crate::run::{Outcome, run_seed};
 use crate::shrink::shrink;
@@ -20,16 +19,10 @@ pub struct Failure {
 /// Shrinks a failing seed's script and tells everything about it. `None` if it
 /// does not fail.
 #[must_use]
-pub fn explain(
-    maker: &dyn Maker,
-    filter: &Filter,
-    seed: u64,
-    commit: &str,
-    most_runs: usize,
-) -> Option<Failure> {
-    let outcome = run_seed(maker, filter, seed, true);
+pub fn explain(filter: &Filter, seed: u64, commit: &str, most_runs: usize) -> Option<Failure> {
+    let outcome = run_seed(filter, seed, true);
     outcome.violation.as_ref()?;
-    let shrunk = shrink(maker, &outcome, most_runs);
+    let shrunk = shrink(&outcome, most_runs);
     Some(Failure {
         outcome,
         shrunk,

@@ -1,17 +1,16 @@
-//! Fault simulation: the array core with real bytes over failing disks, in
-//! virtual time.
+//! Fault simulation: the driver that users run, and the array core in it, with real
+//! bytes over failing disks, in virtual time.
 //!
 //! A seed makes an array, disks, a workload and faults ([`Options`],
 //! [`script`]); a [`World`] runs them event by event; an [`oracle`] knows what
 //! every sector may hold; an independent [`reader`] looks at the disks' pristine
 //! bytes. The same seed gives the same run on every machine.
 
-pub mod core;
 pub mod disk;
+mod driver;
 pub mod exhaustive;
 mod explain;
 mod inspect;
-pub mod md;
 #[cfg(feature = "mutations")]
 pub mod mutants;
 mod options;

@@ -2,9 +2,9 @@
 //!
 //! A bug counts as found by a seed that passes without it and breaks a promise
 //! with it. Bugs of the write log are looked for in arrays that have one, and
-//! whose faults stay within the budget.
+//! whose faults stay within the budget; bugs of the driver where faults strike that
+//! only the driver sees.
 
-use crate::core::Maker;
 use crate::options::Filter;
 use crate::run::run_seed;
 use crate::world::Violation;
@@ -23,16 +23,11 @@ pub struct Hunted {
     pub found: Option<(u64, Violation)>,
 }
 
-/// Runs a seed with a bug in the core.
+/// Runs a seed with a bug in the core or the driver.
 #[must_use]
-pub fn run_with_mutation(
-    maker: &dyn Maker,
-    filter: &Filter,
-    mutation: Mutation,
-    seed: u64,
-) -> Option<Violation> {
+pub fn run_with_mutation(filter: &Filter, mutation: Mutation, seed: u64) -> Option<Violation> {
     let before = mutation::choose(Some(mutation));
-    let outcome = run_seed(maker, filter, seed, false);
+    let outcome = run_seed(filter, seed, false);
     mutation::choose(before);
     outcome.violation
 }
@@ -64,22 +59,17 @@ pub fn filter_for(mutation: Mutation) -> Filter {
     Filter {
         log: is_of_log.then_some(true),
         over_budget: is_of_log.then_some(false),
+        driver: mutation.is_of_driver(),
         ..Filter::default()
     }
 }
 
 /// Looks for a bug with the seeds from `from` on, at most so many.
 #[must_use]
-pub fn hunt(
-    maker: &dyn Maker,
-    filter: &Filter,
-    mutation: Mutation,
-    from: u64,
-    most: u64,
-) -> Hunted {
+pub fn hunt(filter: &Filter, mutation: Mutation, from: u64, most: u64) -> Hunted {
     let found = (from..from + most).into_par_iter().find_map_first(|seed| {
-        let violation = run_with_mutation(maker, filter, mutation, seed)?;
-        let sound = run_seed(maker, filter, seed, false).violation.is_none();
+        let violation = run_with_mutation(filter, mutation, seed)?;
+        let sound = run_seed(filter, seed, false).violation.is_none();
         sound.then_some((seed, violation))
     });
     Hunted {

@@ -5,6 +5,7 @@
 //! others, Swarm Testing, 2012).
 
 use crate::disk::TearRates;
+use crate::driver::Interruptions;
 use raidlab_array::{EngineOptions, ReadPolicyKind, RmwLevel, WritePolicy};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, Shape, ZoneLayout};
 use raidlab_metadata::Version;
@@ -72,6 +73,8 @@ pub struct Options {
     /// Faults may exceed what the level can bear: then errors are right, and
     /// lies are not.
     pub over_budget: bool,
+    /// What happens to the driver alone.
+    pub driver: DriverFaults,
     /// Steps of the script.
     pub steps: usize,
     /// How often each kind of step comes; 0: never.
@@ -135,6 +138,53 @@ pub struct Weights {
     pub mistake: u32,
 }
 
+/// What happens to the driver and is none of its core's business: the core sees commands
+/// that are done or have failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriverFaults {
+    /// Of 100 reads and writes of several sectors, those of which only some are moved.
+    pub short_percent: u32,
+    /// Of 100 commands, those that are interrupted and to be asked again.
+    pub again_percent: u32,
+    /// Nanoseconds after which a member that leaves a command unanswered is given up.
+    pub command_limit_ns: u64,
+    /// The driver sees the end of a command up to so many nanoseconds later, and all
+    /// that have ended by then at once.
+    pub turn_ns: u64,
+}
+
+impl Default for DriverFaults {
+    /// None.
+    fn default() -> Self {
+        Self {
+            short_percent: 0,
+            again_percent: 0,
+            command_limit_ns: u64::MAX,
+            turn_ns: 0,
+        }
+    }
+}
+
+impl DriverFaults {
+    fn draw(random: &mut Stream) -> Self {
+        Self {
+            short_percent: pick(random, &[0, 2, 10, 40]),
+            again_percent: pick(random, &[0, 1, 5, 20]),
+            command_limit_ns: pick(random, &[10, 10, 30]) * 1_000_000_000,
+            turn_ns: pick(random, &[0, 1_000, 50_000, 1_000_000]),
+        }
+    }
+
+    /// What strikes commands, drawn from a stream of this number.
+    pub(crate) fn interruptions(&self, random: &Stream, number: u64) -> Interruptions {
+        Interruptions {
+            random: random.fork("interruptions", number),
+            short_percent: self.short_percent,
+            again_percent: self.again_percent,
+        }
+    }
+}
+
 /// What a caller wants of every seed.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -146,6 +196,8 @@ pub struct Filter {
     pub log: Option<bool>,
     /// Arrays with or without bitmap.
     pub bitmap: Option<bool>,
+    /// Whether faults strike that only the driver sees, not its core.
+    pub driver: bool,
 }
 
 impl Filter {
@@ -217,6 +269,7 @@ impl Options {
             depth: 4,
             overlaps: true,
             over_budget: false,
+            driver: DriverFaults::default(),
             steps: 0,
             weights: Weights::default(),
         }
@@ -308,6 +361,10 @@ impl Options {
             depth: pick(random, &[1, 2, 4, 8, 16]),
             overlaps: random.percent(50),
             over_budget: filter.over_budget.unwrap_or(over_budget),
+            driver: match filter.driver {
+                true => DriverFaults::draw(&mut Stream::new(seed).fork("driver", 0)),
+                false => DriverFaults::default(),
+            },
             steps: between(random, 10, 120) as usize,
             weights: Weights::draw(random, late),
         }

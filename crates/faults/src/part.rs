@@ -185,7 +185,6 @@ fn differs(of: &Simulation, count: u32, part: &Part) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::{Part, PartError, Simulation};
-    use crate::md::Md;
     use crate::{Filter, run_seeds};
 
     const SEEDS: u64 = 20;
@@ -204,7 +203,7 @@ mod tests {
         let mut part = Part::new(simulation(), index, count);
         for from in part.seeds().step_by(step) {
             let next = part.seeds().end.min(from + step as u64);
-            part.add(run_seeds(&Md, &Filter::default(), from..next), next);
+            part.add(run_seeds(&Filter::default(), from..next), next);
         }
         (index.to_string(), part)
     }

@@ -1,6 +1,5 @@
 //! Runs: one seed, and many.
 
-use crate::core::Maker;
 use crate::options::{Filter, Options};
 use crate::script::{self, Step};
 use crate::statistics::Statistics;
@@ -38,20 +37,14 @@ pub struct Summary {
 
 /// Runs one seed.
 #[must_use]
-pub fn run_seed(maker: &dyn Maker, filter: &Filter, seed: u64, trace: bool) -> Outcome {
+pub fn run_seed(filter: &Filter, seed: u64, trace: bool) -> Outcome {
     let options = Options::draw(seed, filter);
-    run_with(maker, options, None, seed, trace)
+    run_with(options, None, seed, trace)
 }
 
 /// Runs a script, or the one that the seed makes.
 #[must_use]
-pub fn run_with(
-    maker: &dyn Maker,
-    options: Options,
-    script: Option<Vec<Step>>,
-    seed: u64,
-    trace: bool,
-) -> Outcome {
+pub fn run_with(options: Options, script: Option<Vec<Step>>, seed: u64, trace: bool) -> Outcome {
     let mut outcome = Outcome {
         seed,
         options: options.clone(),
@@ -61,7 +54,7 @@ pub fn run_with(
         trace_hash: 0,
         trace: Vec::new(),
     };
-    let mut world = match guarded(|| World::new(&options, maker, seed, trace)) {
+    let mut world = match guarded(|| World::new(&options, seed, trace)) {
         Ok(world) => world,
         Err(violation) => {
             outcome.violation = Some(violation);
@@ -95,9 +88,9 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 /// Runs many seeds on all threads of the pool, each on one.
 #[must_use]
-pub fn run_seeds(maker: &dyn Maker, filter: &Filter, seeds: std::ops::Range<u64>) -> Summary {
+pub fn run_seeds(filter: &Filter, seeds: std::ops::Range<u64>) -> Summary {
     let one = |seed: u64| {
-        let outcome = run_seed(maker, filter, seed, false);
+        let outcome = run_seed(filter, seed, false);
         let failure = outcome.violation.map(|violation| (seed, violation));
         Summary {
             statistics: outcome.statistics,

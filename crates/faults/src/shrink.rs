@@ -6,7 +6,6 @@
 //! step that the budget does not let through any more do nothing, so every
 //! sub-list of steps is a script.
 
-use crate::core::Maker;
 use crate::options::Options;
 use crate::run::{Outcome, run_with};
 use crate::script::Step;
@@ -14,9 +13,8 @@ use raidlab_array::RequestError;
 
 /// The smallest found within so many runs, with its trace.
 #[must_use]
-pub fn shrink(maker: &dyn Maker, failing: &Outcome, most_runs: usize) -> Outcome {
+pub fn shrink(failing: &Outcome, most_runs: usize) -> Outcome {
     let mut shrinker = Shrinker {
-        maker,
         failing,
         runs_left: most_runs,
         options: failing.options.clone(),
@@ -29,7 +27,6 @@ pub fn shrink(maker: &dyn Maker, failing: &Outcome, most_runs: usize) -> Outcome
 }
 
 struct Shrinker<'a> {
-    maker: &'a dyn Maker,
     failing: &'a Outcome,
     runs_left: usize,
     options: Options,
@@ -39,7 +36,6 @@ struct Shrinker<'a> {
 impl Shrinker<'_> {
     fn run(&self, options: &Options, script: &[Step], trace: bool) -> Outcome {
         run_with(
-            self.maker,
             options.clone(),
             Some(script.to_vec()),
             self.failing.seed,

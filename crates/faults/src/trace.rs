@@ -37,6 +37,12 @@ impl Trace {
         self.hash
     }
 
+    /// Whether lines are kept.
+    #[must_use]
+    pub const fn is_told(&self) -> bool {
+        self.lines.is_some()
+    }
+
     /// The lines, if they are kept.
     #[must_use]
     pub fn lines(&self) -> &[String] {

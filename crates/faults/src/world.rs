@@ -1,8 +1,8 @@
-//! The world in which an array core runs: disks, virtual time, requests, and
+//! The world in which the driver and its core run: disks, virtual time, requests, and
 //! the oracle that watches.
 //!
-//! Time goes from event to event: the end of a member command, a tick that the
-//! core asked for, the next step of the script. The bytes of a write are taken
+//! Time goes from event to event: the end of a member command, a turn that the
+//! driver asked for, the next step of the script. The bytes of a write are taken
 //! when the command is sent, must be the same when it completes, and are on
 //! the disk from then on; a read sees what is there when it completes.
 //!
@@ -15,7 +15,9 @@
 //! what was written since is kept, what was not is undefined. Such an array that crashes while degraded must
 //! refuse to start; forced, it may have lost the stripes that were being
 //! written, and nothing else. A disk with an error that passes counts until the
-//! array has dealt with it and with all that was in work meanwhile. With
+//! array has dealt with it and with all that was in work meanwhile. Where the driver
+//! gives up members that do not answer in time, a disk that hangs for half of that
+//! time, or is a hundred times slower, counts until it has answered all. With
 //! `over_budget` everything is let through; from the first fault too many on,
 //! errors are right and wrong bytes are not, except what a member lacks that was
 //! out of date and is taken by force because nothing newer is left.
@@ -38,8 +40,8 @@ mod split;
 mod timing;
 mod verbs;
 
-use crate::core::{Assembled, Core, Maker};
 use crate::disk::{Disk, Health};
+use crate::driver::{self, Driver, Happening, Interruptions, Ready, Shelf};
 use crate::options::Options;
 use crate::oracle::{Moment, OperationId, Oracle, Wrong};
 use crate::pages::{Pages, SECTOR};
@@ -50,10 +52,10 @@ use crate::trace::Trace;
 use crate::value::Origin;
 use begin::{disk_sectors, fill_with_rubbish, first_oracle};
 use dispatch::Flight;
-use raidlab_array::{MemberState, Operation, Outputs, Request, Stale};
+use raidlab_array::{MemberCommand, MemberState, Operation, Request, Stale};
 use raidlab_geometry::SlotSet;
-use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
+use raidlab_serve::export::BufferPool;
 use raidlab_units::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -93,18 +95,23 @@ struct Asked {
 /// A run's world.
 pub struct World<'a> {
     options: &'a Options,
-    maker: &'a dyn Maker,
     disks: Vec<Disk>,
+    /// Where the driver finds the disks while it waits for them.
+    shelf: Shelf,
     /// Which disk each of the core's handles names.
     handles: Vec<Option<usize>>,
     /// Which disk serves each slot, a failed one included.
     slots: Vec<Option<usize>>,
     /// Disks that were taken out and still live, with their slots.
     retired: Vec<(usize, usize)>,
-    core: Option<Box<dyn Core>>,
-    buffers: Buffers,
-    out: Outputs,
+    driver: Option<Driver>,
+    buffers: BufferPool,
+    happenings: Vec<Happening>,
+    /// Commands by the core's numbers.
     flights: BTreeMap<u64, Flight>,
+    /// The commands, by the driver's numbers, whose ends it is being told: what it sends
+    /// of them again is the rest.
+    delivered: Vec<(u64, MemberCommand)>,
     calendar: BinaryHeap<Reverse<(u64, u64, u64)>>,
     now: u64,
     order: u64,
@@ -113,6 +120,9 @@ pub struct World<'a> {
     reader: Reader,
     oracle: Oracle,
     latency: Stream,
+    interruptions: Interruptions,
+    /// When the driver sees what has ended, if that is not at once.
+    turn_at: Option<u64>,
     models: Models,
     /// Per disk: commands that will fail.
     transient: Vec<u32>,
@@ -120,6 +130,8 @@ pub struct World<'a> {
     erring: Vec<bool>,
     /// Per disk: the oracle's moment when it was last seen in sync.
     in_sync_until: Vec<Moment>,
+    /// Per disk: it may leave commands unanswered for longer than the driver waits.
+    trying: Vec<bool>,
     /// Per disk: until when it does not answer, and whether it dies then.
     hung: Vec<Option<(u64, bool)>>,
     /// The array has a write log.
@@ -151,12 +163,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// When the core refuses what it must take.
-    pub fn new(
-        options: &'a Options,
-        maker: &'a dyn Maker,
-        seed: u64,
-        trace: bool,
-    ) -> Result<Self, Violation> {
+    pub fn new(options: &'a Options, seed: u64, trace: bool) -> Result<Self, Violation> {
         let random = Stream::new(seed);
         let mut disks: Vec<Disk> = (0..options.members)
             .map(|slot| Disk::new(disk_sectors(options, slot), options.write_through))
@@ -164,23 +171,21 @@ impl<'a> World<'a> {
         if !options.assume_clean {
             fill_with_rubbish(&mut disks, options.used, &mut random.fork("rubbish", 0));
         }
-        let reader = maker
-            .create(options, &mut disks)
-            .map_err(|error| violation("create", error))?;
-        for disk in &mut disks {
-            disk.flush(disk.flush_mark());
-        }
+        let shelf = Shelf::new(options.driver.interruptions(&random, 0));
+        let created = shelf.lend(&mut disks, None, |shelf| driver::create(options, shelf));
+        let reader = created.map_err(|error| violation("create", error))?;
         let oracle = first_oracle(&reader, &disks);
         let mut world = Self {
             options,
-            maker,
+            shelf,
             handles: (0..disks.len()).map(Some).collect(),
             slots: (0..disks.len()).map(Some).collect(),
             retired: Vec::new(),
-            core: None,
-            buffers: Buffers::new(BuffersConfig::default()),
-            out: Outputs::default(),
+            driver: None,
+            buffers: BufferPool::default(),
+            happenings: Vec::new(),
             flights: BTreeMap::new(),
+            delivered: Vec::new(),
             calendar: BinaryHeap::new(),
             now: 0,
             order: 0,
@@ -189,6 +194,8 @@ impl<'a> World<'a> {
             reader,
             oracle,
             latency: random.fork("latency", 0),
+            interruptions: options.driver.interruptions(&random, 1),
+            turn_at: None,
             models: match options.modelled_disks {
                 true => Models::new(random.fork("models", 0)),
                 false => Models::default(),
@@ -196,6 +203,7 @@ impl<'a> World<'a> {
             transient: vec![0; disks.len()],
             erring: vec![false; disks.len()],
             in_sync_until: vec![0; disks.len()],
+            trying: vec![false; disks.len()],
             hung: vec![None; disks.len()],
             disks,
             logged: false,
@@ -328,10 +336,8 @@ impl<'a> World<'a> {
 
     /// What each slot holds, by the core.
     fn states(&self) -> Vec<MemberState> {
-        self.core
-            .as_ref()
-            .map(|core| core.states())
-            .unwrap_or_default()
+        let states = self.driver.as_ref().map(Driver::states);
+        states.unwrap_or_else(|| vec![MemberState::Missing; self.slots.len()])
     }
 
     /// The slots in sync, by the core.
@@ -372,43 +378,45 @@ impl<'a> World<'a> {
 
     /// Puts an assembled array into service. Disks that live and have no part
     /// in it are kept aside.
-    fn take(&mut self, assembled: Assembled) -> Result<(), Violation> {
-        let taken = &assembled.handles;
+    fn take(&mut self, ready: Ready) -> Result<(), Violation> {
+        let taken = &ready.handles;
         self.retired
             .retain(|(_, disk)| !taken.contains(&Some(*disk)));
-        for (slot, disk) in self.handles.iter().enumerate() {
+        for (handle, disk) in self.handles.iter().enumerate() {
             let Some(disk) = disk.filter(|disk| !taken.contains(&Some(*disk))) else {
                 continue;
             };
+            let served = self.slots.iter().position(|its| *its == Some(disk));
+            let slot = served.unwrap_or(handle);
             if self.disks[disk].health != Health::Gone {
                 self.retired.push((slot, disk));
             }
         }
-        self.forget_what_they_missed(&assembled.forced);
-        self.handles = assembled.handles;
-        self.core = Some(assembled.core);
+        self.forget_what_they_missed(&ready.forced);
+        self.handles.clone_from(&ready.handles);
         self.statistics.assemblies += 1;
         self.paused = false;
         self.oracle.members_changed();
-        let mut started = Ok(());
-        self.call(|core, now, out| started = core.start(now, out))?;
-        self.follow_slots();
-        self.logged = self.core.as_ref().is_some_and(|core| core.keeps_log());
-        let syncs = self.core.as_ref().is_some_and(|core| core.is_syncing());
+        let traced = self.trace.is_told();
+        let started = Driver::start(ready, self.options, nanos(self.now), traced);
+        self.driver = Some(started.map_err(|error| violation("start", error))?);
+        self.call(|_, _| ())?;
+        self.logged = self.driver.as_ref().is_some_and(Driver::keeps_log);
+        let syncs = self.driver.as_ref().is_some_and(Driver::is_syncing);
         if syncs && self.in_sync().len() == self.slots.len() {
             // Not a recovery: parity is made to fit, whatever the reason.
             self.hole_open |= self.options.level.parity_count() > 0 && !self.first_sync;
         }
-        started.map_err(|error| violation("start", error))
+        Ok(())
     }
 
     /// Which disk serves each slot may have changed.
     fn follow_slots(&mut self) {
-        let Some(core) = &self.core else {
+        let Some(driver) = &self.driver else {
             return;
         };
         let disk = |handle: Option<usize>| self.handles.get(handle?).copied().flatten();
-        self.slots = core.served().into_iter().map(disk).collect();
+        self.slots = driver.served().into_iter().map(disk).collect();
     }
 
     /// A disk is put in: its number.
@@ -420,6 +428,7 @@ impl<'a> World<'a> {
         self.transient.push(0);
         self.erring.push(false);
         self.in_sync_until.push(0);
+        self.trying.push(false);
         self.hung.push(None);
         self.disks.len() - 1
     }
@@ -435,10 +444,6 @@ impl Options {
     const fn overlaps_forbidden(&self) -> bool {
         !self.overlaps || self.level.parity_count() == 0
     }
-}
-
-fn payload_error(error: raidlab_payload::PayloadError) -> Violation {
-    violation("buffers", error.to_string())
 }
 
 /// A moment as the core counts it.

@@ -1,7 +1,6 @@
 //! Members that come back with a bad-block log, and members that are lost while a new
 //! array is in its first resync: the sequences by themselves, at every level.
 
-use raidlab_faults::md::Md;
 use raidlab_faults::script::{Action, Restart, Step};
 use raidlab_faults::{Options, Outcome, run_with};
 use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
@@ -51,7 +50,7 @@ fn everything() -> Step {
 }
 
 fn run(options: &Options, script: &[Step]) -> Outcome {
-    run_with(&Md, options.clone(), Some(script.to_vec()), 1, false)
+    run_with(options.clone(), Some(script.to_vec()), 1, false)
 }
 
 /// Member 1 goes, gets an entry in its log where the bitmap says nothing, and comes

@@ -1,30 +1,50 @@
 //! Seeds through the whole simulation.
 
 use raidlab_faults::exhaustive::Small;
-use raidlab_faults::md::Md;
 use raidlab_faults::{Filter, run_seed, run_seeds};
 use raidlab_geometry::Level;
+
+/// What strikes the driver alone comes, too.
+fn of_driver() -> Filter {
+    Filter {
+        driver: true,
+        ..Filter::default()
+    }
+}
 
 /// The same seed makes the same run, event by event.
 #[test]
 fn a_seed_is_one_run() {
-    let hashes = |seed: u64| {
-        let outcome = run_seed(&Md, &Filter::default(), seed, false);
-        (outcome.trace_hash, outcome.statistics)
+    let filters = [Filter::default(), of_driver()];
+    let all = || {
+        let of = |filter| {
+            (0..8).map(move |seed| {
+                let outcome = run_seed(filter, seed, false);
+                (outcome.trace_hash, outcome.statistics)
+            })
+        };
+        filters.iter().flat_map(of).collect::<Vec<_>>()
     };
-    let runs: Vec<_> = (0..12).map(hashes).collect();
-    assert_eq!(runs, (0..12).map(hashes).collect::<Vec<_>>());
+    let runs = all();
+    assert_eq!(runs, all());
     let mut different: Vec<u64> = runs.iter().map(|(hash, _)| *hash).collect();
     different.sort_unstable();
     different.dedup();
     assert_eq!(different.len(), runs.len());
 }
 
+/// Short and interrupted commands, late answers and time limits lose nothing.
+#[test]
+fn a_few_seeds_of_the_driver_keep_every_promise() {
+    let summary = run_seeds(&of_driver(), 0..100);
+    assert_eq!(summary.failures, []);
+}
+
 /// Whether the lines are kept or not changes nothing.
 #[test]
 fn a_trace_that_is_told_is_the_same() {
-    let silent = run_seed(&Md, &Filter::default(), 3, false);
-    let told = run_seed(&Md, &Filter::default(), 3, true);
+    let silent = run_seed(&Filter::default(), 3, false);
+    let told = run_seed(&Filter::default(), 3, true);
     assert_eq!(silent.trace_hash, told.trace_hash);
     assert!(silent.trace.is_empty());
     assert!(told.trace.len() as u64 > told.statistics.events);
@@ -39,7 +59,7 @@ fn a_few_seeds_keep_every_promise() {
             over_budget: Some(false),
             ..Filter::default()
         };
-        let summary = run_seeds(&Md, &filter, 0..12);
+        let summary = run_seeds(&filter, 0..12);
         assert_eq!(summary.failures, [], "{level}");
         assert!(
             summary.statistics.requests > 100,
@@ -61,7 +81,7 @@ fn a_small_mirror_survives_every_crash() {
         assert!(mirror.options.bitmap_chunk.is_some());
     }
     let mirror = mirrors.first().expect("a mirror with a bitmap");
-    let enumerated = mirror.enumerate(&Md);
+    let enumerated = mirror.enumerate();
     assert_eq!(enumerated.violation, None);
     assert!(
         enumerated.crash_points > 10 && enumerated.cases > 100,
@@ -83,7 +103,7 @@ fn seeded_bugs_are_found() {
         Mutation::WriteErrorIgnored,
         Mutation::CheckBlind,
     ] {
-        let hunted = raidlab_faults::mutants::hunt(&Md, &filter, mutation, 0, 200);
+        let hunted = raidlab_faults::mutants::hunt(&filter, mutation, 0, 200);
         assert!(hunted.found.is_some(), "{}", mutation.name());
     }
 }

@@ -174,9 +174,44 @@ mutations! {
     TrimPartSkipped "trim-part-skipped" "a trim of several parts leaves out the second one";
     ForcedTrimUnflushed "forced-trim-unflushed" "a trim with force-unit-access is answered without a flush";
     BeyondMemberSent "beyond-member-sent" "a command beyond a member's end is sent to it";
+    ShortReadTaken "short-read-taken" "a read that was cut short counts as done";
+    InterruptedTaken "interrupted-taken" "a command that was interrupted before it moved anything counts as done";
+    InterruptedFails "interrupted-fails" "a command that was interrupted fails its member";
+    InterruptedSkips "interrupted-skips" "a command that was interrupted goes on one sector further";
+    RestNotDurable "rest-not-durable" "the rest of a durable write that was cut short is sent without force-unit-access";
+    LateAnswerTaken "late-answer-taken" "the late answer of a member that was given up counts for the oldest command under way";
+    HungWriteTaken "hung-write-taken" "a write that a hung member never answered counts as done";
+    FlushOfOneLost "flush-of-one-lost" "the driver answers flushes of one member without sending them";
+    FlushUnawaited "flush-unawaited" "a flush is answered when it is sent";
+    DurableWriteUnawaited "durable-write-unawaited" "a durable write, one of the bitmap or a superblock say, is answered when it is sent";
+    WriteErrorTaken "write-error-taken" "a write that failed at its place counts as done";
+    ReadErrorTaken "read-error-taken" "a read that failed at its place counts as done";
+    CommandsBeforeSteps "commands-before-steps" "commands are sent before the steps that make their bytes";
+    AnswerDropped "answer-dropped" "of several commands that end at once the last is forgotten";
+    MovedBufferBlank "moved-buffer-blank" "a buffer that moves away from a hung read leaves its bytes behind";
+    MovedReadLost "moved-read-lost" "what is read for a buffer that has moved stays where the buffer was";
+    SlotFreedEarly "slot-freed-early" "a request's slot is given back while the core works on it";
+    FlushSwallowed "flush-swallowed" "a client's flush is answered without the core";
+    RequestForceUnitAccessLost "request-fua-lost" "a client's force-unit-access does not reach the core";
+    RefusalTaken "refusal-taken" "a write that a read-only array refused is answered as done";
+    FailureTaken "failure-taken" "a request that has failed is answered as done";
+    TrimShifted "trim-shifted" "a trim begins one sector too early";
+    RemovedInService "removed-in-service" "a device that the array does not let go is detached all the same";
+    AddedUnasked "added-unasked" "what is on a device is erased though the array does not take it";
+    HandleOfAnother "handle-of-another" "a device that is added takes the place of one in service";
+    MetadataReadShort "metadata-read-short" "metadata of which only a part was read count as read";
+    MetadataWriteShort "metadata-write-short" "metadata of which only a part was written count as written";
+    ReplayUnflushed "replay-unflushed" "what a replay of the write log wrote is not flushed";
+    CreateUnflushed "create-unflushed" "the metadata of a new array are not flushed";
 }
 
 impl Mutation {
+    /// Whether it is one of the real-time driver's.
+    #[must_use]
+    pub fn is_of_driver(self) -> bool {
+        self >= Self::ShortWriteTaken
+    }
+
     /// The one with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

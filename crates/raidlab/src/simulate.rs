@@ -8,7 +8,6 @@ use crate::{interrupt, output};
 use clap::Args;
 use raidlab_array::Level;
 use raidlab_faults::exhaustive::{Enumerated, Small};
-use raidlab_faults::md::Md;
 use raidlab_faults::{Filter, Reach, State, Statistics, explain, run_seeds};
 use raidlab_store::Shard;
 use std::fmt::Write;
@@ -31,7 +30,8 @@ const COMMIT: &str = env!("RAIDLAB_COMMIT");
 #[derive(Debug, Args)]
 #[command(
     long_about = "\
-Runs the array core with real bytes over failing disks in virtual time. Each seed makes \
+Runs raidlab's array, its core and the driver that serves it, with real bytes over failing \
+disks in virtual time. Each seed makes \
 an array, a workload and faults: power cuts with torn and reordered writes, lost and \
 misdirected writes, latent sector errors, slow, hung and dying disks, stale and swapped \
 members, failures during recovery. No acknowledged and flushed write may be lost, no \
@@ -43,6 +43,7 @@ Examples:
   raidlab simulate
   raidlab simulate --seeds 100000 --from 1000000 --level raid6
   raidlab simulate --seeds 10000 --reach
+  raidlab simulate --driver --seeds 2000
   raidlab simulate --replay 4711
   raidlab simulate --exhaustive --level raid5
   raidlab simulate --seeds 1000000 --shard 3/64
@@ -73,6 +74,12 @@ pub struct Arguments {
     /// reported, never hidden; or only others (false).
     #[arg(long, value_name = "BOOL")]
     over_budget: Option<bool>,
+
+    /// Add what strikes the driver and is none of the core's business: reads and writes
+    /// that move fewer bytes than asked or are interrupted, members that answer after
+    /// their time limit, and several commands that end before the driver looks.
+    #[arg(long, conflicts_with = "exhaustive")]
+    driver: bool,
 
     /// Show how often each thing that can happen (a request, a fault, a command, a
     /// crash) happened in each state of the array, and which of these pairs never came
@@ -120,7 +127,8 @@ pub struct Arguments {
         num_args = 1..,
         help_heading = MANY,
         conflicts_with_all = [
-            "seeds", "from", "level", "bitmap", "log", "over_budget", "replay", "exhaustive", "shard"
+            "seeds", "from", "level", "bitmap", "log", "over_budget", "driver", "replay",
+            "exhaustive", "shard"
         ]
     )]
     merge: Vec<PathBuf>,
@@ -138,6 +146,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         over_budget: arguments.over_budget,
         log: arguments.log,
         bitmap: arguments.bitmap,
+        driver: arguments.driver,
     };
     if !arguments.merge.is_empty() {
         return parts::merge(&arguments.merge, arguments.reach);
@@ -156,7 +165,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn replay(filter: &Filter, seed: u64) -> Result<(), Failure> {
-    match explain(&Md, filter, seed, COMMIT, SHRINKING) {
+    match explain(filter, seed, COMMIT, SHRINKING) {
         None => output::print(&format!("seed {seed}: every promise was kept\n")),
         Some(failure) => {
             output::print(&format!("{failure}\n"))?;
@@ -174,7 +183,7 @@ fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(),
     let (mut at, mut all, mut broken) = (arguments.from, Statistics::default(), Vec::new());
     while at < end && !stop.load(Ordering::Relaxed) {
         let next = end.min(at + BATCH);
-        let summary = run_seeds(&Md, filter, at..next);
+        let summary = run_seeds(filter, at..next);
         all.add(&summary.statistics);
         for (seed, violation) in summary.failures {
             if broken.len() < TOLD {
@@ -283,6 +292,9 @@ fn options(arguments: &Arguments) -> String {
             let _ = write!(text, " --{name} {value}");
         }
     }
+    if arguments.driver {
+        text.push_str(" --driver");
+    }
     text
 }
 
@@ -321,7 +333,7 @@ fn exhaustive(filter: &Filter, stop: &AtomicBool) -> Result<(), Failure> {
         if interrupted {
             continue;
         }
-        let enumerated = small.enumerate(&Md);
+        let enumerated = small.enumerate();
         if let Some((place, violation)) = &enumerated.violation {
             let actions: Vec<_> = small.script.iter().map(|step| step.action).collect();
             let words = format!("{}, {actions:?}: {place}: {violation}", small.name);

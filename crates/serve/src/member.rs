@@ -25,12 +25,12 @@ pub use memory::{BorrowError, Exclusive, Memory, Shared};
 pub use nested::{Member, NestedMember};
 pub use open::{Identity, MemberFile, OpenError, OpenOptions};
 pub use ring::{RegisteredMemory, Ring};
+pub use rustix::io::Errno;
 pub use storage::Storage;
 pub use threads::Threads;
 pub use wake::Waker;
 
 use raidlab_array::mutation::{self, Mutation};
-use rustix::io::Errno;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;

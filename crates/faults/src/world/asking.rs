@@ -1,11 +1,14 @@
 //! Requests begin.
 
-use super::{Asked, Violation, World, payload_error};
+use super::{Asked, Violation, World, violation};
+use crate::driver::Line;
 use crate::oracle::OperationId;
 use crate::pages::SECTOR;
 use crate::value::{Value, fill};
 use raidlab_array::{Operation, Request, RequestId};
+use raidlab_serve::export::{self, Buffer, RequestFlags};
 use raidlab_units::Sectors;
+use std::sync::Arc;
 
 impl World<'_> {
     /// A request begins; it waits first while too many are in flight.
@@ -38,18 +41,21 @@ impl World<'_> {
             Operation::Discard => "discard",
             Operation::Flush => "flush",
         });
-        self.prepare(&request)?;
+        let payload = self.prepare(&request)?;
         self.statistics.requests += 1;
         let operation = OperationId(id);
         self.asked.insert(id, Asked { request, operation });
         let words = [2, id, start, count, u64::from(force_unit_access)];
         let text = format_args!("request {id}: {:?} {start}+{count}", request.operation);
         self.trace.note(self.now, &words, text);
-        self.call(|core, now, out| core.submit(now, request, out))
+        self.call(|driver, now| {
+            let answer = Arc::new(driver.line.clone());
+            driver.request(now, asked(&request, payload, (answer, id)));
+        })
     }
 
     /// The oracle is told, and the payload made.
-    fn prepare(&mut self, request: &Request) -> Result<(), Violation> {
+    fn prepare(&mut self, request: &Request) -> Result<Buffer, Violation> {
         let operation = OperationId(request.id.0);
         let (start, count) = (request.start.0, request.count.0);
         match request.operation {
@@ -58,10 +64,11 @@ impl World<'_> {
             Operation::Write => {}
         }
         if matches!(request.operation, Operation::Flush | Operation::Discard) {
-            return Ok(());
+            return Ok(Buffer::empty());
         }
         let bytes = count as usize * SECTOR;
-        let mut payload = self.buffers.take(bytes).map_err(payload_error)?;
+        let payload = self.buffers.take(bytes);
+        let mut payload = payload.map_err(|error| violation("buffers", error.to_string()))?;
         if request.operation == Operation::Write {
             let sectors = (start..).zip(payload.chunks_exact_mut(SECTOR));
             for (sector, bytes) in sectors {
@@ -71,9 +78,7 @@ impl World<'_> {
             let values = sectors.iter().map(Value::of);
             self.oracle.write_submitted(operation, start, values);
         }
-        self.buffers
-            .insert(request.id, payload)
-            .map_err(payload_error)
+        Ok(payload)
     }
 
     pub(super) fn write(&mut self, start: u64, count: u64, durable: bool) -> Result<(), Violation> {
@@ -105,4 +110,28 @@ impl World<'_> {
         }
         Ok(())
     }
+}
+
+/// A request as clients of the driver ask.
+fn asked(request: &Request, payload: Buffer, answer: (Arc<Line>, u64)) -> export::Request {
+    let operation = match request.operation {
+        Operation::Read => export::Operation::Read,
+        Operation::Write => export::Operation::Write,
+        Operation::Flush => export::Operation::Flush,
+        Operation::Discard => export::Operation::Trim,
+    };
+    let flags = RequestFlags {
+        force_unit_access: request.force_unit_access,
+        ..RequestFlags::default()
+    };
+    let length = u32::try_from(request.count.to_bytes().0).unwrap_or(u32::MAX);
+    let offset = request.start.to_bytes().0;
+    export::Request::new(
+        operation,
+        offset,
+        length,
+        flags,
+        payload,
+        (answer.0, answer.1),
+    )
 }

@@ -1,26 +1,27 @@
-//! From the core to the disks and back.
+//! From the driver to the disks and back.
 
-use super::{Violation, World, nanos, payload_error, violation};
-use crate::core::Core;
-use crate::disk::{Disk, Health, PendingWrite};
+use super::{Violation, World, nanos, violation};
+use crate::disk::{Health, PendingWrite};
+use crate::driver::{Driver, Happening, Shelf, errno};
 use crate::pages::SECTOR;
 use crate::value::Value;
-use raidlab_array::{
-    ComputeStep, Event, FIRST_OUTER_ID, Finished, MemberCommand, MemberError, Operation, Outputs,
-    Purpose, RequestError, StepId, StepResult,
-};
-use raidlab_payload::InFlight;
-use raidlab_units::Nanos;
+use raidlab_array::{Event, FIRST_OUTER_ID, MemberCommand, Operation, Purpose};
+use raidlab_serve::export::{Buffer, ErrorCode};
+use raidlab_serve::member::{Ended, Errno, Job, Transfer};
+use raidlab_units::{Bytes, Nanos, in_one_line};
 use std::cmp::Reverse;
-use std::fmt;
 use std::sync::Arc;
 
 /// A member command in flight.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) disk: Option<usize>,
+    /// What the core ordered.
     pub(super) command: MemberCommand,
-    range: Option<InFlight>,
+    /// What of it was sent to the disk.
+    job: Job,
+    /// First sector on the disk.
+    start: u64,
     /// What a write or discard will put there.
     bytes: Option<Arc<[u8]>>,
     /// What a flush covers.
@@ -28,54 +29,92 @@ pub(super) struct Flight {
     /// When it was sent, among all commands.
     sent: u64,
     /// When it was sent, in time.
-    since: u64,
+    pub(super) since: u64,
 }
 
 impl Flight {
     /// What a power cut may leave of it.
     pub(super) fn pending(&self) -> Option<PendingWrite> {
+        let durable = matches!(
+            self.job.transfer,
+            Transfer::Write {
+                force_unit_access: true,
+                ..
+            }
+        );
         self.bytes.as_ref().map(|bytes| PendingWrite {
             stamp: self.sent,
-            start: self.command.start.0,
+            start: self.start,
             bytes: bytes.clone(),
-            durable: self.command.force_unit_access,
+            durable,
         })
     }
 }
 
 impl World<'_> {
-    /// Hands something to the core, and does what comes out.
-    pub(super) fn call(
+    /// Has the driver do something, and takes up what comes of it.
+    pub(super) fn call<R>(
         &mut self,
-        action: impl FnOnce(&mut dyn Core, Nanos, &mut Outputs),
-    ) -> Result<(), Violation> {
-        self.call_with_disks(|core, _, now, out| action(core, now, out))
+        action: impl FnOnce(&mut Driver, Nanos) -> R,
+    ) -> Result<R, Violation> {
+        let now = nanos(self.now);
+        let Some(driver) = &mut self.driver else {
+            return Err(violation("contract", "no array runs"));
+        };
+        let answer = action(driver, now);
+        driver.owner.settle(now);
+        self.take_up()?;
+        Ok(answer)
     }
 
-    /// As [`Self::call`], for what the core must see on a disk.
-    pub(super) fn call_with_disks(
+    /// As [`Self::call`], for what the driver must see on a disk; what comes of it is
+    /// still to be taken up.
+    pub(super) fn call_with_disks<R>(
         &mut self,
-        action: impl FnOnce(&mut dyn Core, &[Disk], Nanos, &mut Outputs),
-    ) -> Result<(), Violation> {
+        action: impl FnOnce(&mut Driver, &Shelf, Nanos) -> R,
+    ) -> Result<R, Violation> {
         let now = nanos(self.now);
-        let mut out = std::mem::take(&mut self.out);
-        out.clear();
-        if let Some(core) = self.core.as_deref_mut() {
-            action(core, &self.disks, now, &mut out);
+        let Some(driver) = &mut self.driver else {
+            return Err(violation("contract", "no array runs"));
+        };
+        let shelf = &self.shelf;
+        let answer = shelf.lend(&mut self.disks, None, |shelf| action(driver, shelf, now));
+        driver.owner.settle(now);
+        Ok(answer)
+    }
+
+    /// Does what the driver wants.
+    pub(super) fn take_up(&mut self) -> Result<(), Violation> {
+        let Some(driver) = &self.driver else {
+            return Ok(());
+        };
+        if let Some(broken) = driver.owner.broken() {
+            return Err(violation("buffers", in_one_line(broken)));
         }
-        loop {
-            let results = self.perform(&out)?;
-            if results.is_empty() {
-                break;
-            }
-            out.clear();
-            if let Some(core) = self.core.as_deref_mut() {
-                for (step, result) in results {
-                    core.computed(now, step, result, &mut out);
+        let mut happenings = std::mem::take(&mut self.happenings);
+        driver.line.exchange(&mut happenings);
+        let mut ordered = None;
+        for happening in happenings.drain(..) {
+            match happening {
+                Happening::Step(words) => {
+                    let text = format_args!("  step {words}");
+                    self.trace.note(self.now, &[3], text);
                 }
+                Happening::Command(command) => {
+                    self.note_order(&command)?;
+                    ordered = Some(command);
+                }
+                Happening::Job(job) => self.send(ordered.take(), job)?,
+                Happening::Event(event) => self.happened(&event),
+                Happening::Answered {
+                    token,
+                    buffer,
+                    result,
+                } => self.finish(token, &buffer, result)?,
             }
         }
-        self.out = out;
+        self.happenings = happenings;
+        self.follow_slots();
         self.follow_members();
         Ok(())
     }
@@ -94,27 +133,6 @@ impl World<'_> {
         }
     }
 
-    fn perform(&mut self, out: &Outputs) -> Result<Vec<(StepId, StepResult)>, Violation> {
-        let mut results = Vec::new();
-        for step in &out.steps {
-            let result = self.buffers.execute(step).map_err(payload_error)?;
-            self.trace
-                .note(self.now, &[3], format_args!("  step {}", Short(step)));
-            results.extend(result);
-        }
-        for command in &out.commands {
-            self.send(command)?;
-        }
-        for finished in &out.finished {
-            self.finish(finished)?;
-        }
-        for event in &out.events {
-            self.happened(event);
-        }
-        self.follow_slots();
-        Ok(results)
-    }
-
     fn happened(&mut self, event: &Event) {
         self.trace.note(self.now, &[4], format_args!("  {event:?}"));
         match event {
@@ -124,35 +142,10 @@ impl World<'_> {
         }
     }
 
-    fn send(&mut self, command: &MemberCommand) -> Result<(), Violation> {
-        self.statistics.commands += 1;
-        self.order += 1;
+    /// The core has ordered a command, which the driver sends next, or refuses.
+    fn note_order(&mut self, command: &MemberCommand) -> Result<(), Violation> {
         let disk = self.handles.get(command.slot.index()).copied().flatten();
         self.check_bounds(command, disk)?;
-        let flush_or_discard = matches!(command.operation, Operation::Flush | Operation::Discard);
-        let range = if flush_or_discard {
-            None
-        } else {
-            let range = self.buffers.begin(command.buffer, command.count);
-            Some(range.map_err(payload_error)?)
-        };
-        let bytes: Option<Arc<[u8]>> = match command.operation {
-            Operation::Write => {
-                let bytes = self.buffers.slice(command.buffer, command.count);
-                Some(bytes.map_err(payload_error)?.into())
-            }
-            Operation::Discard => Some(vec![0; command.count.0 as usize * SECTOR].into()),
-            Operation::Read | Operation::Flush => None,
-        };
-        let flight = Flight {
-            disk,
-            command: *command,
-            range,
-            bytes,
-            mark: disk.map_or(0, |disk| self.disks[disk].flush_mark()),
-            sent: self.order,
-            since: self.now,
-        };
         let words = [
             5,
             command.id.0,
@@ -175,8 +168,41 @@ impl World<'_> {
             command.buffer
         );
         self.trace.note(self.now, &words, text);
+        Ok(())
+    }
+
+    /// A command goes to a disk: one that was just ordered, or the rest of one whose
+    /// first part has ended.
+    fn send(&mut self, ordered: Option<MemberCommand>, job: Job) -> Result<(), Violation> {
+        self.statistics.commands += 1;
+        self.order += 1;
+        let again = self.delivered.iter().find(|(token, _)| *token == job.token);
+        let command = again.map(|(_, command)| *command).or(ordered);
+        let Some(command) = command else {
+            return Err(violation("contract", "a command that nobody ordered"));
+        };
+        let disk = self.handles.get(job.place).copied().flatten();
+        let start = Bytes(job.offset + job.moved as u64).to_sectors().0;
+        let bytes: Option<Arc<[u8]>> = match &job.transfer {
+            Transfer::Write { data, .. } => Some(data[job.moved..].into()),
+            Transfer::Discard { bytes } => {
+                let bytes = usize::try_from(*bytes).unwrap_or(0);
+                Some(vec![0; bytes].into())
+            }
+            Transfer::Read(_) | Transfer::Flush => None,
+        };
+        let flight = Flight {
+            disk,
+            command,
+            job,
+            start,
+            bytes,
+            mark: disk.map_or(0, |disk| self.disks[disk].flush_mark()),
+            sent: self.order,
+            since: self.now,
+        };
         let order = self.order;
-        let modelled = disk.is_some_and(|disk| self.models.submit(self.now, disk, order, command));
+        let modelled = disk.is_some_and(|disk| self.models.submit(self.now, disk, order, &command));
         if !modelled {
             let at = self.now + self.draw_latency(disk);
             self.calendar.push(Reverse((at, order, command.id.0)));
@@ -225,12 +251,10 @@ impl World<'_> {
     /// When the next event is.
     pub(super) fn next_event(&self) -> Option<u64> {
         let command = self.calendar.peek().map(|Reverse((time, ..))| *time);
-        let tick = self.core.as_ref().and_then(|core| core.next_tick());
-        let tick = tick.map(|time| time.0.max(self.now));
         command
             .into_iter()
             .chain(self.models.next_event())
-            .chain(tick)
+            .chain(self.next_turn())
             .min()
     }
 
@@ -254,7 +278,16 @@ impl World<'_> {
         if self.models.next_event().is_some_and(|time| time <= next) {
             return self.models_advance();
         }
-        self.call(|core, now, out| core.tick(now, out))
+        self.turn()
+    }
+
+    /// When it is the driver's turn: when it has something to do by itself, or will see
+    /// what has ended.
+    fn next_turn(&self) -> Option<u64> {
+        let wake = self.driver.as_ref()?.owner.next_wake();
+        let wake = wake.filter(|wake| wake.0 < u64::MAX);
+        let wake = wake.map(|wake| wake.0.max(self.now));
+        wake.into_iter().chain(self.turn_at).min()
     }
 
     /// Commands complete on modelled disks; on slow ones, later.
@@ -292,79 +325,124 @@ impl World<'_> {
             self.hung[disk] = None;
             self.disks[disk].health = if dies { Health::Gone } else { Health::Well };
         }
-        let Some(flight) = self.flights.remove(&id) else {
+        let Some(mut flight) = self.flights.remove(&id) else {
             return Ok(());
         };
-        let result = self.execute(&flight)?;
-        if let Some(range) = flight.range {
-            self.buffers.end(range);
-        }
-        let failed = result.is_err();
+        let ended = self.execute(&mut flight)?;
+        let failed = ended.is_err_and(|error| error != Errno::INTR);
         if failed {
             self.oracle.members_changed();
         }
+        let Flight { command, job, .. } = flight;
         let text = format_args!(
-            "  <- {} {:?} {id}: {result:?}",
-            flight.command.slot.0, flight.command.operation
+            "  <- {} {:?} {id}: {ended:?}",
+            command.slot.0, command.operation
         );
         self.trace.note(self.now, &[6, id, u64::from(failed)], text);
-        let command = flight.command.id;
-        self.call(|core, now, out| core.complete(now, command, result, out))
+        self.delivered.push((job.token, command));
+        if let Some(driver) = &self.driver {
+            driver.line.end(job, ended);
+        }
+        if self.options.driver.turn_ns == 0 {
+            return self.collect();
+        }
+        if self.turn_at.is_none() {
+            let later = self.interruptions.random.below(self.options.driver.turn_ns);
+            self.turn_at = Some(self.now + later);
+        }
+        Ok(())
+    }
+
+    /// The driver sees what has ended, and nothing else yet.
+    fn collect(&mut self) -> Result<(), Violation> {
+        self.call(|driver, now| driver.owner.collect(now))?;
+        self.delivered.clear();
+        Ok(())
+    }
+
+    /// The driver's turn: it sees what has ended, and does what is due.
+    fn turn(&mut self) -> Result<(), Violation> {
+        self.turn_at = None;
+        self.call(|driver, now| driver.owner.step(now))?;
+        self.delivered.clear();
+        Ok(())
     }
 
     /// The disk does what the command says.
-    fn execute(&mut self, flight: &Flight) -> Result<Result<(), MemberError>, Violation> {
-        let command = &flight.command;
+    fn execute(&mut self, flight: &mut Flight) -> Result<Ended, Violation> {
         let Some(number) = flight.disk else {
-            return Ok(Err(MemberError::Gone));
+            return Ok(Err(Errno::NODEV));
         };
         if self.disks[number].health == Health::Gone {
-            return Ok(Err(MemberError::Gone));
+            return Ok(Err(Errno::NODEV));
         }
         if self.transient[number] > 0 {
             self.transient[number] -= 1;
-            return Ok(Err(MemberError::Medium));
+            return Ok(Err(Errno::IO));
         }
+        let (start, moved) = (flight.start, flight.job.moved);
+        let whole = match &flight.job.transfer {
+            Transfer::Read(bytes) => bytes.len() - moved,
+            Transfer::Write { data, .. } => data.len() - moved,
+            Transfer::Flush | Transfer::Discard { .. } => 0,
+        };
+        let count = match self.interruptions.draw(whole) {
+            Ok(count) => count,
+            Err(error) => return Ok(Err(error)),
+        };
         let disk = &mut self.disks[number];
-        match (command.operation, &flight.bytes) {
-            (Operation::Read, _) => {
-                let into = self.buffers.slice_mut(command.buffer, command.count);
-                return Ok(disk.read(command.start.0, into.map_err(payload_error)?));
+        match (&mut flight.job.transfer, &flight.bytes) {
+            (Transfer::Read(bytes), _) => {
+                let into = &mut bytes[moved..moved + count];
+                return Ok(disk.read(start, into).map(|()| count).map_err(errno));
             }
-            (Operation::Write, Some(bytes)) => {
-                let now = self.buffers.slice(command.buffer, command.count);
-                if now.map_err(payload_error)? != &bytes[..] {
-                    let detail = format!("{command:?}: its bytes changed in flight");
-                    return Err(violation("buffers", detail));
-                }
-                disk.write(command.start.0, bytes.clone(), command.force_unit_access);
+            (Transfer::Write { data, .. }, Some(bytes)) if data[moved..] != bytes[..] => {
+                let detail = format!("{:?}: its bytes changed in flight", flight.command);
+                return Err(violation("buffers", detail));
             }
-            (_, Some(zeros)) => disk.write(command.start.0, zeros.clone(), false),
+            (
+                Transfer::Write {
+                    force_unit_access, ..
+                },
+                Some(bytes),
+            ) => {
+                let written = match count == whole {
+                    true => bytes.clone(),
+                    false => bytes[..count].into(),
+                };
+                disk.write(start, written, *force_unit_access);
+                return Ok(Ok(count));
+            }
+            (_, Some(zeros)) => disk.write(start, zeros.clone(), false),
             (_, None) => disk.flush(flight.mark),
         }
-        Ok(Ok(()))
+        Ok(Ok(0))
     }
 
-    fn finish(&mut self, finished: &Finished) -> Result<(), Violation> {
-        let id = finished.id.0;
+    fn finish(
+        &mut self,
+        id: u64,
+        payload: &Buffer,
+        result: Result<(), ErrorCode>,
+    ) -> Result<(), Violation> {
         let Some(asked) = self.asked.remove(&id) else {
             return Err(violation(
                 "contract",
                 format!("request {id} finished twice"),
             ));
         };
-        let words = [7, id, u64::from(finished.result.is_err())];
-        let text = format_args!("request {id} finished: {:?}", finished.result);
+        let words = [7, id, u64::from(result.is_err())];
+        let text = format_args!("request {id} finished: {result:?}");
         self.trace.note(self.now, &words, text);
-        let refused = finished.result == Err(RequestError::ReadOnly) && self.is_read_only();
-        if let Err(error) = finished.result
+        let refused = result == Err(ErrorCode::NotPermitted) && self.is_read_only();
+        if let Err(error) = result
             && !self.beyond
             && !refused
         {
             let detail = format!("{:?}: {error}", asked.request);
             return Err(violation("error within the budget", detail));
         }
-        let ok = finished.result.is_ok();
+        let ok = result.is_ok();
         let (start, count) = (asked.request.start.0, asked.request.count.0);
         match asked.request.operation {
             Operation::Write | Operation::Discard if refused => {
@@ -379,13 +457,6 @@ impl World<'_> {
             Operation::Flush => self.oracle.flushed(asked.operation),
             Operation::Read => {}
         }
-        if matches!(
-            asked.request.operation,
-            Operation::Flush | Operation::Discard
-        ) {
-            return Ok(());
-        }
-        let payload = self.buffers.remove(finished.id).map_err(payload_error)?;
         if ok && asked.request.operation == Operation::Read {
             let (sectors, _) = payload.as_chunks::<SECTOR>();
             let values = sectors.iter().map(Value::of);
@@ -395,21 +466,6 @@ impl World<'_> {
                 self.wrong(&wrong, bytes, &format!("read {id}"))
             })?;
         }
-        self.buffers.give_back(payload);
         Ok(())
-    }
-}
-
-/// A step in a few words.
-struct Short<'a>(&'a ComputeStep);
-
-impl fmt::Display for Short<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            ComputeStep::Fill { to, bytes } => {
-                write!(formatter, "Fill {to:?} with {} bytes", bytes.len())
-            }
-            step => write!(formatter, "{step:?}"),
-        }
     }
 }

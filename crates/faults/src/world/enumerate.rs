@@ -3,10 +3,10 @@
 
 use super::{Violation, World, violation};
 use crate::disk::{Health, Landing, PendingWrite};
+use crate::driver::Shelf;
 use crate::script::{Restart, Step};
-use raidlab_array::Outputs;
 use raidlab_geometry::SlotSet;
-use raidlab_payload::{Buffers, BuffersConfig};
+use raidlab_serve::export::BufferPool;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// The kind of the violation that is none: the event has come.
@@ -76,15 +76,16 @@ impl<'a> World<'a> {
     ) -> World<'a> {
         let mut after = World {
             options: self.options,
-            maker: self.maker,
             disks: self.disks.clone(),
+            shelf: Shelf::new(self.interruptions.clone()),
             handles: self.handles.clone(),
             slots: self.slots.clone(),
             retired: self.retired.clone(),
-            core: None,
-            buffers: Buffers::new(BuffersConfig::default()),
-            out: Outputs::default(),
+            driver: None,
+            buffers: BufferPool::default(),
+            happenings: Vec::new(),
             flights: BTreeMap::new(),
+            delivered: Vec::new(),
             calendar: BinaryHeap::new(),
             now: self.now,
             order: self.order,
@@ -93,10 +94,13 @@ impl<'a> World<'a> {
             reader: self.reader.clone(),
             oracle: self.oracle.clone(),
             latency: self.latency.clone(),
+            interruptions: self.interruptions.clone(),
+            turn_at: None,
             models: super::timing::Models::default(),
             transient: self.transient.clone(),
             erring: self.erring.clone(),
             in_sync_until: self.in_sync_until.clone(),
+            trying: self.trying.clone(),
             hung: self.hung.clone(),
             logged: self.logged,
             hole_open: self.hole_open,

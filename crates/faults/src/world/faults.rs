@@ -1,12 +1,17 @@
 //! Faults and administrators, within the budget or beyond it.
 
+use super::dispatch::Flight;
 use super::{Violation, World, violation};
-use crate::core::Added;
 use crate::disk::{Health, Overlay};
+use crate::driver::{Added, Driver};
 use crate::reader::slot_of;
 use crate::script::Action;
 use raidlab_array::{MemberState, Slot, SyncAction};
 use raidlab_geometry::SlotSet;
+
+/// A disk that is so many times slower than it was may leave a command unanswered for
+/// longer than the driver waits.
+const TRYING_SLOWNESS: u64 = 100;
 
 impl World<'_> {
     /// Slots whose disk cannot be counted on.
@@ -20,6 +25,7 @@ impl World<'_> {
                 || self.disks[disk].health == Health::Gone
                 || self.hung[disk].is_some_and(|(_, dies)| dies)
                 || self.erring[disk]
+                || self.trying[disk]
         };
         let suspects: SlotSet = (0..self.slots.len()).filter(suspect).map(slot_of).collect();
         suspects | self.unrecorded()
@@ -56,7 +62,7 @@ impl World<'_> {
     /// missing there is no resync: started by force, such an array calls itself
     /// clean, and the parity of its open rows goes on from wrong to wrong.
     pub(super) fn look_at_hole(&mut self) {
-        let syncing = self.core.as_ref().is_some_and(|core| core.is_syncing());
+        let syncing = self.driver.as_ref().is_some_and(Driver::is_syncing);
         let is_whole = self.in_sync().len() == self.slots.len();
         let is_due = (self.hole_open || self.first_sync) && !syncing && is_whole;
         if is_due && self.said().is_some_and(|said| said.is_clean_by_all()) {
@@ -69,9 +75,22 @@ impl World<'_> {
     pub(super) fn look_at_errors(&mut self) {
         let is_quiet = self.asked.is_empty()
             && self.flights.is_empty()
-            && self.core.as_ref().is_some_and(|core| core.is_idle());
+            && self.driver.as_ref().is_some_and(Driver::is_idle);
         for (erring, left) in self.erring.iter_mut().zip(&self.transient) {
             *erring &= *left > 0 || !is_quiet;
+        }
+    }
+
+    /// A disk tries the driver's patience no more once it answers as it should, and what
+    /// it was sent before is answered.
+    pub(super) fn look_at_patience(&mut self) {
+        let limit = self.options.driver.command_limit_ns;
+        for disk in 0..self.trying.len() {
+            let is_old =
+                |flight: &Flight| flight.disk == Some(disk) && self.now - flight.since > limit / 4;
+            self.trying[disk] &= self.hung[disk].is_some()
+                || self.disks[disk].slowness >= TRYING_SLOWNESS
+                || self.flights.values().any(is_old);
         }
     }
 
@@ -79,6 +98,7 @@ impl World<'_> {
     /// go beyond it, it has done so from now on.
     pub(super) fn allows(&mut self, slot: usize) -> bool {
         self.look_at_hole();
+        self.look_at_patience();
         let bad = (self.suspects() | self.unreadable()).with(slot_of(slot));
         if bad.len() <= self.reader.redundancy() && !self.hole_open {
             return true;
@@ -108,10 +128,7 @@ impl World<'_> {
                     self.erring[disk] = true;
                     "transient error"
                 }),
-            Action::Slow { member, factor } => self.slots[member].map(|disk| {
-                self.disks[disk].slowness = factor;
-                "slow disk"
-            }),
+            Action::Slow { member, factor } => self.slow(member, factor),
             Action::Hang {
                 member,
                 for_ns,
@@ -166,11 +183,33 @@ impl World<'_> {
         Some("unreadable metadata")
     }
 
-    fn hang(&mut self, member: usize, for_ns: u64, dies: bool) -> Option<&'static str> {
+    fn slow(&mut self, member: usize, factor: u64) -> Option<&'static str> {
         let disk = self.slots[member]?;
-        if self.hung[disk].is_some() || !self.is_alive(disk) || (dies && !self.allows(member)) {
+        let is_trying = self.has_limit() && factor >= TRYING_SLOWNESS;
+        if is_trying && !self.allows(member) {
             return None;
         }
+        self.trying[disk] |= is_trying;
+        self.disks[disk].slowness = factor;
+        Some("slow disk")
+    }
+
+    /// Whether the driver gives up members that do not answer.
+    fn has_limit(&self) -> bool {
+        self.options.driver.command_limit_ns < u64::MAX
+    }
+
+    fn hang(&mut self, member: usize, for_ns: u64, dies: bool) -> Option<&'static str> {
+        let disk = self.slots[member]?;
+        // What is in flight waits already, but for less than the other half.
+        let is_trying = for_ns >= self.options.driver.command_limit_ns / 2;
+        if self.hung[disk].is_some() || !self.is_alive(disk) {
+            return None;
+        }
+        if (dies || is_trying) && !self.allows(member) {
+            return None;
+        }
+        self.trying[disk] |= is_trying;
         self.hung[disk] = Some((self.now + for_ns, dies));
         self.disks[disk].health = Health::Hung;
         Some(if dies {
@@ -198,10 +237,9 @@ impl World<'_> {
         let Some(handle) = self.handle_of(member) else {
             return Ok(());
         };
-        let mut accepted = false;
-        self.call(|core, now, out| accepted = core.fail(now, handle, out).is_ok())?;
+        let failed = self.call(|driver, now| driver.fail(now, handle))?;
         self.oracle.members_changed();
-        if accepted {
+        if failed.is_ok() {
             self.did("administrator's fail");
         }
         Ok(())
@@ -209,7 +247,7 @@ impl World<'_> {
 
     /// The handle of the device that serves a slot.
     pub(super) fn handle_of(&self, slot: usize) -> Option<Slot> {
-        let served = self.core.as_ref()?.served();
+        let served = self.driver.as_ref()?.served();
         served.get(slot).copied().flatten().map(slot_of)
     }
 
@@ -233,16 +271,18 @@ impl World<'_> {
             return Ok(());
         };
         let disk = self.slots[slot];
-        let mut removed = false;
-        self.call(|core, now, out| removed = core.remove(now, handle, out).is_ok())?;
-        if !removed {
+        let removed = self.call(|driver, now| driver.remove(now, handle))?;
+        if removed.is_err() {
             return Ok(());
         }
         self.handles[handle.index()] = None;
         self.follow_slots();
+        // It stays claimed until the last command to it has ended.
+        let is_free = |disk: usize| self.flights.values().all(|it| it.disk != Some(disk));
         if let Some(disk) = disk
             && self.is_alive(disk)
             && self.hung[disk].is_none()
+            && is_free(disk)
         {
             self.retired.push((slot, disk));
         }
@@ -272,24 +312,24 @@ impl World<'_> {
 
     /// A disk is put in, under a handle of its own: how, or why not.
     pub(super) fn attach(&mut self, disk: usize) -> Result<Result<Added, String>, Violation> {
-        let free = self.handles.iter().position(Option::is_none);
-        let handle = free.unwrap_or(self.handles.len());
-        if handle == self.handles.len() {
-            self.handles.push(None);
-        }
-        self.handles[handle] = Some(disk);
         self.oracle.members_changed();
-        let mut added = Err(String::new());
-        self.call_with_disks(|core, disks, now, out| {
-            added = core.add(now, slot_of(handle), (disk, &disks[disk]), out);
-        })?;
-        if let Err(refused) = &added {
-            self.handles[handle] = None;
-            let text = format_args!("  adding disk {disk} is refused: {refused}");
-            self.trace.note(self.now, &[9], text);
+        let added = self
+            .call_with_disks(|driver, shelf, now| driver.add(now, (disk, &shelf.member(disk))))?;
+        match &added {
+            Ok((handle, _)) => {
+                let handle = handle.index();
+                if self.handles.len() <= handle {
+                    self.handles.resize(handle + 1, None);
+                }
+                self.handles[handle] = Some(disk);
+            }
+            Err(refused) => {
+                let text = format_args!("  adding disk {disk} is refused: {refused}");
+                self.trace.note(self.now, &[9], text);
+            }
         }
-        self.follow_slots();
-        Ok(added)
+        self.take_up()?;
+        Ok(added.map(|(_, how)| how))
     }
 
     /// A check or repair begins, if the array lets it.
@@ -301,9 +341,8 @@ impl World<'_> {
         };
         self.did(if repair { "repair" } else { "check" });
         self.go_on()?;
-        self.call(|core, now, out| {
-            // Refused while another sync runs.
-            let _running = core.start_sync(now, action, out);
-        })
+        // Refused while another sync runs.
+        let _running = self.call(|driver, now| driver.start_sync(now, action))?;
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::disk::Health;
+use crate::driver::Driver;
 use crate::reach::State;
 use raidlab_array::{ArrayStatus, MemberState};
 use raidlab_units::Sectors;
@@ -10,7 +11,7 @@ impl World<'_> {
     /// Something is done: it is counted with the states that it meets.
     pub(super) fn did(&mut self, deed: &'static str) {
         let states = State::ALL;
-        let status = self.core.as_ref().and_then(|core| core.status());
+        let status = self.driver.as_ref().and_then(Driver::status);
         let met = states.into_iter().filter(|state| self.is(*state, &status));
         let met: Vec<State> = met.collect();
         self.statistics.reach.did(deed, met);

@@ -10,11 +10,11 @@
 
 use super::{Violation, World, slot_of};
 use crate::disk::Disk;
-use crate::md::Readable;
 use crate::pages::SECTOR;
 use raidlab_array::{MemberState, SyncAction};
-use raidlab_metadata::{BadBlockEntry, Features, MemberMetadata, read_member};
-use raidlab_units::Sectors;
+use raidlab_metadata::{BadBlockEntry, Features, MemberMetadata, ReadAt, read_member};
+use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
+use std::io;
 
 impl World<'_> {
     /// A failed member's disk loses a range of its data area, and its log names it.
@@ -93,10 +93,28 @@ impl World<'_> {
         if !self.has_notes() {
             return Ok(());
         }
-        self.call(|core, now, out| {
-            // Refused while another sync runs: then in the next round.
-            let _running = core.start_sync(now, SyncAction::Repair, out);
-        })
+        // Refused while another sync runs: then in the next round.
+        let _running = self.call(|driver, now| driver.start_sync(now, SyncAction::Repair))?;
+        Ok(())
+    }
+}
+
+/// A disk as the metadata reader sees it.
+struct Readable<'a>(&'a Disk);
+
+impl ReadAt for Readable<'_> {
+    fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {
+        let first = offset.0 / SECTOR_BYTES;
+        let end = (offset.0 + bytes.len() as u64).div_ceil(SECTOR_BYTES);
+        if end > self.0.sectors() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut sectors = vec![0; (end - first) as usize * SECTOR];
+        let read = self.0.read(first, &mut sectors);
+        read.map_err(io::Error::other)?;
+        let skip = (offset.0 % SECTOR_BYTES) as usize;
+        bytes.copy_from_slice(&sectors[skip..skip + bytes.len()]);
+        Ok(())
     }
 }
 

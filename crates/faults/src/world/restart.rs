@@ -11,16 +11,14 @@
 //! bytes (`inspect`): what they call clean must agree.
 
 use super::{LONGEST_WAIT_NS, Violation, World, violation};
-use crate::core::{Assembled, HowToAssemble, Refusal};
 use crate::disk::{Health, PendingWrite, Tear};
+use crate::driver::{self, Driver, HowToAssemble, Ready, Refusal};
 use crate::inspect::{self, Said};
-use crate::options::Options;
 use crate::pages::Pages;
 use crate::reader::slot_of;
 use crate::script::Restart;
 use raidlab_array::Stale;
 use raidlab_geometry::SlotSet;
-use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
 
 impl World<'_> {
@@ -66,10 +64,11 @@ impl World<'_> {
 
     /// A clean stop, to its end.
     pub(super) fn stop_cleanly(&mut self) -> Result<(), Violation> {
-        self.call(|core, now, out| core.stop(now, out))?;
+        self.call(|driver, now| driver.owner.stop(now))?;
         let deadline = self.now + LONGEST_WAIT_NS;
-        while self.core.as_ref().is_some_and(|core| !core.is_stopped()) || !self.flights.is_empty()
-        {
+        let runs =
+            |driver: &Option<Driver>| driver.as_ref().is_some_and(|it| !it.owner.has_ended());
+        while runs(&self.driver) || !self.flights.is_empty() {
             self.wait_for("the stop", deadline)?;
         }
         Ok(())
@@ -84,11 +83,19 @@ impl World<'_> {
         }
         let dies = |hung: &Option<(u64, bool)>| hung.is_some_and(|(_, dies)| dies);
         if self.options.over_budget {
-            self.beyond |= !self.unreadable().is_empty() || self.hung.iter().any(dies);
+            let fails = self.hung.iter().any(dies) || self.trying.contains(&true);
+            self.beyond |= !self.unreadable().is_empty() || fails;
             return;
         }
-        for disk in &mut self.disks {
+        for (number, disk) in self.disks.iter_mut().enumerate() {
             disk.heal();
+            if std::mem::take(&mut self.trying[number]) {
+                self.hung[number] = None;
+                disk.slowness = 1;
+                if disk.health == Health::Hung {
+                    disk.health = Health::Well;
+                }
+            }
         }
         for (_, dies) in self.hung.iter_mut().flatten() {
             *dies = false;
@@ -110,11 +117,11 @@ impl World<'_> {
         self.calendar.clear();
         self.models.reset();
         self.asked.clear();
+        self.turn_at = None;
+        self.delivered.clear();
         self.transient.fill(0);
         self.erring.fill(false);
-        self.core = None;
-        // Commands in flight pinned buffers that nobody will hand back.
-        self.buffers = Buffers::new(BuffersConfig::default());
+        self.driver = None;
     }
 
     pub(super) fn lose_power(&mut self, seed: u64) {
@@ -398,15 +405,15 @@ impl World<'_> {
         present: &[usize],
         force: bool,
         cut_replay_after: Option<u64>,
-    ) -> Result<Assembled, Refusal> {
+    ) -> Result<Ready, Refusal> {
         let how = HowToAssemble {
             force,
-            cut_replay_after,
             session: self.latency.next_u64() | 1,
             stale: self.stale,
         };
-        let options: &Options = self.options;
-        let assembled = self.maker.assemble(options, &mut self.disks, present, how);
+        let assembled = self.shelf.lend(&mut self.disks, cut_replay_after, |shelf| {
+            driver::assemble(self.options, shelf, present, how)
+        });
         let words = present
             .iter()
             .map(|disk| *disk as u64)

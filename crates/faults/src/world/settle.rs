@@ -7,6 +7,7 @@
 //! the array's own check must find nothing.
 
 use super::{LONGEST_WAIT_NS, Violation, World, violation};
+use crate::driver::Driver;
 use crate::pages::Pages;
 use crate::reader::SectorBytes;
 use crate::value::Value;
@@ -106,10 +107,8 @@ impl World<'_> {
                 && unnoticed
                 && let Some(handle) = self.handle_of(slot)
             {
-                self.call(|core, now, out| {
-                    // A last member in sync cannot be failed: beyond the budget.
-                    let _refused = core.fail(now, handle, out);
-                })?;
+                // A last member in sync cannot be failed: beyond the budget.
+                let _refused = self.call(|driver, now| driver.fail(now, handle))?;
                 self.quiet("a failure", LONGEST_WAIT_NS)?;
             }
         }
@@ -127,10 +126,8 @@ impl World<'_> {
     pub(super) fn quiet(&mut self, what: &str, longest: u64) -> Result<(), Violation> {
         let deadline = self.now + longest;
         loop {
-            let busy = self
-                .core
-                .as_ref()
-                .is_some_and(|core| core.is_syncing() || !core.is_idle());
+            let busy = |driver: &Driver| driver.is_syncing() || !driver.is_idle();
+            let busy = self.driver.as_ref().is_some_and(busy);
             if !busy && self.flights.is_empty() && self.asked.is_empty() {
                 return Ok(());
             }
@@ -231,9 +228,8 @@ impl World<'_> {
             return Ok(());
         }
         self.mismatches.clear();
-        let mut refused = None;
-        self.call(|core, now, out| refused = core.start_sync(now, SyncAction::Check, out).err())?;
-        if let Some(refused) = refused {
+        let started = self.call(|driver, now| driver.start_sync(now, SyncAction::Check))?;
+        if let Err(refused) = started {
             return Err(violation("verb", format!("check refused: {refused}")));
         }
         self.quiet("check", LONGEST_WAIT_NS)?;

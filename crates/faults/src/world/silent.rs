@@ -39,10 +39,8 @@ impl World<'_> {
             Silent::Misdirected(_) => "misdirected write",
         });
         self.mismatches.clear();
-        self.call(|core, now, out| {
-            // Settled: nothing else runs.
-            let _started = core.start_sync(now, SyncAction::Check, out);
-        })?;
+        // Settled: nothing else runs.
+        let _started = self.call(|driver, now| driver.start_sync(now, SyncAction::Check))?;
         self.quiet("check", LONGEST_WAIT_NS)?;
         self.compare_findings(member, &places)?;
         for disk in self.slots.iter().flatten() {

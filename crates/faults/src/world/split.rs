@@ -7,7 +7,7 @@
 //! disks are filled anew.
 
 use super::{Violation, World, violation};
-use crate::core::Refusal;
+use crate::driver::Refusal;
 use raidlab_array::Operation;
 use raidlab_geometry::SlotSet;
 

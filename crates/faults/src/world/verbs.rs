@@ -5,8 +5,8 @@
 //! and nothing of them may ever be seen.
 
 use super::{Violation, World, violation};
-use crate::core::Order;
 use crate::disk::{Disk, Health};
+use crate::driver::{Driver, Order};
 use crate::reader::slot_of;
 use crate::script::{Mistake, Verb};
 use raidlab_array::MemberState;
@@ -49,8 +49,7 @@ impl World<'_> {
 
     /// The core's answer to an order.
     fn order(&mut self, order: Order) -> Result<Result<(), String>, Violation> {
-        let mut answer = Ok(());
-        self.call(|core, now, out| answer = core.order(now, order, out))?;
+        let answer = self.call(|driver, now| driver.order(now, order))?;
         let text = format_args!("  {order:?}: {answer:?}");
         self.trace.note(self.now, &[11], text);
         self.oracle.members_changed();
@@ -60,7 +59,7 @@ impl World<'_> {
 
     /// Whether writes are refused.
     pub(super) fn is_read_only(&self) -> bool {
-        let status = self.core.as_ref().and_then(|core| core.status());
+        let status = self.driver.as_ref().and_then(Driver::status);
         status.is_some_and(|status| status.state.read_only)
     }
 
@@ -119,7 +118,7 @@ impl World<'_> {
     /// replaces a member is the member from then on, in md, too, and if it has died by
     /// then without having been asked for anything, a member has died.
     fn is_about_to_serve(&self, disk: usize) -> Option<usize> {
-        let status = self.core.as_ref()?.status()?;
+        let status = self.driver.as_ref()?.status()?;
         let handle = self.handles.iter().position(|its| *its == Some(disk))?;
         let mut devices = status.devices.iter();
         let device = devices.find(|device| device.handle.index() == handle)?;
@@ -179,9 +178,8 @@ impl World<'_> {
         let Some(handle) = self.handle_of(member).filter(|_| in_service) else {
             return Ok(None);
         };
-        let mut accepted = false;
-        self.call(|core, now, out| accepted = core.remove(now, handle, out).is_ok())?;
-        Ok(Some(accepted))
+        let removed = self.call(|driver, now| driver.remove(now, handle))?;
+        Ok(Some(removed.is_ok()))
     }
 
     /// The same for the failing of a member that is the last to hold something.
@@ -199,9 +197,8 @@ impl World<'_> {
         let Some(handle) = self.handle_of(member) else {
             return Ok(None);
         };
-        let mut accepted = false;
-        self.call(|core, now, out| accepted = core.fail(now, handle, out).is_ok())?;
-        Ok(Some(accepted))
+        let failed = self.call(|driver, now| driver.fail(now, handle))?;
+        Ok(Some(failed.is_ok()))
     }
 
     /// The same for a disk in service that is put in under another name: that it
@@ -213,14 +210,9 @@ impl World<'_> {
         ) else {
             return Ok(None);
         };
-        let handle = slot_of(self.handles.len());
-        let mut accepted = false;
-        self.call_with_disks(|core, disks, now, out| {
-            accepted = core
-                .re_add(now, handle, (disk, &disks[disk]), out)
-                .is_some_and(|answer| answer.is_ok());
-        })?;
-        Ok(Some(accepted))
+        let again =
+            self.call_with_disks(|driver, shelf, now| driver.re_add(now, &shelf.member(disk)))?;
+        Ok(Some(again.is_some_and(|answer| answer.is_ok())))
     }
 
     fn add_small(&mut self) -> Result<Option<bool>, Violation> {

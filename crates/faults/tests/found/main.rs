@@ -9,7 +9,6 @@ mod syncs;
 
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::disk::TearRates;
-use raidlab_faults::md::Md;
 use raidlab_faults::script::{Action, Restart, Silent, Step, Verb};
 use raidlab_faults::{Options, run_with};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
@@ -45,7 +44,7 @@ const fn tear(prefix: u32, subset: u32, whole: u32) -> TearRates {
 }
 
 fn keeps(seed: u64, options: Options, script: &[Step]) {
-    let outcome = run_with(&Md, options, Some(script.to_vec()), seed, false);
+    let outcome = run_with(options, Some(script.to_vec()), seed, false);
     assert_eq!(outcome.violation, None);
 }
 

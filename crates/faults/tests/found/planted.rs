@@ -3,7 +3,6 @@
 
 use super::{after, restart, tear, write};
 use raidlab_array::mutation::{self, Mutation};
-use raidlab_faults::md::Md;
 use raidlab_faults::script::{Action, Step, Verb};
 use raidlab_faults::{Options, run_with};
 use raidlab_geometry::{Layout, Level};
@@ -13,7 +12,7 @@ const SECOND: u64 = 1_000_000_000;
 fn is_found(bug: Mutation, options: &Options, script: &[Step]) {
     let run = |bug| {
         let before = mutation::choose(bug);
-        let outcome = run_with(&Md, options.clone(), Some(script.to_vec()), 1, false);
+        let outcome = run_with(options.clone(), Some(script.to_vec()), 1, false);
         mutation::choose(before);
         outcome.violation
     };

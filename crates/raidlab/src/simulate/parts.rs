@@ -4,7 +4,6 @@
 use super::{Arguments, COMMIT, Counted, TOLD, options};
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
-use raidlab_faults::md::Md;
 use raidlab_faults::{Filter, Part, PartError, Simulation, run_seeds};
 use raidlab_store::Shard;
 use raidlab_store::output::{Format, write};
@@ -52,7 +51,7 @@ pub fn run(arguments: &Arguments, filter: &Filter, shard: Shard) -> Result<(), F
     let mut kept = Instant::now();
     while part.at < end && !stop.load(Ordering::Relaxed) {
         let next = end.min(part.at.saturating_add(BATCH));
-        part.add(run_seeds(&Md, filter, part.at..next), next);
+        part.add(run_seeds(filter, part.at..next), next);
         if kept.elapsed() >= KEPT_EVERY {
             keep(&unfinished, &part)?;
             kept = Instant::now();

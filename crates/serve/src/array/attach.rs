@@ -5,6 +5,7 @@ use super::engine::{Core, place_of};
 use super::files::{FilesError, write_all};
 use super::owner::Owner;
 use crate::member::Member;
+use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{Candidate, NewDevice, Outputs, PersistentArray, Slot, VerbError};
 use raidlab_metadata::{Version, erase};
 use raidlab_units::Nanos;
@@ -56,7 +57,10 @@ impl Owner {
     /// # Errors
     /// The array's reasons; [`VerbError::Busy`] while its failure is being recorded.
     pub fn remove(&mut self, now: Nanos, handle: Slot) -> Result<(), AttachError> {
-        self.on_array(now, |array, now, out| array.remove(now, handle, out))??;
+        let removed = self.on_array(now, |array, now, out| array.remove(now, handle, out))?;
+        if !mutation::is(Mutation::RemovedInService) {
+            removed?;
+        }
         self.members.detach(place_of(handle));
         Ok(())
     }
@@ -78,7 +82,10 @@ impl Owner {
             let Core::Array(array) = &mut owner.core else {
                 return Err(AttachError::NoArray);
             };
-            array.add(now, handle, new, &mut owner.out)?;
+            let added = array.add(now, handle, new, &mut owner.out);
+            if !mutation::is(Mutation::AddedUnasked) {
+                added?;
+            }
             write_all(device, &erase(found, device.size().to_bytes()))?;
             owner.settle(now);
             Ok(())
@@ -117,7 +124,10 @@ impl Owner {
                 && devices.iter().all(|device| device.handle != *handle)
         };
         let handle = (slots..HANDLES).map(Slot).find(is_free);
-        let handle = handle.ok_or(AttachError::Full)?;
+        let handle = match mutation::is(Mutation::HandleOfAnother) {
+            true => Slot(0),
+            false => handle.ok_or(AttachError::Full)?,
+        };
         let place = place_of(handle);
         let attached = self.members.attach(place, device);
         attached.map_err(AttachError::Backend)?;

@@ -4,6 +4,7 @@
 
 use crate::export::{BufferError, BufferPool};
 use crate::member::Member;
+use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::stripe_log::LogError;
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, LogSuperblock, Slot,
@@ -151,7 +152,9 @@ pub fn create(plan: &CreatePlan, files: &[Member]) -> Result<(), FilesError> {
 pub fn write_all(file: &Member, writes: &[Write]) -> Result<(), FilesError> {
     for write in writes {
         write_at(file, write.offset.0, &write.bytes)?;
-        flush(file)?;
+        if !mutation::is(Mutation::CreateUnflushed) {
+            flush(file)?;
+        }
     }
     Ok(())
 }
@@ -273,7 +276,10 @@ fn replay(assembly: &mut Assembly, members: &[&Member]) -> Result<usize, FilesEr
                 write_at(members[write.member], offset + start, piece)?;
             }
         }
-        for member in &logs {
+        let flushed = logs
+            .iter()
+            .filter(|_| !mutation::is(Mutation::ReplayUnflushed));
+        for member in flushed {
             flush(members[*member])?;
         }
     }

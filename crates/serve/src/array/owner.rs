@@ -212,6 +212,9 @@ impl Owner {
     /// Hands the core what has ended, and does what it wants then.
     pub(super) fn take_answers(&mut self, now: Nanos) {
         let mut answers = std::mem::take(&mut self.answers);
+        if answers.len() > 1 && mutation::is(Mutation::AnswerDropped) {
+            answers.pop();
+        }
         // Buffers move away from hung reads before any answer makes the core
         // read into them again.
         for hung in answers.iter().filter(|answer| answer.transfer.is_none()) {
@@ -254,6 +257,12 @@ impl Owner {
 
     fn carry_out(&mut self, now: Nanos, wanted: &mut Outputs) -> Result<(), PayloadError> {
         let mut found = Vec::new();
+        if mutation::is(Mutation::CommandsBeforeSteps) {
+            for command in wanted.commands.drain(..) {
+                self.watcher.command(now, &command);
+                self.send(now, &command)?;
+            }
+        }
         for step in &wanted.steps {
             self.watcher.compute_step(now, step);
             found.extend(self.payloads.execute(step)?);

@@ -71,10 +71,14 @@ impl Requests {
             id,
             next: start,
             end: start + Bytes(u64::from(request.length)).to_sectors().0,
-            flush_owed: forced_trim || request.operation == Operation::Flush,
+            flush_owed: forced_trim
+                || request.operation == Operation::Flush && !mutation::is(Mutation::FlushSwallowed),
             request,
         });
         self.count += 1;
+        if mutation::is(Mutation::SlotFreedEarly) {
+            self.free.push(place);
+        }
         self.go_on(place, Ok(()), payloads)
     }
 
@@ -107,6 +111,14 @@ impl Requests {
         payloads: &mut Payloads,
     ) -> Option<core::Request> {
         let active = self.places.get_mut(place)?.as_mut()?;
+        let is_taken = |error: &RequestError| match error {
+            RequestError::ReadOnly => mutation::is(Mutation::RefusalTaken),
+            _ => mutation::is(Mutation::FailureTaken),
+        };
+        let result = match result {
+            Err(error) if is_taken(&error) => Ok(()),
+            result => result,
+        };
         let result = result
             .map_err(error_code)
             .and_then(|()| next(active, &mut self.zeroes, payloads));
@@ -161,7 +173,8 @@ fn next(
         (part.start, part.count) = (Sectors::ZERO, Sectors::ZERO);
         return Ok(std::mem::take(&mut active.flush_owed).then_some(part));
     }
-    let force = active.request.flags.force_unit_access;
+    let force = active.request.flags.force_unit_access
+        && !mutation::is(Mutation::RequestForceUnitAccessLost);
     match active.request.operation {
         Operation::Flush | Operation::Cache => return Ok(None),
         Operation::Read => part.operation = core::Operation::Read,
@@ -171,6 +184,9 @@ fn next(
         }
         Operation::Trim => {
             part.operation = core::Operation::Discard;
+            if mutation::is(Mutation::TrimShifted) {
+                part.start = Sectors(part.start.0.saturating_sub(1));
+            }
             part.count = Sectors(left.min(TRIM_SECTORS));
         }
         Operation::WriteZeroes => {

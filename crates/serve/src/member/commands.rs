@@ -228,7 +228,9 @@ impl Members {
             self.refuse(id, MemberError::Gone, transfer);
             return;
         };
-        if matches!(transfer, Transfer::Flush) && mutation::is(Mutation::DriverFlushSkipped) {
+        let is_swallowed = mutation::is(Mutation::DriverFlushSkipped)
+            || mutation::is(Mutation::FlushOfOneLost) && place == 1;
+        if matches!(transfer, Transfer::Flush) && is_swallowed {
             self.ready.push(Answer {
                 id,
                 result: Ok(()),
@@ -250,15 +252,22 @@ impl Members {
         };
         self.next_token += 1;
         self.places[place].counters.in_flight += 1;
-        self.flights.insert(
-            token,
-            Flight {
+        let flight = Flight {
+            id,
+            place,
+            sent: now,
+            attempts: 0,
+        };
+        if is_unawaited(&transfer) {
+            self.abandoned.insert(token, place);
+            self.ready.push(Answer {
                 id,
-                place,
-                sent: now,
-                attempts: 0,
-            },
-        );
+                result: Ok(()),
+                transfer: None,
+            });
+        } else {
+            self.flights.insert(token, flight);
+        }
         match member {
             Member::Storage(storage) => self.backend.submit(Job {
                 token,
@@ -329,6 +338,11 @@ impl Members {
     fn take(&mut self, now: Nanos, mut job: Job, result: Ended, answers: &mut Vec<Answer>) {
         let Some(flight) = self.flights.get_mut(&job.token) else {
             self.abandoned.remove(&job.token);
+            if mutation::is(Mutation::LateAnswerTaken)
+                && let Some(oldest) = self.flights.first_key_value().map(|(token, _)| *token)
+            {
+                self.finish(now, oldest, job.transfer, Ok(()), answers);
+            }
             return;
         };
         let result_of_call = result;
@@ -341,6 +355,7 @@ impl Members {
                     true => moved,
                     false => job.moved + moved,
                 };
+                plant_in_rest(&mut job, moved);
                 self.backend.submit(job);
                 return;
             }
@@ -409,9 +424,13 @@ impl Members {
                 counters.in_flight -= 1;
                 counters.errors += 1;
                 self.abandoned.insert(token, place);
+                let is_taken = mutation::is(Mutation::HungWriteTaken);
                 answers.push(Answer {
                     id: flight.id,
-                    result: Err(MemberError::Gone),
+                    result: match is_taken {
+                        true => Ok(()),
+                        false => Err(MemberError::Gone),
+                    },
                     transfer: None,
                 });
             }
@@ -441,6 +460,18 @@ impl MemberCounters {
     }
 }
 
+/// Seeded bugs: commands that are answered when they are sent.
+fn is_unawaited(transfer: &Transfer) -> bool {
+    match transfer {
+        Transfer::Write {
+            force_unit_access: true,
+            ..
+        } => mutation::is(Mutation::DurableWriteUnawaited),
+        Transfer::Flush => mutation::is(Mutation::FlushUnawaited),
+        _ => false,
+    }
+}
+
 enum Verdict {
     Done,
     Again { moved: usize },
@@ -448,14 +479,21 @@ enum Verdict {
 }
 
 fn judge(job: &Job, result: Ended) -> Verdict {
-    let whole = match &job.transfer {
-        Transfer::Read(bytes) => bytes.len(),
-        Transfer::Write { data, .. } => data.len(),
-        Transfer::Flush | Transfer::Discard { .. } => 0,
-    };
+    let whole = whole(&job.transfer);
     match (result, &job.transfer) {
         (Ok(moved), _) if job.moved + moved >= whole => Verdict::Done,
         (Ok(moved), _) if moved > 0 && mutation::is(Mutation::ShortWriteTaken) => Verdict::Done,
+        (Ok(1..), Transfer::Read(_)) if mutation::is(Mutation::ShortReadTaken) => Verdict::Done,
+        (Err(Errno::INTR), _) if mutation::is(Mutation::InterruptedTaken) => Verdict::Done,
+        (Err(Errno::INTR), _) if mutation::is(Mutation::InterruptedFails) => {
+            Verdict::Failed(MemberError::Gone)
+        }
+        (Err(Errno::IO), Transfer::Write { .. }) if mutation::is(Mutation::WriteErrorTaken) => {
+            Verdict::Done
+        }
+        (Err(Errno::IO), Transfer::Read(_)) if mutation::is(Mutation::ReadErrorTaken) => {
+            Verdict::Done
+        }
         // The end of a file or device that has become shorter: all behind it is lost.
         (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Gone),
         (Ok(moved), _) => Verdict::Again { moved },
@@ -468,6 +506,29 @@ fn judge(job: &Job, result: Ended) -> Verdict {
         (Err(_), Transfer::Flush) if mutation::is(Mutation::DriverFlushErrorLost) => Verdict::Done,
         (Err(_), Transfer::Flush) => Verdict::Failed(MemberError::Gone),
         (Err(error), _) => Verdict::Failed(member_error(error)),
+    }
+}
+
+/// Bytes that a command is to move.
+fn whole(transfer: &Transfer) -> usize {
+    match transfer {
+        Transfer::Read(bytes) => bytes.len(),
+        Transfer::Write { data, .. } => data.len(),
+        Transfer::Flush | Transfer::Discard { .. } => 0,
+    }
+}
+
+/// Seeded bugs in what is left of a command after an attempt that moved so much.
+fn plant_in_rest(job: &mut Job, moved: usize) {
+    let whole = whole(&job.transfer);
+    if moved == 0 && job.moved + 512 < whole && mutation::is(Mutation::InterruptedSkips) {
+        job.moved += 512;
+    }
+    if let Transfer::Write {
+        force_unit_access, ..
+    } = &mut job.transfer
+    {
+        *force_unit_access &= !mutation::is(Mutation::RestNotDurable);
     }
 }
 

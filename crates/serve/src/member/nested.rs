@@ -11,7 +11,7 @@
 //! as it has not. md cannot tell the two apart: an I/O error is all it gets from
 //! below.
 
-use super::storage::{read_whole, write_whole};
+use super::storage::{flush_whole, read_whole, write_whole};
 use super::{MemberFile, Storage, Transfer, Waker};
 use crate::export::{
     Buffer, BufferPool, Completions, ErrorCode, Export, MAXIMUM_BUFFER_BYTES, Operation, Request,
@@ -172,7 +172,7 @@ impl Member {
     /// The system's.
     pub fn flush(&self) -> io::Result<()> {
         match self {
-            Self::Storage(storage) => storage.flush().map_err(Into::into),
+            Self::Storage(storage) => flush_whole(&**storage),
             Self::Array(array) => array
                 .ask(Operation::Flush, 0, 0, Buffer::empty())
                 .map(|_| ()),

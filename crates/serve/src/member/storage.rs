@@ -8,6 +8,7 @@
 //! than it was asked to, or be interrupted before it moves any.
 
 use super::{Identity, MemberFile};
+use raidlab_array::mutation::{self, Mutation};
 use raidlab_units::Sectors;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
@@ -118,33 +119,124 @@ impl Storage for MemberFile {
 
 /// Fills `bytes` from `offset` on, however many reads that takes.
 pub(super) fn read_whole(storage: &dyn Storage, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    go_on(bytes.len(), io::ErrorKind::UnexpectedEof, |moved| {
+    let kind = (io::ErrorKind::UnexpectedEof, Mutation::MetadataReadShort);
+    go_on(bytes.len(), kind, |moved| {
         storage.read_at(&mut bytes[moved..], offset + moved as u64)
     })
 }
 
 /// Writes all of `bytes` at `offset`, however many writes that takes.
 pub(super) fn write_whole(storage: &dyn Storage, bytes: &[u8], offset: u64) -> io::Result<()> {
-    go_on(bytes.len(), io::ErrorKind::WriteZero, |moved| {
+    let kind = (io::ErrorKind::WriteZero, Mutation::MetadataWriteShort);
+    go_on(bytes.len(), kind, |moved| {
         storage.write_at(&bytes[moved..], offset + moved as u64, false)
     })
 }
 
+/// Makes every completed write durable, however often that is interrupted.
+pub(super) fn flush_whole(storage: &dyn Storage) -> io::Result<()> {
+    loop {
+        match storage.flush() {
+            Err(Errno::INTR) => {}
+            flushed => return flushed.map_err(Into::into),
+        }
+    }
+}
+
 /// Goes on with a command, told how much it has moved, until all has been moved.
-/// `end` is the error if it moves nothing any more.
+/// `end` is the error if it moves nothing any more; with the bug `short` in it, it does
+/// not go on.
 fn go_on(
     whole: usize,
-    end: io::ErrorKind,
+    (end, short): (io::ErrorKind, Mutation),
     mut attempt: impl FnMut(usize) -> Result<usize, Errno>,
 ) -> io::Result<()> {
     let mut moved = 0;
     while moved < whole {
         match attempt(moved) {
             Ok(0) => return Err(end.into()),
+            Ok(_) if mutation::is(short) => return Ok(()),
             Ok(more) => moved += more,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Storage, flush_whole, read_whole, write_whole};
+    use raidlab_units::Sectors;
+    use rustix::io::Errno;
+    use std::io;
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    /// Two sectors, of which each command moves one, every other attempt none.
+    #[derive(Debug, Default)]
+    struct Reluctant {
+        bytes: Mutex<Vec<u8>>,
+        attempts: Mutex<u32>,
+    }
+
+    impl Reluctant {
+        fn moved(&self, wanted: usize, offset: u64) -> Result<usize, Errno> {
+            let mut attempts = self.attempts.lock().expect("whole");
+            *attempts += 1;
+            match attempts.is_multiple_of(2) {
+                true => Err(Errno::INTR),
+                false => Ok(wanted.min(512).min(1024 - offset as usize)),
+            }
+        }
+    }
+
+    impl Storage for Reluctant {
+        fn path(&self) -> &Path {
+            Path::new("reluctant")
+        }
+        fn size(&self) -> Sectors {
+            Sectors(2)
+        }
+        fn rotational(&self) -> bool {
+            false
+        }
+        fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+            let moved = self.moved(bytes.len(), offset)?;
+            let from = offset as usize;
+            let all = self.bytes.lock().expect("whole");
+            bytes[..moved].copy_from_slice(&all[from..from + moved]);
+            Ok(moved)
+        }
+        fn write_at(&self, bytes: &[u8], offset: u64, _: bool) -> Result<usize, Errno> {
+            let moved = self.moved(bytes.len(), offset)?;
+            let to = offset as usize;
+            let mut all = self.bytes.lock().expect("whole");
+            all.resize(1024, 0);
+            all[to..to + moved].copy_from_slice(&bytes[..moved]);
+            Ok(moved)
+        }
+        fn flush(&self) -> Result<(), Errno> {
+            self.moved(0, 0).map(drop)
+        }
+        fn discard(&self, _: u64, _: u64) -> Result<(), Errno> {
+            Err(Errno::OPNOTSUPP)
+        }
+    }
+
+    #[test]
+    fn what_comes_in_pieces_is_waited_for() {
+        let storage = Reluctant::default();
+        let written: Vec<u8> = (0..1024_u32).map(|at| (at / 5) as u8).collect();
+        write_whole(&storage, &written, 0).expect("room");
+        for _ in 0..2 {
+            flush_whole(&storage).expect("durable at last");
+        }
+        let mut read = vec![0; 1024];
+        read_whole(&storage, &mut read, 0).expect("there");
+        assert_eq!(read, written);
+        let beyond = read_whole(&storage, &mut read, 512);
+        let kind = beyond.expect_err("it ends").kind();
+        assert_eq!(kind, io::ErrorKind::UnexpectedEof);
+    }
 }

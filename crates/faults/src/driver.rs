@@ -1,0 +1,213 @@
+//! The driver that users run, in the world's hands.
+//!
+//! It is the owner of crate `serve`, with its requests, payloads, member commands,
+//! verbs and metadata, but for what a thread, a kernel and a file would be: time is the
+//! world's, commands to members wait in a [`Line`](line::Line) until the world has
+//! disks carry them out, and what the driver waits for itself, such as reading metadata,
+//! goes to the disks at once, through a [`Shelf`](shelf::Shelf). Nothing is remembered
+//! outside the disks.
+
+mod arrays;
+mod line;
+mod shelf;
+
+pub(crate) use arrays::{HowToAssemble, Ready, Refusal, assemble, create, device_uuid};
+pub(crate) use line::{Happening, Line};
+pub(crate) use shelf::{Interruptions, Shelf, errno};
+
+use crate::options::Options;
+use raidlab_array::{
+    ArrayStatus, MemberState, NewDevice, Outputs, PersistentArray, Slot, SyncAction, VerbError,
+};
+use raidlab_serve::array::{AttachError, Owner, read_candidate, versions_on};
+use raidlab_serve::export::Request;
+use raidlab_serve::member::{Member, Members, MembersConfig};
+use raidlab_units::{Nanos, Sectors, in_one_line};
+
+/// An array that runs.
+pub(crate) struct Driver {
+    pub(crate) owner: Owner,
+    pub(crate) line: Line,
+}
+
+/// What an administrator may order beside the verbs that faults need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// A spare is filled with what this device holds, and takes its slot.
+    Replace(Slot),
+    /// The sync that runs ends early.
+    Idle,
+    /// Syncs go at least and at most so fast, in KiB/s.
+    Speed(u64, u64),
+    /// No more writes.
+    ReadOnly,
+    /// Writes again; syncs that were ended go on.
+    ReadWrite,
+}
+
+/// How a disk came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// As a new member: all of it is filled.
+    New,
+    /// Again: what it lacks is filled.
+    Again,
+}
+
+impl Driver {
+    /// Starts what was assembled. `traced`: the words of compute steps are wanted, too.
+    pub(crate) fn start(
+        ready: Ready,
+        options: &Options,
+        now: Nanos,
+        traced: bool,
+    ) -> Result<Self, String> {
+        let mut out = Outputs::default();
+        let engine = options.engine();
+        let array = PersistentArray::start(ready.assembly, &engine, ready.settings, now, &mut out);
+        let array = array.map_err(|error| in_one_line(&error))?;
+        let line = Line::new(traced);
+        let config = MembersConfig {
+            command_limit: Nanos(options.driver.command_limit_ns),
+        };
+        let mut members = Members::new(Box::new(line.clone()), config, None);
+        for (handle, member) in &ready.files {
+            let attached = members.attach(handle.index(), member);
+            attached.map_err(|error| error.to_string())?;
+        }
+        Ok(Self {
+            owner: Owner::of_array(array, out, members, Box::new(line.clone())),
+            line,
+        })
+    }
+
+    fn array(&self) -> Option<&PersistentArray> {
+        self.owner.array()
+    }
+
+    /// What each slot holds.
+    pub(crate) fn states(&self) -> Vec<MemberState> {
+        let states = self.array().map(PersistentArray::member_states);
+        states.unwrap_or_default()
+    }
+
+    /// The handle of the device that serves each slot, failed ones included.
+    pub(crate) fn served(&self) -> Vec<Option<usize>> {
+        let served = self.array().map(PersistentArray::served);
+        let served = served.unwrap_or_default();
+        let index = |handle: &Option<Slot>| handle.map(Slot::index);
+        served.iter().map(index).collect()
+    }
+
+    /// All that a user is told of the array.
+    pub(crate) fn status(&self) -> Option<ArrayStatus> {
+        self.array().map(PersistentArray::status)
+    }
+
+    /// Whether writes go through a log, so that no crash opens the write hole.
+    pub(crate) fn keeps_log(&self) -> bool {
+        self.status()
+            .is_some_and(|status| status.log > Sectors::ZERO)
+    }
+
+    /// Resync, recovery, check or repair runs or is about to.
+    pub(crate) fn is_syncing(&self) -> bool {
+        let Some(array) = self.array() else {
+            return false;
+        };
+        // A resync of parity waits for the members that are missing.
+        let vacant =
+            |state: &MemberState| matches!(state, MemberState::Faulty | MemberState::Missing);
+        let waits = array.member_states().iter().any(vacant) && array.status().sync.is_none();
+        array.is_syncing() && !waits
+    }
+
+    /// No request is in work and none held back.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.array().is_none_or(PersistentArray::is_idle)
+    }
+
+    /// Takes a request.
+    pub(crate) fn request(&mut self, now: Nanos, request: Request) {
+        self.owner.request(now, request);
+    }
+
+    /// Marks a member failed.
+    pub(crate) fn fail(&mut self, now: Nanos, handle: Slot) -> Result<(), String> {
+        told(
+            self.owner
+                .on_array(now, |array, now, out| array.fail(now, handle, out)),
+        )
+    }
+
+    /// Takes a failed member out.
+    pub(crate) fn remove(&mut self, now: Nanos, handle: Slot) -> Result<(), String> {
+        self.owner
+            .remove(now, handle)
+            .map_err(|error| in_one_line(&error))
+    }
+
+    /// Puts a former member in again: its handle; nothing if the disk does not say that
+    /// it was one.
+    pub(crate) fn re_add(&mut self, now: Nanos, disk: &Member) -> Option<Result<Slot, String>> {
+        let former = read_candidate(disk).ok()?;
+        let added = self.owner.re_add(now, disk, former);
+        Some(added.map_err(|error| in_one_line(&error)))
+    }
+
+    /// Puts a disk in: its handle. One that was a member before is re-added, if that can
+    /// be.
+    pub(crate) fn add(
+        &mut self,
+        now: Nanos,
+        (number, disk): (usize, &Member),
+    ) -> Result<(Slot, Added), String> {
+        if let Some(Ok(handle)) = self.re_add(now, disk) {
+            return Ok((handle, Added::Again));
+        }
+        let found = versions_on(disk).map_err(|error| in_one_line(&error))?;
+        let new = NewDevice {
+            name: number.to_string(),
+            size: disk.size(),
+            rotational: true,
+            write_mostly: false,
+            uuid: device_uuid(number),
+        };
+        let added = self.owner.add(now, disk, new, &found);
+        let added = added.map_err(|error| in_one_line(&error))?;
+        Ok((added, Added::New))
+    }
+
+    /// Starts a check or repair.
+    pub(crate) fn start_sync(&mut self, now: Nanos, action: SyncAction) -> Result<(), String> {
+        told(self.owner.on_array(now, |array, now, out| match action {
+            SyncAction::Check => array.check(now, out),
+            SyncAction::Resync | SyncAction::FirstResync | SyncAction::Repair => {
+                array.repair(now, out)
+            }
+        }))
+    }
+
+    /// Carries out one of the administrator's orders.
+    pub(crate) fn order(&mut self, now: Nanos, order: Order) -> Result<(), String> {
+        told(self.owner.on_array(now, |array, now, out| match order {
+            Order::Replace(handle) => array.replace(now, handle, None, out),
+            Order::ReadOnly => array.read_only(now, out),
+            Order::ReadWrite => array.read_write(now, out),
+            Order::Idle => {
+                array.stop_sync(now, out);
+                Ok(())
+            }
+            Order::Speed(minimum, maximum) => {
+                array.set_sync_speed(minimum, maximum);
+                Ok(())
+            }
+        }))
+    }
+}
+
+/// A verb's result in words.
+fn told(result: Result<Result<(), VerbError>, AttachError>) -> Result<(), String> {
+    let done = result.map_err(|error| in_one_line(&error))?;
+    done.map_err(|error| in_one_line(&error))
+}

@@ -1,0 +1,212 @@
+//! Whole arrays: superblocks, bitmaps and logs on the simulated disks, as the driver makes
+//! and assembles them.
+
+use super::shelf::Shelf;
+use crate::options::Options;
+use crate::reader::Reader;
+use raidlab_array::{AssembleError, AssembleOptions, Assembly, Part, Settings, Slot, Stale};
+use raidlab_geometry::Level;
+use raidlab_metadata::create::{
+    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+};
+use raidlab_metadata::{DeviceFlags, Uuid, Version};
+use raidlab_serve::array::{self, FilesError, read_candidate};
+use raidlab_serve::member::Member;
+use raidlab_units::{Nanos, Sectors, in_one_line};
+use std::sync::OnceLock;
+
+/// Why an array was not assembled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Dirty, degraded, parity, no complete log: in the core's words.
+    WriteHole(String),
+    /// Too few current members.
+    NotEnough,
+    /// Both sides of a split array are there.
+    SplitBrain,
+    /// The power was cut during replay.
+    PowerCut,
+    /// Something else, in the driver's words.
+    Other(String),
+}
+
+/// How to assemble.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HowToAssemble {
+    /// Take what is there, even where data may be lost.
+    pub(crate) force: bool,
+    /// A number, not 0, that no other run of the array has.
+    pub(crate) session: u64,
+    /// What becomes of members that are out of date.
+    pub(crate) stale: Stale,
+}
+
+/// An array that was assembled, and has not started.
+pub(crate) struct Ready {
+    pub(crate) assembly: Assembly,
+    pub(crate) settings: Settings,
+    /// Each device that takes part, by its handle.
+    pub(crate) files: Vec<(Slot, Member)>,
+    /// Which disk each handle names: first one for each slot, then spares.
+    pub(crate) handles: Vec<Option<usize>>,
+    /// Those that are current.
+    pub(crate) in_service: Vec<usize>,
+    /// Those of them that are out of date, and were taken by force.
+    pub(crate) forced: Vec<usize>,
+}
+
+/// 2026-01-01, at virtual time 0.
+const UNIX_BASE: u64 = 1_767_225_600_000_000_000;
+
+/// Where the data begin if the log is to be short: behind 4 KiB each of
+/// superblock, bitmap and bad-block log, and some 150 KiB for the log.
+const SHORT_LOG_OFFSET: Sectors = Sectors(344);
+
+/// A UUID that only this disk has.
+pub(crate) fn device_uuid(number: usize) -> Uuid {
+    let mut bytes = [0x5a; 16];
+    bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
+    Uuid(bytes)
+}
+
+/// Formats the first disks of the shelf, one for each slot.
+///
+/// # Errors
+/// Why they make no array.
+pub(crate) fn create(options: &Options, shelf: &Shelf) -> Result<Reader, String> {
+    let members: Vec<Member> = (0..options.members)
+        .map(|disk| shelf.member(disk))
+        .collect();
+    let size = |(number, disk): (usize, &Member)| {
+        Some(MemberSize {
+            size: disk.size().to_bytes(),
+            device_uuid: device_uuid(number),
+            flags: DeviceFlags::default(),
+            found: Vec::new(),
+        })
+    };
+    let sizes: Vec<Option<MemberSize>> = members.iter().enumerate().map(size).collect();
+    let plan = plan(&spec(options), &sizes).map_err(|error| error.to_string())?;
+    array::create(&plan, &members).map_err(|error| in_one_line(&error))?;
+    let areas = plan.members.iter().map(|member| {
+        let superblock = &member.superblock;
+        let size = match options.level {
+            Level::Linear | Level::Raid0 => superblock.data_size,
+            _ => superblock.used_size,
+        };
+        (superblock.data_offset.0, size.0)
+    });
+    let areas: Vec<(u64, u64)> = areas.collect();
+    Ok(Reader {
+        level: options.level,
+        layout: options.layout,
+        chunk: options.chunk,
+        used: areas.first().map_or(0, |(_, size)| *size),
+        areas,
+        size: plan.array_size.0,
+        rows: OnceLock::new(),
+    })
+}
+
+/// Assembles from the disks named by `present`, in that order. One without metadata that
+/// can be read is left out, as whoever assembles has to.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn assemble(
+    options: &Options,
+    shelf: &Shelf,
+    present: &[usize],
+    how: HowToAssemble,
+) -> Result<Ready, Refusal> {
+    let members = present.iter().map(|disk| shelf.member(*disk));
+    let members: Vec<Member> = members.filter(|it| read_candidate(it).is_ok()).collect();
+    let assemble = AssembleOptions {
+        force: how.force,
+        run_degraded: true,
+        stale: how.stale,
+        ..AssembleOptions::default()
+    };
+    let assembled = array::assemble(&members, None, &assemble);
+    let assembled = assembled.map_err(|error| match &error {
+        _ if shelf.is_cut() => Refusal::PowerCut,
+        FilesError::Assemble(error) => refusal(error),
+        _ => Refusal::Other(in_one_line(&error)),
+    })?;
+    let number = |name: &str| name.parse::<usize>().ok();
+    let mut handles: Vec<Option<usize>> = vec![None; options.members];
+    for (handle, member) in &assembled.files {
+        if handles.len() <= handle.index() {
+            handles.resize(handle.index() + 1, None);
+        }
+        handles[handle.index()] = member.path().to_str().and_then(number);
+    }
+    let assembly = assembled.assembly;
+    let current = assembly
+        .members
+        .iter()
+        .filter(|it| matches!(it.part, Part::InSync(_)));
+    let session = if options.log { how.session } else { 0 };
+    Ok(Ready {
+        settings: Settings {
+            safe_mode_delay: Nanos::from_millis(options.safe_mode_ms),
+            ..Settings::new(Nanos(UNIX_BASE), session)
+        },
+        files: assembled.files,
+        handles,
+        in_service: current
+            .filter_map(|member| number(&member.candidate.name))
+            .collect(),
+        forced: assembly
+            .forced
+            .iter()
+            .filter_map(|name| number(name))
+            .collect(),
+        assembly,
+    })
+}
+
+fn spec(options: &Options) -> CreateSpec {
+    let bitmap_chunk = options.bitmap_chunk.map(|chunk| Sectors(chunk).to_bytes());
+    CreateSpec {
+        version: options.version,
+        level: options.level,
+        layout: Some(options.layout),
+        chunk: (options.level != Level::Raid1).then_some(Sectors(options.chunk)),
+        raid_disks: options.members,
+        array_uuid: Uuid([0xa5; 16]),
+        host: String::new(),
+        name: "simulated".to_owned(),
+        created: UNIX_BASE / 1_000_000_000,
+        size: match options.level {
+            Level::Linear | Level::Raid0 => None,
+            _ => Some(Sectors(options.used)),
+        },
+        // Metadata in front of the data leave what little there is to the log.
+        data_offset: (options.log && options.short_log && options.version != Version::V1_0)
+            .then_some(SHORT_LOG_OFFSET),
+        bitmap: match bitmap_chunk {
+            None => BitmapChoice::None,
+            chunk => BitmapChoice::Internal(chunk),
+        },
+        initial: match (options.assume_clean, options.spare_rebuild) {
+            (true, _) => InitialSync::AssumeClean,
+            (false, true) => InitialSync::SpareRebuild,
+            (false, false) => InitialSync::Resync,
+        },
+        log: match options.log {
+            true => LogReserve::Automatic,
+            false => LogReserve::None,
+        },
+        bad_block_log: true,
+    }
+}
+
+fn refusal(error: &AssembleError) -> Refusal {
+    match error {
+        AssembleError::DirtyDegraded { .. } => Refusal::WriteHole(error.to_string()),
+        AssembleError::NotEnough { .. } | AssembleError::NeedsRun { .. } => Refusal::NotEnough,
+        AssembleError::SplitBrain { .. } => Refusal::SplitBrain,
+        other => Refusal::Other(other.to_string()),
+    }
+}

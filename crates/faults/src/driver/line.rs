@@ -1,0 +1,140 @@
+//! What the driver does, in the order in which it does it: commands for members, steps,
+//! answers, events. The world takes it up after each call, and puts back the commands
+//! that have ended.
+
+use raidlab_array::{ComputeStep, Event, MemberCommand};
+use raidlab_serve::array::Watcher;
+use raidlab_serve::export::{Buffer, Completions, ErrorCode};
+use raidlab_serve::member::{Backend, Ended, Job, Storage};
+use raidlab_units::Nanos;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Something that the driver did.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// It executed a step, in a few words, where words are wanted.
+    Step(String),
+    /// The core ordered a command.
+    Command(MemberCommand),
+    /// A command goes to a member, for the first time or again.
+    Job(Job),
+    /// Users are told of something.
+    Event(Event),
+    /// A request is answered.
+    Answered {
+        /// The asker's name for the request.
+        token: u64,
+        /// The payload that travelled with it.
+        buffer: Buffer,
+        /// How it ended.
+        result: Result<(), ErrorCode>,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    happenings: Vec<Happening>,
+    ended: Vec<(Job, Ended)>,
+}
+
+/// A driver's line; clones are the same line.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    inside: Arc<Mutex<Inside>>,
+    traced: bool,
+}
+
+impl Line {
+    /// An empty one. `traced`: steps are to be told in words.
+    pub(crate) fn new(traced: bool) -> Self {
+        Self {
+            inside: Arc::default(),
+            traced,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        // Lists are whole after every step that could panic.
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, happening: Happening) {
+        self.lock().happenings.push(happening);
+    }
+
+    /// Exchanges what has happened for an empty list.
+    pub(crate) fn exchange(&self, happenings: &mut Vec<Happening>) {
+        std::mem::swap(&mut self.lock().happenings, happenings);
+    }
+
+    /// A command has ended; the driver sees it at its next turn.
+    pub(crate) fn end(&self, job: Job, ended: Ended) {
+        self.lock().ended.push((job, ended));
+    }
+}
+
+impl Backend for Line {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn attach(&mut self, _: usize, _: &Arc<dyn Storage>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn detach(&mut self, _: usize) {}
+
+    fn submit(&mut self, job: Job) {
+        self.push(Happening::Job(job));
+    }
+
+    fn wait(&mut self, _: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()> {
+        ended.append(&mut self.lock().ended);
+        Ok(())
+    }
+}
+
+impl Watcher for Line {
+    fn event(&mut self, _: Nanos, event: Event) {
+        self.push(Happening::Event(event));
+    }
+
+    fn compute_step(&mut self, _: Nanos, step: &ComputeStep) {
+        let words = match self.traced {
+            true => Short(step).to_string(),
+            false => String::new(),
+        };
+        self.push(Happening::Step(words));
+    }
+
+    fn command(&mut self, _: Nanos, command: &MemberCommand) {
+        self.push(Happening::Command(*command));
+    }
+}
+
+impl Completions for Line {
+    fn completed(&self, token: u64, buffer: Buffer, result: Result<(), ErrorCode>) {
+        self.push(Happening::Answered {
+            token,
+            buffer,
+            result,
+        });
+    }
+}
+
+/// A step in a few words.
+struct Short<'a>(&'a ComputeStep);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ComputeStep::Fill { to, bytes } => {
+                write!(formatter, "Fill {to:?} with {} bytes", bytes.len())
+            }
+            step => write!(formatter, "{step:?}"),
+        }
+    }
+}
