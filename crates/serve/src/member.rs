@@ -77,7 +77,8 @@ pub struct Job {
 
 impl Job {
     /// The byte on the member where this attempt begins.
-    fn at(&self) -> u64 {
+    #[must_use]
+    pub fn at(&self) -> u64 {
         match mutation::is(Mutation::RestAtStart) {
             true => self.offset,
             false => self.offset + self.moved as u64,

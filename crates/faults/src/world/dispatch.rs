@@ -182,7 +182,7 @@ impl World<'_> {
             return Err(violation("contract", "a command that nobody ordered"));
         };
         let disk = self.handles.get(job.place).copied().flatten();
-        let start = Bytes(job.offset + job.moved as u64).to_sectors().0;
+        let start = Bytes(job.at()).to_sectors().0;
         let bytes: Option<Arc<[u8]>> = match &job.transfer {
             Transfer::Write { data, .. } => Some(data[job.moved..].into()),
             Transfer::Discard { bytes } => {
