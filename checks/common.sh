@@ -50,6 +50,7 @@ package_of() {
     qemu-system-x86_64) echo 'qemu-system-x86 qemu-block-extra' ;;
     xfs_repair) echo xfsprogs ;;
     xz) echo xz-utils ;;
+    sbatch | scontrol | squeue) echo slurm-client ;;
     *) echo "$1" ;;
     esac
 }

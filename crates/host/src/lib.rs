@@ -36,6 +36,6 @@ pub use changes::changes;
 pub use cleanup::{Cleaned, cleanup, forget_if_clean};
 pub use error::HostError;
 pub use machine::{MARKER, Machine, PREFIX};
-pub use machines::{LOCALHOST, MachineEntry, MachineFileError, read_machines};
+pub use machines::{LOCALHOST, MachineEntry, MachineFileError, read_machines, read_toml};
 pub use marks::Marks;
 pub use plan::plan;

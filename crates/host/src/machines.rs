@@ -7,6 +7,7 @@ use raidlab_lab::{Files, LoadError, check_values};
 use raidlab_shell::SshOptions;
 use raidlab_store::text::visible_path;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::path::Path;
 
 /// This machine's name among destinations.
@@ -35,7 +36,7 @@ pub struct MachineEntry {
     pub elevate: Vec<String>,
 }
 
-/// A file of machines that cannot be used.
+/// A file of machines, or another of a site's own, that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFileError {
     /// It cannot be read, or has values that no file may have.
@@ -56,16 +57,21 @@ pub enum MachineFileError {
 /// # Errors
 /// When it cannot be read, or says something else.
 pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, MachineFileError> {
+    Ok(read_toml::<MachineFile>(files, path)?.machine)
+}
+
+/// Reads a file of TOML in which nothing may stand that `T` does not know.
+///
+/// # Errors
+/// When it cannot be read, or says something else; with the line.
+pub fn read_toml<T: DeserializeOwned>(files: &Files, path: &Path) -> Result<T, MachineFileError> {
     let file = visible_path(path);
     let text = read_text(files, path)?;
     check_values(&file, &text).map_err(LoadError::from)?;
-    match toml::from_str::<MachineFile>(&text) {
-        Ok(found) => Ok(found.machine),
-        Err(error) => Err(MachineFileError::Wrong {
-            file,
-            error: Box::new(error),
-        }),
-    }
+    toml::from_str(&text).map_err(|error| MachineFileError::Wrong {
+        file,
+        error: Box::new(error),
+    })
 }
 
 impl MachineEntry {

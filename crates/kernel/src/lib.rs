@@ -31,6 +31,6 @@ pub use faults::{FaultError, check_faults};
 pub use messages::MessageError;
 pub use obstacle::{Obstacle, wants_openzfs};
 pub use raidlab_calendar::{Fault, ScheduledFault, Storage, StorageError};
-pub use room::Room;
+pub use room::{BESIDE, Room};
 pub use schedule::{WrongFault, faults_in_words, scheduled_fault};
 pub use settings::Settings;

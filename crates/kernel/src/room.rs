@@ -10,7 +10,7 @@ use raidlab_units::Bytes;
 
 /// What a guest takes beside its memory: its kernel, its processes' page tables, and
 /// the copy of its first file system. Chosen, not measured, and rather large.
-const BESIDE: Bytes = Bytes(256 << 20);
+pub const BESIDE: Bytes = Bytes(256 << 20);
 
 /// The shares of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -55,6 +55,8 @@ pub enum Command {
     Merge(crate::merge::Arguments),
     /// Say how far the shards of a run are.
     Status(crate::status::Arguments),
+    /// Hand the shards of a run to a scheduler.
+    Submit(crate::submit::Arguments),
     /// Remove what a killed run has left on a machine.
     Cleanup(crate::cleanup::Arguments),
     /// Build the kernel for `run --on kernel`, list and remove such kernels.
@@ -125,7 +127,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 30, "each command has examples");
+        assert_eq!(helps.len(), 31, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

@@ -28,6 +28,7 @@ mod run;
 mod simulate;
 mod status;
 mod subjects;
+mod submit;
 mod suites;
 mod usage;
 
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Merge(arguments) => merge::command(&arguments),
         Command::Status(arguments) => status::command(&arguments),
+        Command::Submit(arguments) => submit::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
         Command::Kernel(arguments) => kernel::command(&arguments),
         Command::Claims(arguments) => claims::command(&arguments),

@@ -4,17 +4,23 @@ use crate::failure::Failure;
 use crate::output;
 use clap::Args;
 use raidlab_runs::status::{State, status};
+use raidlab_runs::submission::{Submission, Task, why};
+use raidlab_shell::Local;
+use raidlab_store::Shard;
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab status`.
 #[derive(Debug, Args)]
 #[command(
     long_about = "\
 Says which shards of a run are whole, which are begun, and which are missing or broken, by \
-the files of the folder that `raidlab run --shard` writes into. No scheduler is asked: of a \
-shard that is begun it says how long ago it last wrote something. Nothing is changed, and \
-files that another machine may be writing are not opened.",
+the files of the folder that `raidlab run --shard` writes into: of a shard that is begun it \
+says how long ago it last wrote something. Where `raidlab submit` wrote down which jobs the \
+shards are, the scheduler is asked what it does with each, and the log of a task that failed \
+for its last error. Nothing is changed, and files that another machine may be writing are not \
+opened.",
     after_help = "\
 Examples:
   raidlab status shards/
@@ -36,12 +42,21 @@ pub struct Arguments {
 /// When there are none, or the folder cannot be read.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let states = status(&arguments.folder)?;
+    let (tasks, merge) = asked(&arguments.folder);
+    let known = |shard: &Shard| {
+        let task = tasks.get(&shard.index())?;
+        Some(in_words(
+            &arguments.folder,
+            &shard.index().to_string(),
+            task,
+        ))
+    };
     let mut text = String::new();
     if arguments.json {
         for (shard, state) in &states {
             let (name, detail) = words(state);
             let line = serde_json::json!({
-                "shard": shard.to_string(), "state": name, "detail": detail,
+                "shard": shard.to_string(), "state": name, "detail": detail, "task": known(shard),
             });
             text.push_str(&output::json(&line)?);
             text.push('\n');
@@ -51,8 +66,16 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     for (shard, state) in &states {
         if !matches!(state, State::Whole(..)) {
             let (name, detail) = words(state);
-            let line = format!("{shard}  {name}  {detail}");
-            let _ = writeln!(text, "{}", line.trim_end());
+            let parts = [
+                shard.to_string(),
+                name.to_owned(),
+                detail,
+                known(shard).unwrap_or_default(),
+            ];
+            let parts: Vec<&str> = (parts.iter().map(String::as_str))
+                .filter(|part| !part.is_empty())
+                .collect();
+            let _ = writeln!(text, "{}", parts.join("  "));
         }
     }
     let of = |kind: &str| {
@@ -70,7 +93,44 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         of("missing"),
         of("broken")
     );
+    if let Some(task) = merge {
+        let _ = writeln!(
+            text,
+            "merge  {}",
+            in_words(&arguments.folder, "merge", &task)
+        );
+    }
     output::print(&text)
+}
+
+/// What the scheduler says of shards that were submitted, by their numbers, and of the
+/// merge. The files are what counts: where it does not answer, that is said.
+fn asked(folder: &Path) -> (BTreeMap<u32, Task>, Option<Task>) {
+    let asked = || -> Result<_, Failure> {
+        let Some(submission) = Submission::of(folder)? else {
+            return Ok(Default::default());
+        };
+        let machine = Local::new();
+        let tasks = submission.tasks(&machine)?.into_iter().collect();
+        Ok((tasks, submission.merge_task(&machine)?))
+    };
+    asked().unwrap_or_else(|failure| {
+        output::say(&format!(
+            "warning: by the files alone: {}",
+            failure.to_string().trim_end()
+        ));
+        Default::default()
+    })
+}
+
+/// What the scheduler says of a task, and its last error where it failed.
+fn in_words(folder: &Path, name: &str, task: &Task) -> String {
+    let error = task.has_failed().then(|| why(folder, name)).flatten();
+    let words = format!("{} {}", task.state, task.reason);
+    match error {
+        Some(error) => format!("{}: {error}", words.trim_end()),
+        None => words.trim_end().to_owned(),
+    }
 }
 
 /// A state's name, and what else is known.

@@ -27,6 +27,8 @@ mod prepared;
 mod ready;
 mod sharded;
 pub mod status;
+pub mod submission;
+pub mod submit;
 mod task;
 pub mod typed;
 

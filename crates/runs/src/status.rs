@@ -5,6 +5,7 @@
 //! one database open. Of them only the time counts at which they were last written.
 
 use crate::failure::{Failure, Kind};
+use crate::submission::Submission;
 use raidlab_store::text::visible_path;
 use raidlab_store::{Shard, Store, StoreError};
 use raidlab_units::reasons;
@@ -31,6 +32,24 @@ pub enum State {
 /// # Errors
 /// When there is none, they are of several runs, or the folder cannot be read.
 pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
+    if let Some(states) = states(folder)? {
+        return Ok(states);
+    }
+    // Submitted, and not begun.
+    let submitted = Submission::of(folder)?.map(|submission| {
+        let count = submission.shards;
+        let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
+        all.map(|shard| (shard, State::Missing)).collect()
+    });
+    submitted.ok_or_else(|| {
+        let words = format!("there is no shard in {}", visible_path(folder));
+        Failure::words(Kind::Input, words)
+            .help("name the folder that `raidlab run --shard` writes into")
+    })
+}
+
+/// As [`status()`]; `None` where there is no file of any shard.
+pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failure> {
     #[derive(Debug, thiserror::Error)]
     #[error("cannot read the folder {}", visible_path(.0))]
     struct ReadError(PathBuf, #[source] std::io::Error);
@@ -66,14 +85,11 @@ pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
         }
     }
     let Some(count) = count else {
-        let words = format!("there is no shard in {}", visible_path(folder));
-        return Err(Failure::words(Kind::Input, words)
-            .help("name the folder that `raidlab run --shard` writes into"));
+        return Ok(None);
     };
     let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
-    Ok(all
-        .map(|shard| (shard, states.remove(&shard).unwrap_or(State::Missing)))
-        .collect())
+    let all = all.map(|shard| (shard, states.remove(&shard).unwrap_or(State::Missing)));
+    Ok(Some(all.collect()))
 }
 
 /// The shard that a file is one of by its name, and whether it is whole by that.

@@ -12,7 +12,7 @@
 
 mod found;
 
-pub use found::{Found, look};
+pub use found::{Found, SCRIPT, look};
 
 use crate::text::visible_path;
 use std::ffi::{OsStr, OsString};
@@ -42,6 +42,10 @@ pub enum Format {
     SimulationPart,
     /// A table of a run as Parquet.
     Parquet,
+    /// A script for a scheduler.
+    Script,
+    /// Which jobs of a scheduler make a run.
+    Submission,
     /// A store of runs, which is not replaced but added to.
     Store,
 }

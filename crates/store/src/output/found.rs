@@ -10,6 +10,9 @@ use std::fs::{self, File, FileType};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+/// The line of a script that says who wrote it.
+pub const SCRIPT: &str = "# written by raidlab submit";
+
 /// What a name leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -39,7 +42,7 @@ pub enum Found {
 }
 
 impl Format {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Page,
         Self::Markdown,
         Self::Rows,
@@ -49,6 +52,8 @@ impl Format {
         Self::Plan,
         Self::SimulationPart,
         Self::Parquet,
+        Self::Script,
+        Self::Submission,
         Self::Store,
     ];
 
@@ -76,6 +81,8 @@ impl Format {
             Self::Plan => &["{\n  \"schema\": ", "\n  \"asked\": {"],
             Self::SimulationPart => &["{\n  \"simulation_part\": "],
             Self::Parquet => &["PAR1"],
+            Self::Script => &["#!/bin/bash\n", SCRIPT],
+            Self::Submission => &["{\n  \"engine\": "],
             Self::Store => &["SQLite format 3\0"],
         }
     }
@@ -91,6 +98,8 @@ impl Format {
             Self::Plan => "a plan that raidlab wrote",
             Self::SimulationPart => "a part of a simulation that raidlab wrote",
             Self::Parquet => "a table of a run in Parquet that raidlab wrote",
+            Self::Script => "a script that raidlab wrote",
+            Self::Submission => "the record of a submission that raidlab wrote",
             Self::Store => "a store of raidlab's runs",
         }
     }

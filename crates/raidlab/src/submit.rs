@@ -1,0 +1,107 @@
+//! `raidlab submit`: the shards of a run handed to a scheduler.
+
+use crate::failure::Failure;
+use crate::output;
+use clap::{Args, ValueEnum};
+use raidlab_runs::notes::STORE;
+use raidlab_runs::submit::{Submit, scripts};
+use raidlab_shell::Local;
+use raidlab_store::text::visible_path;
+use std::num::NonZero;
+use std::path::PathBuf;
+
+/// Arguments of `raidlab submit`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Hands a plan to a scheduler: each shard is a task of one array job, and a job behind them \
+merges them when all are whole. A task stops before its time is up and is put into the queue \
+again, and goes on where it was. The scripts, the tasks' logs and a record of the jobs lie in \
+the shards' folder; `raidlab status` says how far they are. Submitted again, only shards that \
+are not whole are.
+
+What is particular about a site (partitions, modules, a container, memory, time limits, how \
+many tasks run at a time) stands in a profile, a file of TOML: docs/guide/many-machines.md has \
+one with every field.",
+    after_help = "\
+Examples:
+  raidlab submit slurm plan.json --shards 64 --folder shards/
+  raidlab submit slurm plan.json --shards 64 --folder shards/ --profile site.toml
+  raidlab submit slurm plan.json --shards 64 --folder shards/ --print"
+)]
+pub struct Arguments {
+    /// The scheduler.
+    engine: Engine,
+
+    /// The plan, which `raidlab run SUITE --plan-only FILE.json` wrote.
+    #[arg(value_name = "PLAN.json")]
+    plan: PathBuf,
+
+    /// How many shards it is cut into.
+    #[arg(long, value_name = "N")]
+    shards: NonZero<u32>,
+
+    /// Where the shards' files go, which every machine must see; made if it is not there.
+    #[arg(long, value_name = "FOLDER")]
+    folder: PathBuf,
+
+    /// The store that the merged run goes into.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// What is particular about the site (TOML).
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+
+    /// Write the scripts, print the commands that would submit them, and submit nothing.
+    #[arg(long)]
+    print: bool,
+}
+
+/// The schedulers that are known.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Engine {
+    /// Slurm, with array jobs and dependencies.
+    Slurm,
+}
+
+/// Hands shards to a scheduler.
+///
+/// # Errors
+/// When the plan or the profile is wrong, or the scheduler does not take them.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let Engine::Slurm = arguments.engine;
+    let asked = Submit {
+        plan: arguments.plan.clone(),
+        shards: arguments.shards,
+        folder: arguments.folder.clone(),
+        store: arguments.store.clone(),
+        profile: arguments.profile.clone(),
+    };
+    let machine = Local::new();
+    let folder = visible_path(&arguments.folder);
+    let Some(scripts) = scripts(&asked, &machine)? else {
+        let plan = visible_path(&arguments.plan);
+        return output::print(&format!(
+            "all shards are whole: `raidlab merge {plan} {folder}` puts them together\n"
+        ));
+    };
+    if arguments.print {
+        let merge = scripts.merge("$array");
+        return output::print(&format!(
+            "array=$({})\n{}\n",
+            scripts.array,
+            merge.to_string().replace(
+                "'--dependency=afterok:$array'",
+                "--dependency=afterok:$array"
+            )
+        ));
+    }
+    let submitted = scripts.submit(&machine)?;
+    output::print(&format!(
+        "job {} has {} shards, job {} merges them: `raidlab status {folder}` says how far they are\n",
+        submitted.array,
+        scripts.missing.len(),
+        submitted.merge
+    ))
+}

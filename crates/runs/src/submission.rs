@@ -1,0 +1,161 @@
+//! Which jobs of a scheduler make the shards of a run: a record in the shards' folder, and
+//! what the scheduler says of them (squeue(1)).
+//!
+//! Accounting (`sacct`) is not asked: many sites have none. `squeue --states=all` knows of
+//! a task for `MinJobAge` after its end (five minutes where nothing is configured); then
+//! the files alone say what became of it.
+
+use crate::failure::Failure;
+use raidlab_shell::{Command, Target, TargetError};
+use raidlab_store::output::{Format, write};
+use raidlab_store::text::visible_path;
+use serde::{Deserialize, Serialize};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+/// The record's name.
+const RECORD: &str = "submission.json";
+
+/// What was handed over, as it is kept in the shards' folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Submission {
+    /// The scheduler.
+    pub engine: String,
+    /// Its number for the array job of the shards.
+    pub array: String,
+    /// And for the merge; empty where it was not taken.
+    pub merge: String,
+    /// How many shards there are, those that were whole already among them.
+    pub shards: NonZero<u32>,
+}
+
+impl Submission {
+    /// The record of a folder; `None` where nothing was submitted.
+    ///
+    /// # Errors
+    /// When there is one that cannot be read.
+    pub fn of(folder: &Path) -> Result<Option<Self>, Failure> {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{} is no record of a submission", visible_path(.0))]
+        struct Wrong(PathBuf, #[source] serde_json::Error);
+
+        let path = folder.join(RECORD);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::write_file(&path, error)),
+        };
+        match serde_json::from_str(&text) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) => Err(Failure::input(Wrong(path, error)).help("move it away")),
+        }
+    }
+
+    pub(crate) fn keep(&self, folder: &Path) -> Result<(), Failure> {
+        // Of plain words: it always has a form.
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        let path = folder.join(RECORD);
+        Ok(write(
+            &path,
+            Format::Submission,
+            format!("{text}\n").as_bytes(),
+        )?)
+    }
+
+    /// What the scheduler says of each task of the array, by the number of its shard, as
+    /// long as it remembers them.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn tasks(&self, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
+        tasks(&self.array, target)
+    }
+
+    /// The same of the merge.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn merge_task(&self, target: &dyn Target) -> Result<Option<Task>, Failure> {
+        if self.merge.is_empty() {
+            return Ok(None);
+        }
+        let found = tasks(&self.merge, target)?;
+        Ok(found.into_iter().next().map(|(_, task)| task))
+    }
+}
+
+/// What Slurm says of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Its state in Slurm's words: `RUNNING`, `PENDING`, `FAILED`.
+    pub state: String,
+    /// Why it is so, in Slurm's words: `Resources`, `NonZeroExitCode`; or where it runs.
+    pub reason: String,
+}
+
+impl Task {
+    /// Whether it will not run any more.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        const GOING_ON: [&str; 8] = [
+            "PENDING",
+            "RUNNING",
+            "SUSPENDED",
+            "COMPLETING",
+            "CONFIGURING",
+            "REQUEUED",
+            "REQUEUE_HOLD",
+            "STOPPED",
+        ];
+        !GOING_ON.contains(&self.state.as_str())
+    }
+
+    /// Whether it has ended, and not well.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_ended() && self.state != "COMPLETED"
+    }
+}
+
+/// What Slurm knows of the tasks of a job, by their numbers; 0 where it is no array.
+fn tasks(job: &str, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
+    let arguments = [
+        "--array",
+        "--noheader",
+        "--states=all",
+        "--format=%K|%T|%r|%N",
+        "--jobs",
+        job,
+    ];
+    let said = match target.run(&Command::reads("squeue", arguments)) {
+        Ok(said) => said.stdout,
+        // It has forgotten them.
+        Err(TargetError::Failed { output, .. }) if output.stderr.contains("Invalid job id") => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(Failure::run(error)),
+    };
+    let task = |line: &str| {
+        let mut parts = line.trim().split('|');
+        let index = parts.next()?.parse().unwrap_or(0);
+        let state = parts.next()?.to_owned();
+        let (reason, node) = (parts.next()?, parts.next().unwrap_or_default());
+        let reason = match (reason, node) {
+            ("None", "") => String::new(),
+            ("None", node) => format!("on {node}"),
+            (reason, _) => reason.to_owned(),
+        };
+        Some((index, Task { state, reason }))
+    };
+    Ok(said.lines().filter_map(task).collect())
+}
+
+/// The last error that a task has printed, if any.
+#[must_use]
+pub fn why(folder: &Path, task: &str) -> Option<String> {
+    let text = std::fs::read(folder.join(format!("slurm-{task}.log"))).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().rev();
+    lines.find_map(|line| line.strip_prefix("error: ").map(str::to_owned))
+}

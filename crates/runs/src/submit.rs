@@ -1,0 +1,203 @@
+//! A run's shards handed to a scheduler: scripts, and a record beside the shards' files.
+//!
+//! Slurm is the one that is known. The shards are the tasks of one array job, and the merge
+//! waits for all of them. A task ends itself before its time is up, with the exit code for
+//! "start me again", and its script puts it into the queue again, so often and not more. A
+//! task that is preempted Slurm puts there itself. What is finished is kept by the shard
+//! (`raidlab run --shard`), so whatever ends a task costs one experiment.
+//!
+//! Whoever submits again submits what is not whole.
+
+mod profile;
+mod slurm;
+
+use crate::asked::{Asked, On};
+use crate::failure::{Failure, Kind};
+use crate::planned;
+use crate::status::{State, states};
+use crate::submission::Submission;
+use crate::typed::in_shell;
+use profile::Profile;
+use raidlab_shell::{Command, Target};
+use raidlab_store::Shard;
+use raidlab_store::output::{Format, write};
+use raidlab_store::text::visible_path;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+/// What is to be handed over.
+#[derive(Debug, Clone)]
+pub struct Submit {
+    /// The plan's file.
+    pub plan: PathBuf,
+    /// How many shards it is cut into.
+    pub shards: NonZero<u32>,
+    /// Where the shards' files go.
+    pub folder: PathBuf,
+    /// The store that the merged run goes into.
+    pub store: PathBuf,
+    /// What is particular about the site.
+    pub profile: Option<PathBuf>,
+}
+
+/// Scripts that are written, and how they are handed over.
+#[derive(Debug)]
+pub struct Scripts {
+    folder: PathBuf,
+    /// The command that submits the shards, and prints the number of the array job.
+    pub array: Command,
+    /// The command that submits the merge, but for the number of the array job.
+    merge: Vec<String>,
+    /// The shards that are not whole.
+    pub missing: Vec<Shard>,
+    shards: NonZero<u32>,
+}
+
+/// Writes the scripts for the shards that are not whole; `None` where all are.
+///
+/// # Errors
+/// When the plan or the profile is wrong, a file is in the way, or tasks of an earlier
+/// submission have not come to their end.
+pub fn scripts(asked: &Submit, target: &dyn Target) -> Result<Option<Scripts>, Failure> {
+    let named = Asked::of(&asked.plan.to_string_lossy());
+    let Some(plan) = planned::from_file(&named)? else {
+        let words = format!("{} is no plan", visible_path(&asked.plan));
+        let help = "`raidlab run SUITE --plan-only plan.json` writes one";
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    };
+    let profile = Profile::read(asked.profile.as_deref())?;
+    let folder = absolute(&asked.folder)?;
+    let missing = missing(asked, &folder)?;
+    under_way(&folder, target)?;
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let job = slurm::Job {
+        plan: &plan.asked,
+        on_kernel: plan.asked.on == On::Kernel,
+        count: asked.shards,
+        missing: &missing,
+        folder: &folder,
+        paths: [absolute(&asked.plan)?, absolute(&asked.store)?],
+        profile: &profile,
+    };
+    let (shard, merge) = (folder.join("shard.sh"), folder.join("merge.sh"));
+    write(&shard, Format::Script, job.shard()?.as_bytes())?;
+    write(&merge, Format::Script, job.merge().as_bytes())?;
+    let named = |path: &Path| path.to_string_lossy().into_owned();
+    Ok(Some(Scripts {
+        array: Command::changes("sbatch", ["--parsable".to_owned(), named(&shard)]),
+        merge: vec![
+            "--parsable".to_owned(),
+            "--kill-on-invalid-dep=yes".to_owned(),
+            named(&merge),
+        ],
+        folder,
+        missing,
+        shards: asked.shards,
+    }))
+}
+
+impl Scripts {
+    /// The command that submits the merge, which waits for this array job.
+    #[must_use]
+    pub fn merge(&self, array: &str) -> Command {
+        let after = format!("--dependency=afterok:{array}");
+        let words = std::iter::once(after).chain(self.merge.iter().cloned());
+        Command::changes("sbatch", words)
+    }
+
+    /// Hands them over, and keeps which jobs they are.
+    ///
+    /// # Errors
+    /// When the scheduler does not take them, or the record cannot be written.
+    pub fn submit(&self, target: &dyn Target) -> Result<Submission, Failure> {
+        let number = |command: &Command| -> Result<String, Failure> {
+            let said = target.run(command).map_err(|error| {
+                Failure::run(error).help("`--print` writes the scripts and submits nothing")
+            })?;
+            // With several clusters: `number;cluster`.
+            let number = said.stdout.trim().split(';').next().unwrap_or_default();
+            match number.parse::<u64>() {
+                Ok(number) => Ok(number.to_string()),
+                Err(_) => {
+                    let words = format!("`{command}` said no number of a job: {}", said.stdout);
+                    Err(Failure::words(Kind::Run, words))
+                }
+            }
+        };
+        let array = number(&self.array)?;
+        let mut submission = Submission {
+            engine: "slurm".to_owned(),
+            merge: String::new(),
+            shards: self.shards,
+            array,
+        };
+        // At once: whatever happens to the merge, the tasks are known.
+        submission.keep(&self.folder)?;
+        submission.merge = number(&self.merge(&submission.array))?;
+        submission.keep(&self.folder)?;
+        Ok(submission)
+    }
+}
+
+/// The shards that are not whole; the folder is made.
+fn missing(asked: &Submit, folder: &Path) -> Result<Vec<Shard>, Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::write_file(folder, error))?;
+    let count = asked.shards;
+    let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
+    let Some(found) = states(folder)? else {
+        return Ok(all.collect());
+    };
+    let mut missing = Vec::new();
+    for (shard, state) in found {
+        if shard.count() != count {
+            let words = format!(
+                "{} has shards of {}, not of {count}",
+                visible_path(folder),
+                shard.count()
+            );
+            return Err(Failure::words(Kind::Input, words).help("give each run a folder"));
+        }
+        match state {
+            State::Whole(..) => {}
+            State::Broken(why) => {
+                let words = format!("the file of shard {shard} cannot stay: {why}");
+                return Err(Failure::words(Kind::Input, words).help("move it away"));
+            }
+            State::Begun(_) | State::Missing => missing.push(shard),
+        }
+    }
+    Ok(missing)
+}
+
+/// Refuses where tasks of an earlier submission have not come to their end.
+fn under_way(folder: &Path, target: &dyn Target) -> Result<(), Failure> {
+    let Some(earlier) = Submission::of(folder)? else {
+        return Ok(());
+    };
+    let tasks = earlier.tasks(target)?;
+    match tasks.iter().find(|(_, task)| !task.has_ended()) {
+        None => Ok(()),
+        Some((index, task)) => {
+            let words = format!(
+                "job {} is under way for these shards: task {index} is {}",
+                earlier.array, task.state
+            );
+            let help = format!("wait for it, or `scancel {}`", earlier.array);
+            Err(Failure::words(Kind::Run, words).help(help))
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::write_file(path, error))
+}
+
+/// A path as a word of a script.
+fn word(path: &Path) -> String {
+    in_shell(path.as_os_str())
+}
+
+#[cfg(test)]
+mod tests;

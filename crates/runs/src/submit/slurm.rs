@@ -1,0 +1,149 @@
+//! Slurm's scripts (sbatch(1), scontrol(1)).
+
+use super::{Profile, word};
+use crate::asked::Asked;
+use crate::failure::Failure;
+use raidlab_kernel::BESIDE;
+use raidlab_store::Shard;
+use raidlab_units::{Bytes, parse_bytes};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+/// The memory of a task of the model bench, and of a merge: at one thread the whole of
+/// `mirror-2015` takes 0.22 GiB, as `/usr/bin/time -v raidlab run mirror-2015` says.
+const MODEL_MEMORY: Bytes = Bytes(1 << 30);
+/// The memory for what disks hold, of a task of the kernel bench; what is more goes into
+/// files.
+const STORAGE_MEMORY: Bytes = Bytes(2 << 30);
+/// So often a task is started again where the profile does not say.
+const RESTARTS: u32 = 50;
+
+/// What the scripts are made of.
+pub struct Job<'a> {
+    pub plan: &'a Asked,
+    pub on_kernel: bool,
+    pub count: NonZero<u32>,
+    pub missing: &'a [Shard],
+    pub folder: &'a Path,
+    /// The plan's file and the store of the merged run.
+    pub paths: [PathBuf; 2],
+    pub profile: &'a Profile,
+}
+
+impl Job<'_> {
+    /// The script of a shard's task.
+    pub fn shard(&self) -> Result<String, Failure> {
+        let profile = self.profile;
+        let processors = profile.processors.map_or(1, NonZero::get);
+        let memory = match profile.memory()? {
+            Some(memory) => memory,
+            None if self.on_kernel => self.kernel_memory(processors)?,
+            None => MODEL_MEMORY,
+        };
+        let minutes = profile.minutes()?;
+        // Slurm looks at limits twice a minute, and programs before raidlab take some time.
+        let seconds = minutes * 60;
+        let stop = seconds - (seconds / 10).clamp(20, 300);
+        let storage = match self.on_kernel {
+            true => format!(" --storage-memory {}", STORAGE_MEMORY.0),
+            false => String::new(),
+        };
+        let head = self.head(
+            "shards",
+            &[
+                format!("--array={}", self.indices()),
+                format!("--output={}", log(self.folder, "%a")),
+                "--requeue".to_owned(),
+                format!("--cpus-per-task={processors}"),
+                format!("--mem={}M", memory.0.div_ceil(1 << 20)),
+                format!("--time={minutes}"),
+            ],
+        );
+        let (raidlab, plan) = (self.raidlab(), word(&self.paths[0]));
+        let (count, folder) = (self.count, word(self.folder));
+        let restarts = profile.restarts.unwrap_or(RESTARTS);
+        Ok(format!(
+            "{head}\
+             {raidlab} run {plan} --shard \"$SLURM_ARRAY_TASK_ID/{count}\" --store {folder} \
+             --threads {processors}{storage} --stop-after {stop}s\n\
+             code=$?\n\
+             # 75: stopped before its end. It goes on where it was, so often and not more.\n\
+             if ((code == 75 && ${{SLURM_RESTART_COUNT:-0}} < {restarts})); then\n    \
+             # Slurm ends this script; it does not come to its own end before that.\n    \
+             scontrol requeue \"$SLURM_JOB_ID\" && sleep 600\n\
+             fi\n\
+             exit $code\n"
+        ))
+    }
+
+    /// The script of the merge.
+    pub fn merge(&self) -> String {
+        let head = self.head(
+            "merge",
+            &[
+                format!("--output={}", log(self.folder, "merge")),
+                format!("--mem={}M", MODEL_MEMORY.0 >> 20),
+            ],
+        );
+        let (raidlab, folder) = (self.raidlab(), word(self.folder));
+        let [plan, store] = self.paths.each_ref().map(|path| word(path));
+        format!("{head}exec {raidlab} merge {plan} {folder} --store {store}\n")
+    }
+
+    fn head(&self, what: &str, options: &[String]) -> String {
+        let name = format!("--job-name=raidlab-{what}");
+        let all = [name, "--open-mode=append".to_owned()];
+        let all = all.iter().chain(options).chain(&self.profile.sbatch);
+        let mut text = format!("#!/bin/bash\n{}\n", raidlab_store::output::SCRIPT);
+        for option in all {
+            text.push_str(&format!("#SBATCH {option}\n"));
+        }
+        for line in &self.profile.before {
+            text.push_str(&format!("{line}\n"));
+        }
+        text
+    }
+
+    /// The numbers of the shards, ranges where they follow each other, and the cap.
+    fn indices(&self) -> String {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for index in self.missing.iter().map(|shard| shard.index()) {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == index => *last = index,
+                _ => ranges.push((index, index)),
+            }
+        }
+        let ranges = ranges.into_iter().map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        });
+        let ranges: Vec<String> = ranges.collect();
+        let cap = self.profile.at_most;
+        let cap = cap.map(|most| format!("%{most}")).unwrap_or_default();
+        format!("{}{cap}", ranges.join(","))
+    }
+
+    fn raidlab(&self) -> String {
+        let words = match self.profile.raidlab.as_slice() {
+            [] => vec![std::env::current_exe().unwrap_or_else(|_| PathBuf::from("raidlab"))],
+            words => words.iter().map(PathBuf::from).collect(),
+        };
+        let words: Vec<String> = words.iter().map(|one| word(one)).collect();
+        words.join(" ")
+    }
+
+    /// A guest for each processor, with what each takes beside its own memory.
+    fn kernel_memory(&self, guests: u32) -> Result<Bytes, Failure> {
+        let guest = parse_bytes(&self.plan.kernel.memory).map_err(Failure::input)?;
+        let guests = (guest.0.saturating_add(BESIDE.0)).saturating_mul(guests.into());
+        Ok(Bytes(guests.saturating_add(STORAGE_MEMORY.0)))
+    }
+}
+
+/// The file that a task's output goes to. A percent sign is Slurm's own.
+fn log(folder: &Path, task: &str) -> String {
+    let folder = folder.to_string_lossy().replace('%', "%%");
+    let folder = folder.trim_end_matches('/');
+    // As in a shell a blank would end it.
+    format!("\"{folder}/slurm-{task}.log\"")
+}

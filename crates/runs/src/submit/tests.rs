@@ -1,0 +1,230 @@
+use super::{Submission, Submit, scripts};
+use crate::asked::Asked;
+use crate::submission::why;
+use raidlab_shell::{Command, Output, Recorded};
+use raidlab_store::{Shard, Store};
+use std::fs;
+use std::num::NonZero;
+use std::path::Path;
+
+fn asked(folder: &Path, shards: u32) -> Submit {
+    Submit {
+        plan: folder.join("plan.json"),
+        shards: NonZero::new(shards).expect("some"),
+        folder: folder.join("a 100% folder"),
+        store: folder.join("raidlab.db"),
+        profile: None,
+    }
+}
+
+/// A folder with a plan of the suite `quick`.
+fn planned(on: crate::On) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = raidlab_lab::Plan {
+        schema: raidlab_lab::plan::PLAN_SCHEMA,
+        asked: Asked {
+            on,
+            ..Asked::of("quick")
+        },
+        experiments: Vec::new(),
+        files: Default::default(),
+    };
+    let text = plan.pretty().expect("a form");
+    fs::write(folder.path().join("plan.json"), text).expect("written");
+    folder
+}
+
+fn squeue(job: &str) -> Command {
+    Command::reads(
+        "squeue",
+        [
+            "--array",
+            "--noheader",
+            "--states=all",
+            "--format=%K|%T|%r|%N",
+            "--jobs",
+            job,
+        ],
+    )
+}
+
+fn script(folder: &Path, name: &str) -> String {
+    let text = fs::read_to_string(folder.join("a 100% folder").join(name)).expect("a script");
+    let here = folder.display().to_string();
+    let program = std::env::current_exe().expect("a program");
+    text.replace(&here, "HERE")
+        .replace(&program.display().to_string(), "raidlab")
+}
+
+#[test]
+fn scripts_are_what_slurm_takes() {
+    let folder = planned(crate::On::Model);
+    let mut asked = asked(folder.path(), 64);
+    let machine = Recorded::new("login1");
+    let found = scripts(&asked, &machine).expect("scripts").expect("some");
+    assert_eq!(found.missing.len(), 64);
+    insta::assert_snapshot!(script(folder.path(), "shard.sh"));
+    insta::assert_snapshot!(script(folder.path(), "merge.sh"));
+
+    // A site's own words, and shards of which some are whole.
+    let profile = "sbatch = [\"--partition=long\"]\nbefore = [\"module load raidlab\"]\n\
+        raidlab = [\"apptainer\", \"exec\", \"a b.sif\", \"raidlab\"]\nprocessors = 4\n\
+        memory = \"6g\"\ntime = \"8h\"\nat_most = 20\nrestarts = 3\n";
+    let path = folder.path().join("site.toml");
+    fs::write(&path, profile).expect("written");
+    asked.profile = Some(path);
+    asked.shards = NonZero::new(5).expect("some");
+    whole(&asked, 2);
+    let found = scripts(&asked, &machine).expect("scripts").expect("some");
+    assert_eq!(found.missing.len(), 4);
+    insta::assert_snapshot!(script(folder.path(), "shard.sh"));
+}
+
+#[test]
+fn a_task_of_the_kernel_bench_gets_what_its_guests_need() {
+    let folder = planned(crate::On::Kernel);
+    let asked = asked(folder.path(), 2);
+    scripts(&asked, &Recorded::new("login1")).expect("scripts");
+    let text = script(folder.path(), "shard.sh");
+    // One guest of 512 MiB, 256 MiB beside it, and 2 GiB for what its disks hold.
+    assert!(text.contains("--mem=2816M\n"), "{text}");
+    assert!(text.contains(" --storage-memory 2147483648 "), "{text}");
+}
+
+/// Makes a shard's file that is whole.
+fn whole(asked: &Submit, index: u32) {
+    let shard = Shard::new(index, asked.shards).expect("one of them");
+    let path = asked.folder.join(shard.file_name());
+    let mut store = Store::open(path).expect("a store");
+    let run = raidlab_store::Run {
+        name: "a".to_owned(),
+        started: "2026-11-21T02:10:00Z".to_owned(),
+        finished: Some("2026-11-21T02:11:00Z".to_owned()),
+        bench: "model".to_owned(),
+        suite: "quick".to_owned(),
+        suite_title: String::new(),
+        seed: 1,
+        raidlab_version: String::new(),
+        command_line: String::new(),
+        plan_hash: String::new(),
+    };
+    let plan = raidlab_store::KeptPlan {
+        program: String::new(),
+        json: String::new(),
+        shard: Some(shard),
+    };
+    store.begin_run_with(&run, Some(&plan), &[]).expect("begun");
+}
+
+#[test]
+fn shards_are_submitted_once_and_status_tells_of_them() {
+    let folder = planned(crate::On::Model);
+    let asked = asked(folder.path(), 3);
+    let first = scripts(&asked, &Recorded::new("login1"))
+        .expect("scripts")
+        .expect("some");
+    let machine = Recorded::new("login1")
+        .says(&first.array, "12;cluster\n")
+        .says(&first.merge("12"), "13\n")
+        .says(
+            &squeue("12"),
+            "0|COMPLETED|None|n1\n1|FAILED|NonZeroExitCode|n2\n2|RUNNING|None|n1\n",
+        )
+        .says(&squeue("13"), "N/A|PENDING|Dependency|\n");
+    let submission = first.submit(&machine).expect("submitted");
+    assert_eq!(
+        Submission::of(&asked.folder).expect("a record"),
+        Some(submission.clone())
+    );
+    assert_eq!(
+        (submission.array.as_str(), submission.merge.as_str()),
+        ("12", "13")
+    );
+
+    let tasks = submission.tasks(&machine).expect("tasks");
+    let words: Vec<_> = tasks
+        .iter()
+        .map(|(index, task)| {
+            (
+                *index,
+                task.reason.as_str(),
+                task.has_ended(),
+                task.has_failed(),
+            )
+        })
+        .collect();
+    let expected = [
+        (0, "on n1", true, false),
+        (1, "NonZeroExitCode", true, true),
+        (2, "on n1", false, false),
+    ];
+    assert_eq!(words, expected);
+    let merge = submission
+        .merge_task(&machine)
+        .expect("it answers")
+        .expect("a task");
+    assert_eq!(
+        (merge.state.as_str(), merge.reason.as_str()),
+        ("PENDING", "Dependency")
+    );
+    let log = "error: one\ncaused by: two\nerror: three\nhelp: four\n";
+    fs::write(asked.folder.join("slurm-1.log"), log).expect("written");
+    assert_eq!(why(&asked.folder, "1").as_deref(), Some("three"));
+    assert_eq!(why(&asked.folder, "2"), None);
+
+    // Nobody submits what is under way; a job that Slurm has forgotten is not.
+    let refused = scripts(&asked, &machine)
+        .expect_err("under way")
+        .to_string();
+    assert!(refused.contains("job 12 is under way for these shards: task 2 is RUNNING"));
+    let forgotten = Output {
+        code: Some(1),
+        stderr: "slurm_load_jobs error: Invalid job id specified\n".to_owned(),
+        ..Output::default()
+    };
+    let machine = Recorded::new("login1").answers(&squeue("12"), forgotten);
+    for index in [0, 2] {
+        whole(&asked, index);
+    }
+    let again = scripts(&asked, &machine).expect("scripts").expect("some");
+    assert_eq!(
+        again.missing,
+        [Shard::new(1, asked.shards).expect("one of them")]
+    );
+    whole(&asked, 1);
+    assert!(scripts(&asked, &machine).expect("all are there").is_none());
+}
+
+#[test]
+fn what_cannot_be_submitted_is_refused_by_name() {
+    let folder = planned(crate::On::Model);
+    let mut asked = asked(folder.path(), 3);
+    let machine = Recorded::new("login1").lacks("sbatch");
+    let mut refused = |change: &dyn Fn(&mut Submit)| {
+        change(&mut asked);
+        match scripts(&asked, &machine) {
+            Ok(Some(scripts)) => scripts.submit(&machine).expect_err("no sbatch").to_string(),
+            Ok(None) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert!(refused(&|_| ()).contains("has no program `sbatch`"));
+    let profile = folder.path().join("site.toml");
+    fs::write(&profile, "time = \"1h\"\npartition = \"long\"\n").expect("written");
+    let said = refused(&|asked| asked.profile = Some(profile.clone()));
+    assert!(
+        said.contains("site.toml") && said.contains("line 2"),
+        "{said}"
+    );
+    assert!(said.contains("unknown field `partition`"), "{said}");
+    fs::write(&profile, "time = \"soon\"\n").expect("written");
+    assert!(refused(&|_| ()).contains("soon"));
+    let said = refused(&|asked| {
+        asked.profile = None;
+        whole(asked, 0);
+        asked.shards = NonZero::new(4).expect("some");
+    });
+    assert!(said.contains("has shards of 3, not of 4"), "{said}");
+    let said = refused(&|asked| asked.plan = "quick".into());
+    assert!(said.contains("quick is no plan"), "{said}");
+}
