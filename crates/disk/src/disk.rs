@@ -50,6 +50,7 @@ impl Disk {
     /// `sector`. Only while quiet.
     pub fn leap(&mut self, sector: Sectors) {
         debug_assert!(self.is_quiet(), "a leap over work in progress");
+        let sector = sector + self.parameters.first_sector;
         self.mechanism.leap(&self.surface, sector);
     }
 
@@ -61,7 +62,8 @@ impl Disk {
 
     /// Takes a command at time `now`, which must not be earlier than that of
     /// any call before.
-    pub fn submit(&mut self, now: Nanos, command: Command) {
+    pub fn submit(&mut self, now: Nanos, mut command: Command) {
+        command.start += self.parameters.first_sector;
         self.mechanism.submit(now.0, &command);
     }
 

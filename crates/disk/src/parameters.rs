@@ -4,7 +4,7 @@ use crate::medium::flash::translation::State;
 use crate::medium::{Medium, MediumParameters, Number};
 use crate::surface::RatePoint;
 use raidlab_random::Stream;
-use raidlab_units::{BytesPerSecond, Nanos, Sectors};
+use raidlab_units::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES, Sectors};
 use thiserror::Error;
 
 /// Everything a [`crate::Disk`] needs to know of a model.
@@ -24,6 +24,11 @@ pub struct DiskParameters {
     /// How long a discard takes beside the overhead of a command that the cache
     /// answers; `None`: the disk takes none.
     pub discard: Option<Nanos>,
+    /// What is written at a time on platters: a write of a part of it reads the rest first.
+    pub physical_sector: Bytes,
+    /// The disk's sector that is the host's first: 63 behind an old partition table. Who
+    /// builds the disk says it, not the preset.
+    pub first_sector: Sectors,
     /// What the data are on.
     pub medium: MediumParameters,
 }
@@ -66,7 +71,7 @@ pub(crate) fn check(checks: &[(&'static str, bool, &'static str)]) -> Result<(),
 }
 
 /// What any disk may have.
-pub(crate) const OPTIONAL: [&str; 1] = ["discard_us"];
+pub(crate) const OPTIONAL: [&str; 2] = ["discard_us", "physical_sector_bytes"];
 
 impl DiskParameters {
     /// A disk of this medium with the rate of its interface everywhere, and no cache.
@@ -83,6 +88,8 @@ impl DiskParameters {
             interface: rate,
             write_window: 0,
             discard: None,
+            physical_sector: Bytes(SECTOR_BYTES),
+            first_sector: Sectors::ZERO,
             medium,
         }
     }
@@ -107,6 +114,7 @@ impl DiskParameters {
             "interface_bytes_per_second" => self.interface = BytesPerSecond(value),
             "write_window" => self.write_window = number.count(),
             "discard_us" => self.discard = Some(number.microseconds()),
+            "physical_sector_bytes" => self.physical_sector = Bytes(number.whole()),
             _ => return self.medium.set(name, number),
         }
         true
@@ -140,6 +148,12 @@ impl DiskParameters {
             MediumParameters::Flash(flash) => Some(flash.state.name()),
             _ => None,
         }
+    }
+
+    /// Sectors of 512 bytes of a physical sector.
+    #[must_use]
+    pub const fn physical_sectors(&self) -> u64 {
+        self.physical_sector.0 / SECTOR_BYTES
     }
 
     /// Whether it is an NVMe drive, to which each processor has a queue of its own.
@@ -210,6 +224,13 @@ impl DiskParameters {
                 "discard",
                 self.discard.is_none_or(|time| time < Nanos::SECOND),
                 "must be below 1 s",
+            ),
+            (
+                "physical_sector_bytes",
+                self.physical_sectors() >= 1
+                    && self.physical_sectors() <= 128
+                    && self.physical_sector.0.is_multiple_of(SECTOR_BYTES),
+                "must be whole 512 bytes, up to 64 KiB",
             ),
             (
                 "write_window",

@@ -105,7 +105,9 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         let device = format!("disk{slot}");
         facts.add(fact::member_device(slot), &device, "");
         let region = experiment.regions.get(slot);
-        let start = region.map_or(0, |region| region.start.0 / SECTOR_BYTES);
+        let start = region.map_or(0, |region| {
+            region.start.0 / SECTOR_BYTES + region.first_sector
+        });
         let shared = |of: fn(&raidlab_lab::Region) -> &String| {
             region.map(of).filter(|name| !name.is_empty())
         };
@@ -119,12 +121,15 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         } else {
             "write through"
         };
+        let physical =
+            (parameters.physical_sectors() > 1).then(|| parameters.physical_sector.0.to_string());
         let known = [
             (property::MODEL, Some(preset.name.clone())),
             (property::ROTATIONAL, Some(truth(rotational).to_owned())),
             (property::SIZE_BYTES, size),
             (property::START_SECTOR, Some(start.to_string())),
             (property::WRITE_CACHE, Some(cache.to_owned())),
+            (property::PHYSICAL_SECTOR_BYTES, physical),
             (property::STATE, parameters.state().map(str::to_owned)),
             (property::PARENT, shared(|region| &region.drive).cloned()),
             (property::CHANNEL, shared(|region| &region.channel).cloned()),

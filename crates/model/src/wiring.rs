@@ -79,7 +79,7 @@ pub fn sizes(
         .map(|(member, numbers)| {
             let whole = Region::default();
             let region = regions.get(member).unwrap_or(&whole);
-            let start = region.start.to_sectors();
+            let start = region.start.to_sectors() + Sectors(region.first_sector);
             let rest = numbers.capacity.0.saturating_sub(start.0);
             let size = region.size.map_or(Sectors(rest), Bytes::to_sectors);
             if size.0 == 0 || size.0 > rest {
@@ -143,16 +143,17 @@ fn attach<'a>(
     parameters: &[DiskParameters],
     random: &Stream,
 ) -> Vec<Attached> {
-    let make = |member: usize| {
-        let numbers = &parameters[member];
+    let make = |member: usize, first_sector: u64| {
+        let mut numbers = parameters[member].clone();
+        numbers.first_sector = Sectors(first_sector);
         let index = member as u64;
         let angle = numbers.some_angle(&mut random.fork("phase", index));
-        Disk::new(numbers.clone(), angle, random.fork("disk", index))
+        Disk::new(numbers, angle, random.fork("disk", index))
     };
     let first = region(group[0]);
     let alone = group.len() == 1 && first.channel.is_empty() && first.start.0 == 0;
     if alone {
-        return vec![make(group[0]).into()];
+        return vec![make(group[0], first.first_sector).into()];
     }
     // Each drive once: that of the first member that names it.
     let mut drives: Vec<usize> = Vec::new();
@@ -166,10 +167,10 @@ fn attach<'a>(
         });
         ports.push(shared::Region {
             disk,
-            start: own.start.to_sectors(),
+            start: own.start.to_sectors() + Sectors(own.first_sector),
         });
     }
-    let disks = drives.into_iter().map(make).collect();
+    let disks = drives.into_iter().map(|member| make(member, 0)).collect();
     let sharing = if first.channel.is_empty() {
         Sharing::Arm
     } else {

@@ -21,6 +21,7 @@
 mod arm;
 mod clean;
 mod parameters;
+mod partial;
 mod reads;
 pub mod scheduling;
 pub mod seek;
@@ -108,7 +109,11 @@ pub(crate) struct Platters {
     head: u64,
     reads: Pool,
     dirty: Pool,
-    door: VecDeque<Command>,
+    /// Writes at the door, with what they cover in part.
+    door: VecDeque<(Command, [bool; 2])>,
+    /// Sectors of a physical sector, and where the last write ended.
+    physical: u64,
+    written_to: u64,
     flushes: Vec<(u64, u64)>,
     sequence: u64,
     /// Dirty entries somebody waits for (write-through).
@@ -150,6 +155,8 @@ impl Platters {
             reads: Pool::default(),
             dirty: Pool::default(),
             door: VecDeque::new(),
+            physical: disk.physical_sectors(),
+            written_to: u64::MAX,
             flushes: Vec::new(),
             sequence: 0,
             awaited: 0,
@@ -176,6 +183,7 @@ impl Platters {
             sequence: self.sequence,
             follows: false,
             detour: 0,
+            partial: [false; 2],
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct Region {
     pub start: Bytes,
     /// How much of it it has; `None`: all from there on.
     pub size: Option<Bytes>,
+    /// Sectors of 512 bytes by which it begins further on: 63 behind an old partition table.
+    pub first_sector: u64,
     /// What a solid-state drive went through before: a name that the disk model knows;
     /// empty: as the model begins by itself.
     pub state: String,
@@ -46,6 +48,9 @@ impl Region {
         }
         if !self.channel.is_empty() {
             words.push(format!("channel {}", self.channel));
+        }
+        if self.first_sector > 0 {
+            words.push(format!("from sector {}", self.first_sector));
         }
         if !self.state.is_empty() {
             words.push(self.state.clone());
@@ -70,6 +75,8 @@ pub(super) struct RawRegion {
     channel: String,
     start: Option<Spanned<Size>>,
     size: Option<Spanned<Size>>,
+    #[serde(default)]
+    first_sector: u32,
     #[serde(default)]
     state: String,
 }
@@ -146,6 +153,7 @@ fn read_region(document: &Document, raw: &RawRegion) -> Result<Region, FileError
         channel: raw.channel.clone(),
         start: raw.start.as_ref().map_or(Bytes(0), value),
         size: raw.size.as_ref().map(value),
+        first_sector: u64::from(raw.first_sector),
         state: raw.state.clone(),
     })
 }
@@ -173,9 +181,10 @@ fn contradiction(
     let (Some(first_size), Some(second_size)) = (first.size, second.size) else {
         return Some(("has a part without an end", "give every part its `size`"));
     };
-    let ends = |region: &Region, size: Bytes| region.start.0.saturating_add(size.0);
+    let start = |region: &Region| region.start.0.saturating_add(region.first_sector * 512);
+    let ends = |region: &Region, size: Bytes| start(region).saturating_add(size.0);
     let apart =
-        ends(first, first_size) <= second.start.0 || ends(second, second_size) <= first.start.0;
+        ends(first, first_size) <= start(second) || ends(second, second_size) <= start(first);
     (!apart).then_some((
         "has parts that overlap",
         "let one begin where the other ends",

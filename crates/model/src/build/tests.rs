@@ -74,3 +74,19 @@ fn a_suite_says_in_which_state_a_drive_begins() {
         assert!(text.contains(said), "{text}");
     }
 }
+
+#[test]
+fn a_suite_says_where_a_partition_begins() {
+    let all = experiments(r#"{ disk = "wd15ears", first_sector = 63 }, "wd15ears""#);
+    let plan = Plan::new(&all[0], &Files::default()).expect("a plan");
+    let sizes = plan.sizes();
+    assert_eq!(sizes[1].0 - sizes[0].0, 63 * 512);
+    let facts = crate::facts::of_subject(&plan, &all[0]);
+    let of = |name: &str| {
+        let found = facts.iter().find(|fact| fact.name == name);
+        found.map(|fact| fact.value.as_str())
+    };
+    assert_eq!(of("disk.disk0.start_sector"), Some("63"));
+    assert_eq!(of("disk.disk1.start_sector"), Some("0"));
+    assert_eq!(of("disk.disk0.physical_sector_bytes"), Some("4096"));
+}

@@ -123,7 +123,8 @@ impl Platters {
             ),
         };
         if let Some(index) = chosen {
-            let write = self.dirty.remove(index);
+            let mut write = self.dirty.remove(index);
+            write.detour += self.turns_for_parts(&write);
             let limited = self.parameters.stream.visit_budget.is_some();
             self.read_owed = limited && streaming && write.start == self.head;
             self.start(departure, Work::Destage(write), &write);
@@ -169,7 +170,8 @@ impl Platters {
                 self.start(departure, Work::Read(read), &read);
             }
             Some(index) => {
-                let write = self.dirty.remove(index - self.reads.len());
+                let mut write = self.dirty.remove(index - self.reads.len());
+                write.detour += self.turns_for_parts(&write);
                 self.start(departure, Work::Destage(write), &write);
             }
             None => self.arm = Arm::Idle,

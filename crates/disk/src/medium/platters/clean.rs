@@ -73,7 +73,7 @@ impl Platters {
     /// The cache is full, a write waits for room in it, and it is not a read's turn.
     pub(super) fn must_clean(&self) -> bool {
         let read_first = self.read_owed && !self.reads.is_empty();
-        let waits = self.door.front().is_some_and(|write| self.must_wait(write));
+        let waits = self.door.front().is_some_and(|first| self.must_wait(&first.0));
         waits && self.dirty.is_empty() && !read_first
     }
 

@@ -64,6 +64,9 @@ pub struct Candidate {
     pub follows: bool,
     /// Nanoseconds of ways to other places that belong to it.
     pub detour: u64,
+    /// A write: whether it covers the physical sectors at its start and at its end in part,
+    /// and no cache has the rest.
+    pub partial: [bool; 2],
 }
 
 /// Commands that wait for the arm. A command that continues another one is

@@ -5,15 +5,16 @@ use crate::command::{Command, CommandKind};
 
 impl Platters {
     pub(super) fn submit_write(&mut self, now: u64, command: Command) {
+        let partial = self.covers_in_part(&command);
         if self.read_ahead_on() {
             let start = self.surface.position(command.start.0);
             let end = self.surface.position(command.end());
             self.segments.invalidate(start, end);
         }
         if self.has_room(&command) {
-            self.accept_write(now, &command);
+            self.accept_write(now, &command, partial);
         } else {
-            self.door.push_back(command);
+            self.door.push_back((command, partial));
         }
         self.wake(now);
     }
@@ -28,16 +29,17 @@ impl Platters {
     /// in, unless it must go to a shingled disk's own cache and that is full.
     pub(super) fn admit(&mut self, now: u64) {
         let waits = |command: &Command| self.must_wait(command);
-        if self.door.front().is_some_and(|command| !waits(command))
-            && let Some(command) = self.door.pop_front()
+        if self.door.front().is_some_and(|first| !waits(&first.0))
+            && let Some((command, partial)) = self.door.pop_front()
         {
-            self.accept_write(now, &command);
+            self.accept_write(now, &command, partial);
         }
     }
 
-    pub(super) fn accept_write(&mut self, now: u64, command: &Command) {
+    pub(super) fn accept_write(&mut self, now: u64, command: &Command, partial: [bool; 2]) {
         let through = command.kind == CommandKind::WriteThrough || self.write_window == 0;
         let mut write = self.candidate(now, command, through.then_some(command.tag));
+        write.partial = partial;
         self.place_write(&mut write, command);
         self.dirty.insert(write);
         if through {

@@ -64,6 +64,7 @@ fn pool(starts: &[u64]) -> Pool {
             sequence,
             follows: false,
             detour: 0,
+            partial: [false; 2],
         });
     }
     pool
@@ -215,6 +216,7 @@ fn age_is_worth_its_weight() {
             sequence,
             follows: false,
             detour: 0,
+            partial: [false; 2],
         });
     }
     let later = Departure {
