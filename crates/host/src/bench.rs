@@ -118,6 +118,10 @@ impl Bench for HostBench {
         false
     }
 
+    fn occupies<'a>(&self, experiment: &'a Experiment) -> Option<&'a str> {
+        Some(&experiment.host)
+    }
+
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
         self.obstacle(experiment)
             .map_err(|source| BenchError::setup("the check before the run", source))
@@ -134,7 +138,6 @@ impl Bench for HostBench {
         if finished(experiment, observer) {
             return Ok(Finish::Complete);
         }
-        let _one_at_a_time = machine.busy.lock().unwrap_or_else(PoisonError::into_inner);
         if observer.cancelled() {
             return Ok(Finish::Cancelled);
         }

@@ -9,7 +9,7 @@ use raidlab_lab::QueueStyle;
 use raidlab_shell::{Claim, KernelDisk, Local, Lock, Ssh, SshOptions, Target, TargetError};
 use raidlab_systems::{Member, OperatingSystem};
 use raidlab_units::Bytes;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The variable that every command of a run carries: by it
 /// [`cleanup`](crate::cleanup) finds what a killed run has left.
@@ -30,8 +30,6 @@ pub struct Machine {
     planned: Vec<Planned>,
     warnings: Vec<Warning>,
     fio_clock: Option<String>,
-    /// One experiment at a time.
-    pub(crate) busy: Mutex<()>,
 }
 
 impl Machine {
@@ -68,7 +66,6 @@ impl Machine {
             planned: Vec::new(),
             warnings: Vec::new(),
             fio_clock: None,
-            busy: Mutex::new(()),
         })
     }
 

@@ -23,6 +23,12 @@ pub trait Bench: Sync {
     /// [`BenchError::Unsupported`] names what is not possible.
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError>;
 
+    /// What an experiment has for itself while it runs, such as the machine that it runs
+    /// on: no two of the same run at the same time. `None`: any number may.
+    fn occupies<'a>(&self, _experiment: &'a Experiment) -> Option<&'a str> {
+        None
+    }
+
     /// Runs the experiment's steps in order. Finished cells, records and looks at the
     /// array go to the observer as they arise; before each step the bench asks
     /// [`Observer::cancelled`] and stops with [`Finish::Cancelled`] if so; it

@@ -19,8 +19,9 @@ use crate::published::Published;
 use crate::subject::SubjectKind;
 use raidlab_store::{Cell, CellResult, Measurement, Records};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Who receives a run's results, on the thread that called [`run_suite`].
@@ -129,12 +130,12 @@ pub fn run_suite<S: Sink>(
         })?;
     }
     let order = &start_order(experiments);
-    let next = AtomicUsize::new(0);
+    let queue = Queue::new(bench, experiments, order);
     let (sender, receiver) = channel();
     thread::scope(|scope| {
         for _ in 0..options.threads.clamp(1, experiments.len().max(1)) {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || work(bench, experiments, order, options, next, &sender));
+            let (sender, queue) = (sender.clone(), &queue);
+            scope.spawn(move || work(bench, experiments, options, queue, &sender));
         }
         drop(sender);
         let delivery = Delivery::new(bench, experiments.len(), options, sink);
@@ -175,19 +176,55 @@ fn has_pool(experiment: &Experiment) -> bool {
     experiment.subject.kind == SubjectKind::ZfsMirror
 }
 
+/// The experiments that no worker has taken yet, in the order in which they start, and
+/// what those that run occupy.
+struct Queue<'a>(Mutex<Waiting<'a>>);
+
+/// Each that waits with what it occupies.
+struct Waiting<'a> {
+    waiting: Vec<(usize, Option<&'a str>)>,
+    occupied: BTreeSet<&'a str>,
+}
+
+impl<'a> Queue<'a> {
+    fn new(bench: &dyn Bench, experiments: &'a [Experiment], order: &[usize]) -> Self {
+        let waiting = order
+            .iter()
+            .map(|&index| (index, bench.occupies(&experiments[index])));
+        Self(Mutex::new(Waiting {
+            waiting: waiting.collect(),
+            occupied: BTreeSet::new(),
+        }))
+    }
+
+    /// The next experiment for a worker that has left what `left` occupied. `None`: what
+    /// is still waiting is for the workers that occupy what it needs.
+    fn take(&self, left: Option<&str>) -> Option<(usize, Option<&'a str>)> {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Waiting { waiting, occupied } = &mut *guard;
+        if let Some(left) = left {
+            occupied.remove(left);
+        }
+        let free = |(_, needs): &(usize, Option<&str>)| {
+            needs.is_none_or(|needs| !occupied.contains(needs))
+        };
+        let taken = waiting.remove(waiting.iter().position(free)?);
+        occupied.extend(taken.1);
+        Some(taken)
+    }
+}
+
 /// Takes experiments until none is left.
 fn work(
     bench: &dyn Bench,
     experiments: &[Experiment],
-    order: &[usize],
     options: RunOptions<'_>,
-    next: &AtomicUsize,
+    queue: &Queue<'_>,
     sender: &Sender<(usize, Message)>,
 ) {
-    loop {
-        let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
-            return;
-        };
+    let mut left = None;
+    while let Some((index, occupies)) = queue.take(left) {
+        left = occupies;
         let experiment = &experiments[index];
         let before = options.before.rows.get(&index);
         let mut reporter = Reporter {

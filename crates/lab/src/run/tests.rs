@@ -2,11 +2,15 @@
 
 use super::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
-use crate::experiment::{Choices, Experiment};
+use crate::experiment::{Choices, Experiment, HostChoice};
+use crate::host::QueueStyle;
 use crate::mock::MockBench;
 use crate::suite::Suite;
 use raidlab_store::{CellResult, Measurement, Records};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 /// Keeps everything; may fail, or cancel, after some rows.
 #[derive(Default)]
@@ -212,4 +216,111 @@ impl Bench for Endless {
             std::thread::yield_now();
         }
     }
+}
+
+/// Three machines: what `slow` does first ends when `fast` has done everything, and `gone`
+/// does not answer any more.
+#[derive(Default)]
+struct Machines {
+    /// How many experiments of each machine have begun and have ended.
+    counts: Mutex<BTreeMap<String, (usize, usize)>>,
+    changed: Condvar,
+}
+
+impl Bench for Machines {
+    fn name(&self) -> &'static str {
+        "machines"
+    }
+    fn repeats_exactly(&self) -> bool {
+        false
+    }
+    fn occupies<'a>(&self, experiment: &'a Experiment) -> Option<&'a str> {
+        Some(&experiment.host)
+    }
+    fn check(&self, _experiment: &Experiment) -> Result<(), BenchError> {
+        Ok(())
+    }
+    fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, BenchError> {
+        let host = experiment.host.as_str();
+        let mut counts = self.counts.lock().expect("no worker panics");
+        let own = counts.entry(host.to_owned()).or_default();
+        assert_eq!(own.0, own.1, "{host} does one experiment at a time");
+        own.0 += 1;
+        if host == "slow" {
+            let others_go_on = |counts: &mut BTreeMap<String, (usize, usize)>| {
+                counts.get("fast").is_none_or(|fast| fast.1 < 4)
+            };
+            let long = Duration::from_secs(60);
+            let (guard, waited) = (self.changed)
+                .wait_timeout_while(counts, long, others_go_on)
+                .expect("no worker panics");
+            assert!(!waited.timed_out(), "fast waits for slow");
+            counts = guard;
+        }
+        counts.entry(host.to_owned()).or_default().1 += 1;
+        self.changed.notify_all();
+        drop(counts);
+        match host {
+            "gone" => Err(BenchError::Unsupported {
+                bench: self.name(),
+                what: "a machine that does not answer".to_owned(),
+                remedy: String::new(),
+            }),
+            _ => MockBench::default().run(experiment, observer),
+        }
+    }
+}
+
+#[test]
+fn no_machine_waits_for_another_and_one_that_is_gone_costs_its_own_experiments() {
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let host = |name: &str| HostChoice {
+        name: name.to_owned(),
+        queue: QueueStyle::Libaio,
+        disks: vec!["a".to_owned(), "b".to_owned()],
+    };
+    let choices = Choices {
+        hosts: ["slow", "fast", "gone"].map(host).to_vec(),
+        ..Choices::default()
+    };
+    let experiments = suite.experiments(&suite.subjects[..4], &choices);
+    assert_eq!(experiments.len(), 12);
+    let (cancel, mut keep) = (AtomicBool::new(false), Keep::default());
+    let options = RunOptions {
+        threads: 3,
+        cancel: &cancel,
+        published: None,
+        before: &Before::default(),
+    };
+    let end = run_suite(&Machines::default(), &experiments, options, &mut keep).expect("runs");
+    let host_of = |index: usize| experiments[index].host.as_str();
+    assert_eq!(end.failures.len(), 4);
+    assert!(
+        end.failures
+            .iter()
+            .all(|(index, _)| host_of(*index) == "gone")
+    );
+    assert_eq!(keep.ended.len(), 8);
+    assert!(keep.ended.iter().all(|index| host_of(*index) != "gone"));
+
+    // Gone on with, it is those of the machine that was away.
+    let before = Before {
+        ended: keep.ended.iter().copied().collect(),
+        ..Before::default()
+    };
+    let (options, mut keep) = (
+        RunOptions {
+            before: &before,
+            ..options
+        },
+        Keep::default(),
+    );
+    run_suite(&MockBench::default(), &experiments, options, &mut keep).expect("runs");
+    assert!(!keep.rows.is_empty());
+    assert!(keep.rows.iter().all(|(index, _)| host_of(*index) == "gone"));
+    assert_eq!(keep.ended.len(), 12);
 }
