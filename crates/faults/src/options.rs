@@ -5,7 +5,6 @@
 //! others, Swarm Testing, 2012).
 
 use crate::disk::TearRates;
-use crate::driver::Interruptions;
 use raidlab_array::{EngineOptions, ReadPolicyKind, RmwLevel, WritePolicy};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, Shape, ZoneLayout};
 use raidlab_metadata::Version;
@@ -172,15 +171,6 @@ impl DriverFaults {
             again_percent: pick(random, &[0, 1, 5, 20]),
             command_limit_ns: pick(random, &[10, 10, 30]) * 1_000_000_000,
             turn_ns: pick(random, &[0, 1_000, 50_000, 1_000_000]),
-        }
-    }
-
-    /// What strikes commands, drawn from a stream of this number.
-    pub(crate) fn interruptions(&self, random: &Stream, number: u64) -> Interruptions {
-        Interruptions {
-            random: random.fork("interruptions", number),
-            short_percent: self.short_percent,
-            again_percent: self.again_percent,
         }
     }
 }

@@ -171,7 +171,7 @@ impl<'a> World<'a> {
         if !options.assume_clean {
             fill_with_rubbish(&mut disks, options.used, &mut random.fork("rubbish", 0));
         }
-        let shelf = Shelf::new(options.driver.interruptions(&random, 0));
+        let shelf = Shelf::new(Interruptions::new(&options.driver, &random, 0));
         let created = shelf.lend(&mut disks, None, |shelf| driver::create(options, shelf));
         let reader = created.map_err(|error| violation("create", error))?;
         let oracle = first_oracle(&reader, &disks);
@@ -194,7 +194,7 @@ impl<'a> World<'a> {
             reader,
             oracle,
             latency: random.fork("latency", 0),
-            interruptions: options.driver.interruptions(&random, 1),
+            interruptions: Interruptions::new(&options.driver, &random, 1),
             turn_at: None,
             models: match options.modelled_disks {
                 true => Models::new(random.fork("models", 0)),

@@ -11,6 +11,7 @@
 
 mod attach;
 mod engine;
+mod events;
 mod files;
 mod nest;
 mod owner;

@@ -4,6 +4,7 @@
 //! may be cut after so many writes.
 
 use crate::disk::Disk;
+use crate::options::DriverFaults;
 use crate::pages::SECTOR;
 use raidlab_array::MemberError;
 use raidlab_random::Stream;
@@ -25,11 +26,20 @@ struct Inside {
 #[derive(Debug, Clone)]
 pub(crate) struct Interruptions {
     pub(crate) random: Stream,
-    pub(crate) short_percent: u32,
-    pub(crate) again_percent: u32,
+    short_percent: u32,
+    again_percent: u32,
 }
 
 impl Interruptions {
+    /// As often as a run has them, drawn from a stream of this number.
+    pub(crate) fn new(faults: &DriverFaults, random: &Stream, number: u64) -> Self {
+        Self {
+            random: random.fork("interruptions", number),
+            short_percent: faults.short_percent,
+            again_percent: faults.again_percent,
+        }
+    }
+
     /// How many bytes of a command of so many whole sectors are moved; an error if it is
     /// to be asked again.
     pub(crate) fn draw(&mut self, bytes: usize) -> Result<usize, Errno> {

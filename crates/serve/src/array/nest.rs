@@ -15,7 +15,8 @@
 //!   leaves.
 
 use super::files::{Assembled, FilesError, assemble};
-use super::serve::{ArrayExport, ServeError, ServeOptions};
+use super::serve::{ArrayExport, Others, ServeError, ServeOptions};
+use super::verbs::alone;
 use crate::control::{
     ControlError, ControlRequest, ControlResponse, ControlServer, Controlled, PlaceError,
     Publisher, control_path,
@@ -23,12 +24,13 @@ use crate::control::{
 use crate::export::Export;
 use crate::member::{Member, NestedMember};
 use raidlab_array::AssembleOptions;
+use raidlab_units::in_one_line;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// The depth of the outermost array.
-pub(super) const TOP: usize = usize::MAX;
+const TOP: usize = usize::MAX;
 
 /// Why an array cannot be a member.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +127,7 @@ impl Nest {
             log: self.options.log && !how.read_only,
             ..self.options.clone()
         };
-        let array = ArrayExport::start(assembled, &options)?.in_nest(self, depth);
+        let array = ArrayExport::start(assembled, &options)?.among(Seen::from(self, depth));
         let mut arrays = self.lock();
         let is_free = |name: &String| arrays.iter().all(|other| other.name != *name);
         let name = std::iter::once(wanted.clone())
@@ -152,7 +154,7 @@ impl Nest {
     /// # Errors
     /// As [`ArrayExport::start`].
     pub fn start_top(self: &Arc<Self>, assembled: Assembled) -> Result<ArrayExport, ServeError> {
-        Ok(ArrayExport::start(assembled, &self.options)?.in_nest(self, TOP))
+        Ok(ArrayExport::start(assembled, &self.options)?.among(Seen::from(self, TOP)))
     }
 
     /// An array as a member of one that is put together now.
@@ -284,6 +286,39 @@ impl Drop for Nest {
         arrays.sort_by_key(|inner| std::cmp::Reverse(inner.depth));
         // Each is stopped as it goes, the upper ones first.
         drop(arrays);
+    }
+}
+
+/// A nest, as an array sees it that lies so deep in it.
+#[derive(Debug)]
+struct Seen {
+    nest: Weak<Nest>,
+    depth: usize,
+}
+
+impl Seen {
+    fn from(nest: &Arc<Nest>, depth: usize) -> Self {
+        Self {
+            nest: Arc::downgrade(nest),
+            depth,
+        }
+    }
+}
+
+impl Others for Seen {
+    fn claim(&self, name: &str) -> Result<Member, String> {
+        let nest = self.nest.upgrade().ok_or_else(alone)?;
+        let claimed = nest.claim(name, self.depth);
+        claimed.map_err(|error| in_one_line(&error))
+    }
+
+    fn start(&self, devices: &[Member]) -> Result<(), String> {
+        let nest = self.nest.upgrade().ok_or_else(alone)?;
+        if self.depth != TOP {
+            return Err("only the outermost array's server assembles others".to_owned());
+        }
+        let started = nest.start(devices, &AssembleOptions::default(), &mut |_| {});
+        started.map(drop).map_err(|error| in_one_line(&error))
     }
 }
 

@@ -1,13 +1,12 @@
 //! An array, or a single file, as an export.
 
 use super::engine::{Core, place_of};
+use super::events::event_report;
 use super::files::Assembled;
-use super::nest::Nest;
 use super::owner::{Owner, Watcher};
 use super::passthrough::Passthrough;
 use super::random::random_u64;
 use super::running::{Message, Running, monotonic_now};
-use super::verbs::event_report;
 use crate::control::Publisher;
 use crate::export::{BlockSizes, Export, Features, MAXIMUM_BUFFER_BYTES, Request};
 use crate::member::{
@@ -17,8 +16,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use raidlab_array::{EngineOptions, Event, Outputs, PersistentArray, Settings, Slot, StartError};
 use raidlab_units::Nanos;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -103,6 +102,21 @@ impl Watcher for Publishing {
     }
 }
 
+/// The other arrays of the process, as one of them sees them.
+pub(super) trait Others: std::fmt::Debug + Send + Sync {
+    /// An array of this name, to be a member.
+    ///
+    /// # Errors
+    /// In words for the administrator: there is none, or it must not be a member.
+    fn claim(&self, name: &str) -> Result<Member, String>;
+
+    /// Starts the array that these devices make.
+    ///
+    /// # Errors
+    /// In words for the administrator.
+    fn start(&self, devices: &[Member]) -> Result<(), String>;
+}
+
 /// An array whose thread runs. Dropped, it finishes what is under way and is
 /// stopped cleanly.
 #[derive(Debug)]
@@ -118,8 +132,7 @@ pub struct ArrayExport {
     read_only: bool,
     description: String,
     failed: Arc<AtomicBool>,
-    /// The arrays that it may take as members, and how deep it lies itself.
-    nest: (Weak<Nest>, usize),
+    others: Option<Box<dyn Others>>,
 }
 
 impl ArrayExport {
@@ -171,7 +184,7 @@ impl ArrayExport {
             description: setup.description,
             read_only: setup.read_only,
             failed: Arc::default(),
-            nest: (Weak::new(), 0),
+            others: None,
         };
         let failed = Arc::clone(&export.failed);
         let (started, result) = bounded(1);
@@ -208,17 +221,16 @@ impl ArrayExport {
         Ok(export)
     }
 
-    /// Makes the arrays of a nest known to it: those that lie less deep can be
-    /// added to it.
+    /// Makes the other arrays of the process known to it.
     #[must_use]
-    pub(super) fn in_nest(mut self, nest: &Arc<Nest>, depth: usize) -> Self {
-        self.nest = (Arc::downgrade(nest), depth);
+    pub(super) fn among(mut self, others: impl Others + 'static) -> Self {
+        self.others = Some(Box::new(others));
         self
     }
 
-    /// Its nest, if that is there still, and how deep it lies in it.
-    pub(super) fn nest(&self) -> Option<(Arc<Nest>, usize)> {
-        self.nest.0.upgrade().map(|nest| (nest, self.nest.1))
+    /// The other arrays of the process, where it is among some.
+    pub(super) fn others(&self) -> Option<&dyn Others> {
+        self.others.as_deref()
     }
 
     /// Has the owner do something between two requests, and waits for it.

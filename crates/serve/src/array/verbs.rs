@@ -7,18 +7,15 @@
 use super::attach::AttachError;
 use super::engine::{Core, place_of};
 use super::files::{read_candidate, versions_on};
-use super::nest::TOP;
 use super::owner::Owner;
 use super::random::random_uuid;
 use super::serve::ArrayExport;
 use crate::control::{
-    ControlRequest, ControlResponse, Controlled, DeviceReport, EventReport, Publisher,
-    StatusReport, SyncReport,
+    ControlRequest, ControlResponse, Controlled, DeviceReport, Publisher, StatusReport, SyncReport,
 };
 use crate::member::{Identity, Member, MemberFile, OpenOptions};
 use raidlab_array::{
-    ArrayStatus, AssembleOptions, DeviceStatus, Event, NewDevice, Outputs, PersistentArray, Slot,
-    SyncKind, VerbError,
+    ArrayStatus, DeviceStatus, NewDevice, Outputs, PersistentArray, Slot, SyncKind, VerbError,
 };
 use raidlab_metadata::detail;
 use raidlab_units::{Nanos, in_one_line};
@@ -217,8 +214,7 @@ impl ArrayExport {
     /// A file or block device, or an array that this process serves.
     fn open(&self, path: &str) -> Result<Member, Refusal> {
         if let Some(name) = path.strip_prefix("array:") {
-            let (nest, depth) = self.nest().ok_or("no other array is served here")?;
-            return nest.claim(name, depth).map_err(|error| in_one_line(&error));
+            return self.others().ok_or_else(alone)?.claim(name);
         }
         MemberFile::open(Path::new(path), OpenOptions::default())
             .map(Member::from)
@@ -227,14 +223,9 @@ impl ArrayExport {
 
     /// Starts the array that these devices make, for a later `add`.
     fn assemble(&self, paths: &[String]) -> Result<(), Refusal> {
-        let (nest, depth) = self.nest().ok_or("no other array is served here")?;
-        if depth != TOP {
-            return Err("only the outermost array's server assembles others".to_owned());
-        }
+        let others = self.others().ok_or_else(alone)?;
         let devices = paths.iter().map(|path| self.open(path));
-        let devices = devices.collect::<Result<Vec<_>, _>>()?;
-        let started = nest.start(&devices, &AssembleOptions::default(), &mut |_| {});
-        started.map(drop).map_err(|error| in_one_line(&error))
+        others.start(&devices.collect::<Result<Vec<_>, _>>()?)
     }
 
     fn on_core(
@@ -255,6 +246,11 @@ impl ArrayExport {
     ) -> Result<R, Refusal> {
         self.call(work).map_err(|error| in_one_line(&error))?
     }
+}
+
+/// What is said where an array is on its own.
+pub(super) fn alone() -> Refusal {
+    "no other array is served here".to_owned()
 }
 
 fn no_array() -> Refusal {
@@ -322,34 +318,4 @@ fn fill_in(report: &mut DeviceReport, owner: &Owner, handle: Slot) {
         .members
         .why_lost(place_of(handle))
         .map(ToOwned::to_owned);
-}
-
-/// An event in the words of the control socket.
-pub(super) fn event_report(now: Nanos, event: Event) -> EventReport {
-    let (what, device, start, count) = match event {
-        Event::MemberFailed(slot) => ("member-failed", Some(slot), None, None),
-        Event::MemberRemoved(slot) => ("member-removed", Some(slot), None, None),
-        Event::MemberAdded(slot) => ("member-added", Some(slot), None, None),
-        Event::SyncStarted(start) => ("sync-started", None, Some(start), None),
-        Event::SyncCheckpoint(start) => ("sync-checkpoint", None, Some(start), None),
-        Event::SyncFinished => ("sync-finished", None, None, None),
-        Event::SyncAborted => ("sync-aborted", None, None, None),
-        Event::Mismatch { start, count } => ("mismatch", None, Some(start), Some(count)),
-        Event::ReadErrorCorrected { slot, start, count } => {
-            ("read-error-corrected", Some(slot), Some(start), Some(count))
-        }
-        Event::BadBlocksFound { slot, start, count } => {
-            ("bad-blocks-found", Some(slot), Some(start), Some(count))
-        }
-        Event::BadBlocksCleared { slot, start, count } => {
-            ("bad-blocks-cleared", Some(slot), Some(start), Some(count))
-        }
-    };
-    EventReport {
-        at_ns: now.0,
-        what: what.to_owned(),
-        device: device.map(|slot| u32::from(slot.0)),
-        start: start.map(|sectors| sectors.0),
-        count: count.map(|sectors| sectors.0),
-    }
 }
