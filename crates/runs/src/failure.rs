@@ -343,6 +343,9 @@ impl From<ParquetError> for Failure {
         match error {
             ParquetError::Store(error) => error.into(),
             ParquetError::Output(error) => error.into(),
+            error @ ParquetError::Folder { .. } => {
+                Self::new(Kind::Output, error).help("name another folder")
+            }
             error => Self::new(Kind::Input, error)
                 .help("`raidlab report RUN --parquet FOLDER` writes a run anew"),
         }

@@ -46,6 +46,15 @@ pub enum ParquetError {
     /// A file cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The folder cannot be made.
+    #[error("cannot make the folder {}", visible_path(.path))]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system answered.
+        #[source]
+        source: std::io::Error,
+    },
     /// A file cannot be opened.
     #[error("cannot read {}", visible_path(.path))]
     Open {

@@ -201,6 +201,18 @@ fn rows_are_in_groups_and_histograms_are_counts() {
 }
 
 #[test]
+fn a_file_in_the_folder_s_place_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("taken");
+    fs::write(&path, "mine").unwrap();
+    let store = store();
+    let run = store.run_by_name("a").unwrap();
+    let refused = store.write_parquet(&run, &path);
+    assert!(matches!(refused, Err(ParquetError::Folder { .. })));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+}
+
+#[test]
 fn what_is_no_run_is_refused_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(format!("{name}.parquet"));

@@ -33,7 +33,7 @@ impl Store {
     /// The store cannot be read, or the folder not be written to; or a file stands there
     /// that raidlab did not write.
     pub fn write_parquet(&self, run: &RunSummary, folder: &Path) -> Result<(), ParquetError> {
-        std::fs::create_dir_all(folder).map_err(|source| ParquetError::Open {
+        std::fs::create_dir_all(folder).map_err(|source| ParquetError::Folder {
             path: folder.to_owned(),
             source,
         })?;
