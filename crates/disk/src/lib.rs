@@ -13,6 +13,7 @@
 //! its source; [`Bands`] say how far a disk that nobody fitted may be off.
 
 mod bands;
+mod bus;
 mod command;
 mod disk;
 mod feature;
@@ -25,6 +26,7 @@ pub mod shared;
 pub mod surface;
 
 pub use bands::{Band, Bands, BandsError, Load};
+pub use bus::BusRules;
 pub use command::{Command, CommandKind, Completion};
 pub use disk::Disk;
 pub use feature::{Feature, UnknownFeature};

@@ -1,5 +1,5 @@
 //! Members that share something: two partitions of one disk share its arm, two
-//! disks of one PATA cable share the cable.
+//! disks of one PATA cable share the cable, the disks of a machine share a bus.
 //!
 //! A host sees *ports*: each leads to a region of a disk, and behaves as a disk of
 //! that size. The ports of a group share what the group has:
@@ -17,19 +17,26 @@
 //!   `choose_drive` prefers the drive that was served less recently
 //!   (`drivers/ide/ide-io.c` of 2.6.21; its account of service times is left out).
 
+//! - **A bus** ([`Sharing::Bus`]): commands go to their disks as they come, but what is to be
+//!   written crosses the [bus](BusRules) before it is with its disk, and what was read crosses
+//!   it after.
+
+use crate::bus::{Bus, BusRules, Way};
 use crate::command::{Command, CommandKind, Completion};
 use crate::disk::Disk;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the ports of a group have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sharing {
     /// Their disks' arms alone.
     Arm,
     /// A cable that carries one command at a time.
     Cable,
+    /// A bus that all data cross.
+    Bus(BusRules),
 }
 
 /// Where a port leads.
@@ -58,6 +65,10 @@ pub fn ports(disks: Vec<Disk>, regions: &[Region], sharing: Sharing) -> Vec<Port
         done: VecDeque::new(),
     });
     let hub = Arc::new(Mutex::new(Hub {
+        bus: match sharing {
+            Sharing::Bus(rules) => Some(Bus::new(rules)),
+            Sharing::Arm | Sharing::Cable => None,
+        },
         disks,
         lines: lines.collect(),
         sharing,
@@ -118,7 +129,9 @@ impl Port {
     pub fn is_quiet(&self) -> bool {
         let hub = self.hub();
         let idle = |line: &Line| line.waiting.is_empty() && line.done.is_empty();
-        hub.disks.iter().all(Disk::is_quiet) && hub.lines.iter().all(idle)
+        hub.disks.iter().all(Disk::is_quiet)
+            && hub.lines.iter().all(idle)
+            && hub.bus.as_ref().is_none_or(Bus::is_quiet)
     }
 }
 
@@ -132,17 +145,30 @@ struct Line {
     done: VecDeque<(Nanos, u64)>,
 }
 
+/// A command under way.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    port: usize,
+    /// The port's own.
+    tag: u64,
+    /// As its disk gets it.
+    command: Command,
+    /// A read whose data cross the bus.
+    is_back: bool,
+}
+
 #[derive(Debug)]
 struct Hub {
     disks: Vec<Disk>,
     lines: Vec<Line>,
     sharing: Sharing,
+    bus: Option<Bus>,
     /// The cable carries a command.
     held: bool,
     /// Whose command it carries or carried last.
     last: usize,
-    /// Commands in the disks, by the tag that those know: port and its own tag.
-    flights: Vec<Option<(usize, u64)>>,
+    /// Commands in the disks and on the bus, by the tag that the disks know.
+    flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     completions: Vec<Completion>,
 }
@@ -159,43 +185,69 @@ impl Hub {
     fn start(&mut self, now: Nanos, port: usize, command: Command) {
         self.held = true;
         self.last = port;
-        let flight = Some((port, command.tag));
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.flights[slot] = flight;
-                slot
-            }
-            None => {
-                self.flights.push(flight);
-                self.flights.len() - 1
-            }
-        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.flights.push(None);
+            self.flights.len() - 1
+        });
         let Region { disk, start } = self.lines[port].region;
         let start = match command.kind {
             CommandKind::Flush => command.start,
             _ => command.start + start,
         };
-        let tag = slot as u64;
-        self.disks[disk].submit(
-            now,
-            Command {
-                tag,
-                start,
-                ..command
-            },
-        );
+        let tag = command.tag;
+        let command = Command {
+            tag: slot as u64,
+            start,
+            ..command
+        };
+        self.flights[slot] = Some(Flight {
+            port,
+            tag,
+            command,
+            is_back: false,
+        });
+        let writes = matches!(command.kind, CommandKind::Write | CommandKind::WriteThrough);
+        match &mut self.bus {
+            Some(bus) if writes => {
+                bus.cross(now.0, Way::Out, slot, command.count.0 * SECTOR_BYTES);
+            }
+            _ => self.disks[disk].submit(now, command),
+        }
+    }
+
+    /// A command's data are across the bus.
+    fn across(&mut self, at: Nanos, slot: usize) {
+        match self.flights[slot] {
+            Some(flight) if flight.is_back => self.end(at, slot, flight),
+            Some(flight) => {
+                let disk = self.lines[flight.port].region.disk;
+                self.disks[disk].submit(at, flight.command);
+            }
+            None => {}
+        }
     }
 
     fn next_event(&self, port: usize) -> Option<Nanos> {
         let fetched = self.lines[port].done.front().map(|done| done.0);
         let disks = self.disks.iter().filter_map(Disk::next_event);
-        disks.chain(fetched).min()
+        let bus = self.bus.as_ref().map(|bus| Nanos(bus.next()));
+        let bus = bus.filter(|&at| at != Nanos::MAX);
+        disks.chain(fetched).chain(bus).min()
     }
 
     fn advance(&mut self, now: Nanos) {
         loop {
             let next = |(disk, one): (usize, &Disk)| one.next_event().map(|at| (at, disk));
             let due = self.disks.iter().enumerate().filter_map(next).min();
+            let bus = self.bus.as_ref().map_or(u64::MAX, Bus::next);
+            let first = due.map_or(u64::MAX, |due| due.0.0);
+            if bus <= now.0 && bus <= first {
+                let across = self.bus.as_mut().and_then(|bus_now| bus_now.take(bus));
+                if let Some(slot) = across {
+                    self.across(Nanos(bus), slot);
+                }
+                continue;
+            }
             let Some((at, disk)) = due.filter(|due| due.0 <= now) else {
                 return;
             };
@@ -210,12 +262,26 @@ impl Hub {
 
     fn complete(&mut self, at: Nanos, completion: Completion) {
         let slot = usize::try_from(completion.tag).unwrap_or(usize::MAX);
-        let Some((port, tag)) = self.flights.get_mut(slot).and_then(Option::take) else {
+        let Some(Some(flight)) = self.flights.get_mut(slot) else {
             return;
         };
+        if let Some(bus) = &mut self.bus
+            && flight.command.kind == CommandKind::Read
+        {
+            flight.is_back = true;
+            let bytes = flight.command.count.0 * SECTOR_BYTES;
+            return bus.cross(at.0, Way::In, slot, bytes);
+        }
+        let flight = *flight;
+        self.end(at, slot, flight);
+    }
+
+    /// A command is complete, and a cable is free.
+    fn end(&mut self, at: Nanos, slot: usize, flight: Flight) {
+        self.flights[slot] = None;
         self.free.push(slot);
-        self.lines[port].done.push_back((at, tag));
-        if self.sharing == Sharing::Arm {
+        self.lines[flight.port].done.push_back((at, flight.tag));
+        if self.sharing != Sharing::Cable {
             return;
         }
         self.held = false;

@@ -2,10 +2,13 @@
 //! under way at a time, and the ports take turns.
 
 use proptest::prelude::*;
+use raidlab_disk::medium::constant;
 use raidlab_disk::shared::{Port, Region, Sharing, ports};
-use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters, Preset};
+use raidlab_disk::{
+    BusRules, Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters, Preset,
+};
 use raidlab_random::Stream;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{BytesPerSecond, Nanos, Sectors};
 use std::collections::VecDeque;
 
 fn parameters(name: &str, text: &str) -> DiskParameters {
@@ -205,4 +208,121 @@ fn readers_on_a_cable_alternate() {
     let done = run(&ports, &orders);
     assert!(done.is_sorted(), "in turns: {done:?}");
     assert!(ports.iter().all(|port| port.sharing() == Sharing::Cable));
+}
+
+/// A bus of 512 MB/s, on which a sector takes a microsecond, and two disks that take one
+/// millisecond for each command and no time for its data.
+fn on_a_bus(half_duplex: bool, command: u64) -> Vec<Port> {
+    let access = Nanos(1_000_000);
+    let disk = |index| {
+        let medium = MediumParameters::Constant(constant::Parameters { access });
+        let numbers = DiskParameters::uniform(Sectors(1 << 30), BytesPerSecond(9e11), medium);
+        Disk::new(numbers, Nanos::ZERO, Stream::new(index))
+    };
+    let rules = BusRules {
+        rate: BytesPerSecond(512e6),
+        half_duplex,
+        command: Nanos(command),
+    };
+    let regions = [0, 1].map(|disk| Region {
+        disk,
+        start: Sectors(0),
+    });
+    ports(vec![disk(0), disk(1)], &regions, Sharing::Bus(rules))
+}
+
+/// When commands of (microsecond, port, kind, sectors) are complete, in whole microseconds.
+fn on_bus(ports: &[Port], commands: &[(u64, usize, CommandKind, u64)]) -> Vec<u64> {
+    let order = |(tag, &(at, port, kind, count)): (usize, &(u64, usize, CommandKind, u64))| Order {
+        at: Nanos(at * 1000),
+        port,
+        command: Command {
+            tag: tag as u64,
+            kind,
+            start: Sectors(1_000_000 * (tag as u64 + 1)),
+            count: Sectors(count),
+        },
+    };
+    let orders: Vec<Order> = commands.iter().enumerate().map(order).collect();
+    run(ports, &orders)
+        .into_iter()
+        .map(|at| at.0 / 1000)
+        .collect()
+}
+
+#[test]
+fn a_bus_is_shared_by_all_that_crosses_it() {
+    use CommandKind::{Flush, Read, Write};
+    let alone = on_bus(
+        &on_a_bus(true, 0),
+        &[
+            (0, 0, Read, 100),
+            (5000, 0, Write, 100),
+            (9000, 1, Flush, 1),
+        ],
+    );
+    assert_eq!(
+        alone,
+        [1100, 6100, 9000],
+        "to the disk first, or from it last"
+    );
+    // Both disks have their data at the same time, and each gets half of the bus.
+    let two = on_bus(&on_a_bus(true, 0), &[(0, 0, Read, 100), (0, 1, Read, 100)]);
+    assert_eq!(two, [1200, 1200]);
+    // The shorter is across when both had 50 microseconds of it, the longer 50 later.
+    let unlike = on_bus(&on_a_bus(true, 0), &[(0, 0, Read, 50), (0, 1, Read, 100)]);
+    assert_eq!(unlike, [1100, 1150]);
+    // A write that begins to cross when a read does.
+    let both = [(0, 0, Read, 100), (1000, 1, Write, 100)];
+    assert_eq!(on_bus(&on_a_bus(true, 0), &both), [1200, 2200]);
+    assert_eq!(
+        on_bus(&on_a_bus(false, 0), &both),
+        [1100, 2100],
+        "each way by itself"
+    );
+    assert_eq!(on_bus(&on_a_bus(true, 7000), &[(0, 0, Read, 100)]), [1107]);
+}
+
+/// Two disks of which each could do more: on PCI of 100 MB/s a mirror's writes cross twice, so
+/// it writes half of that.
+#[test]
+fn a_mirror_on_pci_writes_half_of_what_the_bus_carries() {
+    let text = include_str!("../../../data/disks/wd15ears.toml");
+    let numbers = parameters("wd15ears", text);
+    let disk = |index| {
+        Disk::new(
+            numbers.clone(),
+            Nanos(index * 1_234_567),
+            Stream::new(index),
+        )
+    };
+    let rules = BusRules {
+        rate: BytesPerSecond(100e6),
+        half_duplex: true,
+        command: Nanos::ZERO,
+    };
+    let regions = [0, 1].map(|disk| Region {
+        disk,
+        start: Sectors(0),
+    });
+    let ports = ports(vec![disk(0), disk(1)], &regions, Sharing::Bus(rules));
+    let orders: Vec<Order> = (0..800_u64)
+        .map(|tag| Order {
+            // A little more than it can do: 55.8 MB/s.
+            at: Nanos(tag / 2 * 4_700_000),
+            port: usize::from(tag % 2 == 1),
+            command: Command {
+                tag,
+                kind: CommandKind::Write,
+                start: Sectors(tag / 2 * 512),
+                count: Sectors(512),
+            },
+        })
+        .collect();
+    let last = run(&ports, &orders)
+        .into_iter()
+        .max()
+        .expect("all are done");
+    let rate = 400.0 * 262_144.0 / last.0 as f64 * 1e3;
+    assert!((47.0..50.5).contains(&rate), "{rate} MB/s");
 }

@@ -51,7 +51,7 @@ pub use subject::{
     SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
 };
 pub use suite::{
-    Begin, Condition, Event, EventKind, FIRST_DRAW, Job, QueueRule, Region, Rounds, Step, Suite,
-    TimedEvent, Wait, When, Work,
+    Begin, Bus, Condition, Event, EventKind, FIRST_DRAW, Job, QueueRule, Region, Rounds, Step,
+    Suite, TimedEvent, Wait, When, Work,
 };
 pub use words::{CHECK_IN_WORDS, event_in_words, wait_in_words};

@@ -26,7 +26,7 @@ use raidlab_workload::{FioJobs, JobGroup};
 use serde::Deserialize;
 use std::path::Path;
 
-pub use regions::Region;
+pub use regions::{Bus, Region};
 
 /// The draw that is taken where no number is said.
 pub const FIRST_DRAW: u64 = 1;

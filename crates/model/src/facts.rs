@@ -121,6 +121,9 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         } else {
             "write through"
         };
+        let bus = region.and_then(|region| region.bus.as_ref());
+        let channel = bus.map(|bus| bus.name.clone());
+        let channel = channel.or_else(|| shared(|region| &region.channel).cloned());
         let physical =
             (parameters.physical_sectors() > 1).then(|| parameters.physical_sector.0.to_string());
         let known = [
@@ -132,7 +135,11 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
             (property::PHYSICAL_SECTOR_BYTES, physical),
             (property::STATE, parameters.state().map(str::to_owned)),
             (property::PARENT, shared(|region| &region.drive).cloned()),
-            (property::CHANNEL, shared(|region| &region.channel).cloned()),
+            (property::CHANNEL, channel),
+            (
+                property::CHANNEL_BYTES_PER_SECOND,
+                bus.map(|bus| bus.bytes_per_second.0.to_string()),
+            ),
             (
                 property::SEQUENTIAL_BYTES_PER_SECOND,
                 rotational.then(|| rate.to_string()),

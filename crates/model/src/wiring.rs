@@ -1,15 +1,15 @@
 //! The disks of an experiment as its suite lays them out: whole ones, parts of one
 //! drive, drives of one channel.
 //!
-//! Members that share neither arm nor cable get a disk of their own each. The
-//! others are put together by channel, or by drive where there is none: each group
+//! Members that share neither arm, cable nor bus get a disk of their own each. The
+//! others are put together by bus, by channel, or by drive where there is none: each group
 //! has its drives once, and its members are ports to them.
 
 use raidlab_disk::shared::{self, Attached, Sharing};
-use raidlab_disk::{Disk, DiskParameters, StateError};
+use raidlab_disk::{BusRules, Disk, DiskParameters, StateError};
 use raidlab_lab::{Experiment, Region};
 use raidlab_random::Stream;
-use raidlab_units::{Bytes, Sectors};
+use raidlab_units::{Bytes, BytesPerSecond, Nanos, Sectors};
 use thiserror::Error;
 
 /// A part that its drive has not.
@@ -129,6 +129,9 @@ pub fn wire(
 
 /// Whether two members share a cable or an arm.
 fn together(one: &Region, other: &Region) -> bool {
+    if one.bus.is_some() || other.bus.is_some() {
+        return one.bus == other.bus;
+    }
     if one.channel.is_empty() || other.channel.is_empty() {
         one.channel == other.channel && !one.drive.is_empty() && one.drive == other.drive
     } else {
@@ -151,7 +154,8 @@ fn attach<'a>(
         Disk::new(numbers, angle, random.fork("disk", index))
     };
     let first = region(group[0]);
-    let alone = group.len() == 1 && first.channel.is_empty() && first.start.0 == 0;
+    let alone =
+        group.len() == 1 && first.channel.is_empty() && first.bus.is_none() && first.start.0 == 0;
     if alone {
         return vec![make(group[0], first.first_sector).into()];
     }
@@ -171,10 +175,14 @@ fn attach<'a>(
         });
     }
     let disks = drives.into_iter().map(|member| make(member, 0)).collect();
-    let sharing = if first.channel.is_empty() {
-        Sharing::Arm
-    } else {
-        Sharing::Cable
+    let sharing = match &first.bus {
+        Some(bus) => Sharing::Bus(BusRules {
+            rate: BytesPerSecond(bus.bytes_per_second.0 as f64),
+            half_duplex: bus.half_duplex,
+            command: Nanos::from_micros(u64::from(bus.command_us)),
+        }),
+        None if first.channel.is_empty() => Sharing::Arm,
+        None => Sharing::Cable,
     };
     let ports = shared::ports(disks, &ports, sharing);
     ports.into_iter().map(Attached::Port).collect()

@@ -23,6 +23,8 @@ pub struct Region {
     /// Drives that name the same channel share a cable that carries one command at
     /// a time; empty: a way of its own.
     pub channel: String,
+    /// A bus that all data of its drives cross.
+    pub bus: Option<Bus>,
     /// Where on the drive the member begins.
     pub start: Bytes,
     /// How much of it it has; `None`: all from there on.
@@ -32,6 +34,32 @@ pub struct Region {
     /// What a solid-state drive went through before: a name that the disk model knows;
     /// empty: as the model begins by itself.
     pub state: String,
+}
+
+/// A bus that drives share. Members that name the same one say the same of it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bus {
+    /// Which one.
+    pub name: String,
+    /// What it carries in all, or in each direction if it is not half duplex; above 0.
+    #[serde(deserialize_with = "rate")]
+    pub bytes_per_second: Bytes,
+    /// Both directions share that rate.
+    #[serde(default)]
+    pub half_duplex: bool,
+    /// What a command takes of the bus beside its data, microseconds.
+    #[serde(default)]
+    pub command_us: u32,
+}
+
+/// A size above 0.
+fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    let size = Size::deserialize(deserializer)?.0;
+    if size.0 == 0 {
+        return Err(D::Error::custom("a bus must carry something"));
+    }
+    Ok(size)
 }
 
 impl Region {
@@ -48,6 +76,9 @@ impl Region {
         }
         if !self.channel.is_empty() {
             words.push(format!("channel {}", self.channel));
+        }
+        if let Some(bus) = &self.bus {
+            words.push(format!("bus {} of {}/s", bus.name, bus.bytes_per_second));
         }
         if self.first_sector > 0 {
             words.push(format!("from sector {}", self.first_sector));
@@ -73,6 +104,7 @@ pub(super) struct RawRegion {
     drive: String,
     #[serde(default)]
     channel: String,
+    bus: Option<Bus>,
     start: Option<Spanned<Size>>,
     size: Option<Spanned<Size>>,
     #[serde(default)]
@@ -121,7 +153,19 @@ pub(super) fn read_disks(
             RawDisk::Plain(name) => (name.clone(), Region::default()),
             RawDisk::Table(raw) => (raw.disk.clone(), read_region(document, raw)?),
         };
+        if region.bus.is_some() && !region.channel.is_empty() {
+            let remedy = "leave out one of `bus` and `channel`";
+            return Err(document.invalid(entry.span(), "a drive has one way", remedy));
+        }
         for (other, before) in disks.iter().zip(&regions) {
+            if let (Some(one), Some(two)) = (&before.bus, &region.bus)
+                && one.name == two.name
+                && one != two
+            {
+                let what = format!("bus `{}` is told in two ways", one.name);
+                let remedy = "give its rate and all else alike";
+                return Err(document.invalid(entry.span(), &what, remedy));
+            }
             if region.drive.is_empty() || before.drive != region.drive {
                 continue;
             }
@@ -151,6 +195,7 @@ fn read_region(document: &Document, raw: &RawRegion) -> Result<Region, FileError
     Ok(Region {
         drive: raw.drive.clone(),
         channel: raw.channel.clone(),
+        bus: raw.bus.clone(),
         start: raw.start.as_ref().map_or(Bytes(0), value),
         size: raw.size.as_ref().map(value),
         first_sector: u64::from(raw.first_sector),
@@ -171,6 +216,9 @@ fn contradiction(
     }
     if first.state != second.state {
         return Some(("is in two states", "name one state for all its parts"));
+    }
+    if first.bus != second.bus {
+        return Some(("hangs on two buses", "name one bus for all its parts"));
     }
     if first.channel != second.channel {
         return Some((

@@ -174,6 +174,34 @@ fn broken() -> Vec<(&'static str, String)> {
             ]),
         ),
         (
+            "a drive in two states",
+            parts(&[
+                "size = \"4k\", state = \"fresh\"",
+                "start = \"4k\", size = \"4k\"",
+            ]),
+        ),
+        (
+            "a bus told in two ways",
+            parts(&[
+                "bus = { name = \"pci\", bytes_per_second = \"100m\" }, size = \"4k\"",
+                "bus = { name = \"pci\", bytes_per_second = \"90m\" }, start = \"4k\", size = \"4k\"",
+            ]),
+        ),
+        (
+            "a bus and a channel",
+            parts(&[
+                "bus = { name = \"pci\", bytes_per_second = \"100m\" }, channel = \"ide1\"",
+                "size = \"4k\"",
+            ]),
+        ),
+        (
+            "a bus that carries nothing",
+            parts(&[
+                "bus = { name = \"pci\", bytes_per_second = \"0\" }",
+                "size = \"4k\"",
+            ]),
+        ),
+        (
             "a part between pages",
             parts(&["size = \"512\"", "start = \"4k\", size = \"4k\""]),
         ),

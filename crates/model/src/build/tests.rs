@@ -90,3 +90,24 @@ fn a_suite_says_where_a_partition_begins() {
     assert_eq!(of("disk.disk1.start_sector"), Some("0"));
     assert_eq!(of("disk.disk0.physical_sector_bytes"), Some("4096"));
 }
+
+#[test]
+fn a_suite_says_which_bus_drives_share() {
+    let one = r#"{ disk = "wd15ears", bus = { name = "pci", bytes_per_second = "100m", half_duplex = true } }"#;
+    let all = experiments(&format!("{one}, {one}"));
+    let plan = Plan::new(&all[0], &Files::default()).expect("a plan");
+    let facts = crate::facts::of_subject(&plan, &all[0]);
+    let of = |name: &str| {
+        let found = facts.iter().find(|fact| fact.name == name);
+        found.map(|fact| fact.value.as_str())
+    };
+    assert_eq!(of("disk.disk1.channel"), Some("pci"));
+    assert_eq!(of("disk.disk1.channel_bytes_per_second"), Some("104857600"));
+    let random = crate::wiring::chance(&all[0]);
+    let wired = crate::wiring::wire(&all[0].regions, &plan.parameters, &random).expect("fits");
+    assert!(
+        wired
+            .iter()
+            .all(|one| one.disk.is_shared() && !one.disk.one_at_a_time())
+    );
+}

@@ -13,6 +13,7 @@ fn region(drive: &str, channel: &str, start: u64, size: u64) -> Region {
         channel: channel.to_owned(),
         start: Bytes(start << 30),
         size: (size > 0).then_some(Bytes(size << 30)),
+        bus: None,
         first_sector: 0,
         state: String::new(),
     }
