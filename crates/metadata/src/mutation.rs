@@ -188,8 +188,6 @@ mutations! {
     ReadErrorTaken "read-error-taken" "a read that failed at its place counts as done";
     CommandsBeforeSteps "commands-before-steps" "commands are sent before the steps that make their bytes";
     AnswerDropped "answer-dropped" "of several commands that end at once the last is forgotten";
-    MovedBufferBlank "moved-buffer-blank" "a buffer that moves away from a hung read leaves its bytes behind";
-    MovedReadLost "moved-read-lost" "what is read for a buffer that has moved stays where the buffer was";
     SlotFreedEarly "slot-freed-early" "a request's slot is given back while the core works on it";
     FlushSwallowed "flush-swallowed" "a client's flush is answered without the core";
     RequestForceUnitAccessLost "request-fua-lost" "a client's force-unit-access does not reach the core";
@@ -201,7 +199,6 @@ mutations! {
     HandleOfAnother "handle-of-another" "a device that is added takes the place of one in service";
     MetadataReadShort "metadata-read-short" "metadata of which only a part was read count as read";
     MetadataWriteShort "metadata-write-short" "metadata of which only a part was written count as written";
-    ReplayUnflushed "replay-unflushed" "what a replay of the write log wrote is not flushed";
     CreateUnflushed "create-unflushed" "the metadata of a new array are not flushed";
 }
 

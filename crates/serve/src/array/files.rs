@@ -276,10 +276,7 @@ fn replay(assembly: &mut Assembly, members: &[&Member]) -> Result<usize, FilesEr
                 write_at(members[write.member], offset + start, piece)?;
             }
         }
-        let flushed = logs
-            .iter()
-            .filter(|_| !mutation::is(Mutation::ReplayUnflushed));
-        for member in flushed {
+        for member in &logs {
             flush(members[*member])?;
         }
     }

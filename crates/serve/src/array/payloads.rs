@@ -11,7 +11,6 @@
 
 use crate::export::{Buffer, BufferError, BufferPool};
 use crate::member::{BorrowError, Exclusive, Memory, Shared};
-use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{BufferId, ComputeStep, RequestId, ScratchId, StepId, StepResult};
 use raidlab_payload::{Ranges, Store};
 use raidlab_units::{SECTOR_BYTES, Sectors};
@@ -126,11 +125,7 @@ impl Payloads {
             return Ok(());
         };
         let new = Memory::new(self.take(old.len())?);
-        let gaps = gaps(old.exclusive_ranges(), old.len());
-        for gap in gaps
-            .into_iter()
-            .filter(|_| !mutation::is(Mutation::MovedBufferBlank))
-        {
+        for gap in gaps(old.exclusive_ranges(), old.len()) {
             let copied = old
                 .read(gap.clone())
                 .and_then(|from| Ok((from, new.write(gap.clone())?)));
@@ -153,10 +148,7 @@ impl Payloads {
     /// its bytes follow.
     pub(crate) fn arrived(&self, buffer: BufferId, bytes: &Exclusive) -> Result<(), PayloadError> {
         match self.find(buffer) {
-            Ok((memory, _))
-                if !Arc::ptr_eq(memory, bytes.memory())
-                    && !mutation::is(Mutation::MovedReadLost) =>
-            {
+            Ok((memory, _)) if !Arc::ptr_eq(memory, bytes.memory()) => {
                 self.write(buffer, bytes.len())?.copy_from_slice(bytes);
                 Ok(())
             }
