@@ -7,7 +7,7 @@
 use crate::devices::{self, Disks, DisksError, Report};
 use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
-use crate::processors::Processors;
+use crate::processors::{self, PROCESSOR, Processors};
 use crate::settings::Settings;
 use crate::told::Told;
 use raidlab_calendar::Storage;
@@ -143,6 +143,7 @@ impl KernelBench {
                 "ns",
             ),
         ];
+        observations.extend(processors::kind().map(|kind| fact(PROCESSOR, kind, "")));
         if let Some(changes) = &self.kernel.changes {
             observations.push(fact("guest.kernel_changes", changes.clone(), ""));
         }

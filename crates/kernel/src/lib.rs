@@ -30,6 +30,7 @@ pub use devices::DisksError;
 pub use faults::{FaultError, check_faults};
 pub use messages::MessageError;
 pub use obstacle::{Obstacle, wants_openzfs};
+pub use processors::PROCESSOR;
 pub use raidlab_calendar::{Fault, ScheduledFault, Storage, StorageError};
 pub use room::{BESIDE, Room};
 pub use schedule::{WrongFault, faults_in_words, scheduled_fault};

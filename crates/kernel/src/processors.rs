@@ -85,6 +85,40 @@ pub(crate) fn stay_on(processor: Option<usize>) {
     }
 }
 
+/// The fact that says which kind of processor a guest ran on.
+pub const PROCESSOR: &str = "guest.processor";
+
+/// What the libraries in a guest choose their code by: the level of the processor's
+/// instructions (x86-64 psABI, table 3.1) and its model. `None` where the system does not
+/// say.
+pub(crate) fn kind() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    kind_in(&text)
+}
+
+/// The same of the text of `/proc/cpuinfo`.
+fn kind_in(text: &str) -> Option<String> {
+    const LEVELS: [(&str, &[&str]); 3] = [
+        ("x86-64-v2", &["cx16", "popcnt", "sse4_2", "ssse3"]),
+        ("x86-64-v3", &["avx2", "bmi2", "f16c", "fma", "movbe"]),
+        (
+            "x86-64-v4",
+            &["avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"],
+        ),
+    ];
+    let field = |name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+        lines
+            .find(|(key, _)| key.trim() == name)
+            .map(|(_, value)| value.trim())
+    };
+    let flags: Vec<&str> = field("flags")?.split(' ').collect();
+    let has = |(_, needs): &&(&str, &[&str])| needs.iter().all(|flag| flags.contains(flag));
+    let level = LEVELS.iter().take_while(has).last();
+    let level = level.map_or("x86-64-v1", |(name, _)| name);
+    Some(format!("{level}, {}", field("model name")?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +134,23 @@ mod tests {
         drop(second);
         assert_eq!(processors.take().number(), Some(2));
         assert_eq!(Processors::new(Vec::new()).take().number(), None);
+    }
+
+    #[test]
+    fn a_kind_of_processor_is_its_level_and_model() {
+        let of = |flags: &str| kind_in(&format!("model name\t: AMD EPYC\nflags\t\t: {flags}\n"));
+        let (v2, v3) = ("fpu cx16 popcnt sse4_2 ssse3", "avx2 bmi2 f16c fma movbe");
+        let v4 = "avx512bw avx512cd avx512dq avx512f avx512vl";
+        for (flags, level) in [
+            ("fpu sse2".to_owned(), "x86-64-v1"),
+            (v2.to_owned(), "x86-64-v2"),
+            (format!("{v2} {v3}"), "x86-64-v3"),
+            (format!("{v2} {v3} {v4}"), "x86-64-v4"),
+            (format!("{v2} {v4}"), "x86-64-v2"),
+        ] {
+            assert_eq!(of(&flags), Some(format!("{level}, AMD EPYC")));
+        }
+        assert_eq!(kind_in("processor\t: 0\n"), None);
     }
 
     #[test]

@@ -123,7 +123,9 @@ pub fn run_suite<S: Sink>(
     options: RunOptions<'_>,
     sink: &mut S,
 ) -> Result<RunEnd, RunError<S::Error>> {
-    for experiment in experiments {
+    let ended = &options.before.ended;
+    for (_, experiment) in (experiments.iter().enumerate()).filter(|(one, _)| !ended.contains(one))
+    {
         bench.check(experiment).map_err(|source| RunError::Check {
             subject: experiment.subject.name.clone(),
             source,

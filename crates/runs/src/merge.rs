@@ -13,6 +13,7 @@ use crate::notes::remark;
 use crate::planned;
 use crate::ready::lock_store;
 use crate::typed;
+use raidlab_kernel::PROCESSOR;
 use raidlab_lab::Plan;
 use raidlab_shell::Lock;
 use raidlab_store::text::visible_path;
@@ -94,6 +95,8 @@ struct Looked {
     files: BTreeMap<u32, (PathBuf, bool)>,
     /// Facts of the guests, and the file that said each first.
     kernel: BTreeMap<String, (String, PathBuf)>,
+    /// The kinds of processors that guests ran on.
+    processors: BTreeSet<String>,
     notes: Vec<AccuracyNote>,
     started: String,
     ended: String,
@@ -125,6 +128,9 @@ pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     }
     if looked.another_build {
         front.say("warning: shards are of different builds of this version of raidlab");
+    }
+    if let Some(words) = looked.unlike_processors() {
+        front.say(&format!("warning: {words}"));
     }
     looked.write(asked, missing)
 }
@@ -184,6 +190,7 @@ impl Looked {
             first,
             files: BTreeMap::new(),
             kernel: BTreeMap::new(),
+            processors: BTreeSet::new(),
             notes: Vec::new(),
             another_build: false,
         })
@@ -253,6 +260,8 @@ impl Looked {
     }
 
     fn check_kernel(&mut self, path: &Path, observations: &[Observation]) -> Result<(), Failure> {
+        let kinds = observations.iter().filter(|one| one.name == PROCESSOR);
+        self.processors.extend(kinds.map(|one| one.value.clone()));
         let facts = observations
             .iter()
             .filter(|one| KERNEL.iter().any(|begin| one.name.starts_with(begin)));
@@ -269,6 +278,18 @@ impl Looked {
             }
         }
         Ok(())
+    }
+
+    /// What is to be said where guests ran on unlike processors.
+    fn unlike_processors(&self) -> Option<String> {
+        let kinds: Vec<&str> = self.processors.iter().map(String::as_str).collect();
+        (kinds.len() > 1).then(|| {
+            format!(
+                "Shards ran on unlike processors, by which libraries in the guest choose their \
+                 code, so the same shard may have other rows elsewhere: {}.",
+                kinds.join("; ")
+            )
+        })
     }
 
     /// The shards of which there is no whole file.
@@ -346,6 +367,8 @@ impl Looked {
             self.notes
                 .push(remark("Another build", statement.to_owned()));
         }
+        let unlike = self.unlike_processors();
+        (self.notes).extend(unlike.map(|words| remark("Unlike processors", words)));
         let kept = KeptPlan {
             shard: None,
             ..self.first.kept.clone()

@@ -98,11 +98,6 @@ impl Task {
                     commands: self.here.disk_commands.clone(),
                     files: Arc::clone(&self.files),
                 };
-                for one in &prepared.experiments {
-                    bench
-                        .check(one)
-                        .map_err(|source| Failure::new(Kind::Input, CannotRun::new(one, source)))?;
-                }
                 (OnBench::Model(bench), prepared, threads(self.here.threads))
             }
             On::Kernel => {
@@ -123,12 +118,14 @@ impl Task {
         if let Some(folder) = &self.here.disk_commands {
             commands::check(folder, &prepared.experiments)?;
         }
-        Ok(Ready {
+        let ready = Ready {
             task: self,
             on,
             prepared,
             threads,
-        })
+        };
+        ready.check()?;
+        Ok(ready)
     }
 }
 
@@ -188,6 +185,25 @@ impl Ended {
 }
 
 impl Ready<'_> {
+    /// Looks whether the bench of models can run what is to be run here; the others have
+    /// left out what they cannot.
+    fn check(&self) -> Result<(), Failure> {
+        let OnBench::Model(bench) = &self.on else {
+            return Ok(());
+        };
+        let all = self.experiments();
+        let own = match self.task.here.shard {
+            Some(shard) => self.own(shard),
+            None => (0..all.len()).collect(),
+        };
+        for experiment in own.into_iter().map(|position| &all[position]) {
+            bench
+                .check(experiment)
+                .map_err(|source| Failure::new(Kind::Input, CannotRun::new(experiment, source)))?;
+        }
+        Ok(())
+    }
+
     /// The experiments, in the order of the rows.
     #[must_use]
     pub fn experiments(&self) -> &[Experiment] {

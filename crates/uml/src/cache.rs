@@ -197,7 +197,11 @@ impl Cache {
         let about = folder.join(ABOUT);
         let text = serde_json::to_string_pretty(kernel)
             .map_err(|error| CacheError::write(&about, error.into()))?;
-        fs::write(&about, text + "\n").map_err(|source| CacheError::write(&about, source))?;
+        // Others that share the folder see all of it or nothing.
+        let fresh = folder.join("kernel.new");
+        fs::write(&fresh, text + "\n")
+            .and_then(|()| fs::rename(&fresh, &about))
+            .map_err(|source| CacheError::write(&about, source))?;
         Ok(program)
     }
 

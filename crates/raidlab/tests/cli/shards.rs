@@ -192,6 +192,21 @@ fn what_does_not_belong_together_is_refused_by_name() {
         &["k0.db", "k1.db"],
         &["k1.db has guest.kernel `6.12.2`", "k0.db has `6.12.1`"],
     );
+    // Unlike processors are told, and kept with the run.
+    for (name, kind) in [("p0.db", "x86-64-v3, A"), ("p1.db", "x86-64-v4, B")] {
+        copy(if name == "p0.db" { zero } else { one }, name);
+        let fact = format!(
+            "INSERT INTO observation (scope_id, name, value, unit, source)
+             SELECT min(scope_id), 'guest.processor', '{kind}', '', '' FROM scope"
+        );
+        edit(&lab.path(name), &fact);
+    }
+    lab.ok(&["merge", "p0.db", "p1.db", "--store", "unlike.db"]);
+    let report = lab.ok(&["report", "--store", "unlike.db"]);
+    assert!(
+        report.contains("elsewhere: x86-64-v3, A; x86-64-v4, B."),
+        "{report}"
+    );
     lab.ok(&shard("1/3", "third.db"));
     refused(&[zero, "third.db"], &["third.db is shard 1/3", "shard 0/2"]);
     // No shards: a store, another file, nothing, a folder without any.
