@@ -7,7 +7,7 @@
 //! on one kind of disk; [`Bands`] is the file that keeps them all.
 
 use crate::medium::Medium;
-use crate::parameters::DiskParameters;
+use crate::medium::parameters::DiskParameters;
 use serde::Deserialize;
 use thiserror::Error;
 

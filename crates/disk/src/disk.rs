@@ -1,8 +1,8 @@
 //! A modelled disk: a medium, told by its parameters.
 
 use crate::command::{Command, Completion};
+use crate::medium::parameters::DiskParameters;
 use crate::medium::{AnyMechanism, Mechanism};
-use crate::parameters::DiskParameters;
 use crate::surface::Surface;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};

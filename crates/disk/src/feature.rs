@@ -1,7 +1,7 @@
 //! Ablations: a model without one of its features shows what it is worth.
 
+use crate::medium::parameters::DiskParameters;
 use crate::medium::platters::scheduling::Order;
-use crate::parameters::DiskParameters;
 use raidlab_units::Nanos;
 use std::str::FromStr;
 use thiserror::Error;

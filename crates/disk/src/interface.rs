@@ -3,7 +3,7 @@
 //! times.
 
 use crate::command::Completion;
-use crate::parameters::DiskParameters;
+use crate::medium::parameters::DiskParameters;
 use raidlab_units::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -5,9 +5,11 @@
 //! build its mechanism, which takes commands and completes them. Whoever must know of
 //! a difference between media asks for its [`Facts`]; nobody else names a medium.
 
+pub mod parameters;
+
 use crate::command::{Command, Completion};
-use crate::parameters::{DiskParameters, ParameterError};
 use crate::surface::Surface;
+use parameters::{DiskParameters, ParameterError};
 use platters::PlatterParameters;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
@@ -72,6 +74,9 @@ pub(crate) trait MediumKind: Debug + Clone + PartialEq {
 
     const FACTS: Facts;
 
+    /// Names of the states in which such a disk can begin; none where there is but one.
+    const STATES: &'static [&'static str] = &[];
+
     /// Parameters that are not valid before each has been set.
     fn blank() -> Self;
 
@@ -92,6 +97,24 @@ pub(crate) trait MediumKind: Debug + Clone + PartialEq {
     /// The same to be changed.
     fn platters_mut(&mut self) -> Option<&mut PlatterParameters> {
         None
+    }
+
+    /// Which of [`Self::STATES`] it begins in, if there are any.
+    fn state(&self) -> Option<usize> {
+        None
+    }
+
+    /// It begins in this one of [`Self::STATES`].
+    fn set_state(&mut self, _state: usize) {}
+
+    /// Whether it is an NVMe drive.
+    fn is_nvme(&self) -> bool {
+        false
+    }
+
+    /// Whether what it has acknowledged survives the loss of power.
+    fn is_protected(&self) -> bool {
+        false
     }
 }
 
@@ -145,6 +168,10 @@ macro_rules! media {
                 match self { $(Self::$medium => <$module::Parameters as MediumKind>::FACTS),+ }
             }
 
+            pub(crate) const fn states(self) -> &'static [&'static str] {
+                match self { $(Self::$medium => <$module::Parameters as MediumKind>::STATES),+ }
+            }
+
             pub(crate) fn blank(self) -> MediumParameters {
                 match self {
                     $(Self::$medium => MediumParameters::$medium(MediumKind::blank())),+
@@ -174,6 +201,22 @@ macro_rules! media {
             /// The same to be changed.
             pub fn platters_mut(&mut self) -> Option<&mut PlatterParameters> {
                 match self { $(Self::$medium(own) => own.platters_mut()),+ }
+            }
+
+            pub(crate) fn state(&self) -> Option<usize> {
+                match self { $(Self::$medium(own) => own.state()),+ }
+            }
+
+            pub(crate) fn set_state(&mut self, state: usize) {
+                match self { $(Self::$medium(own) => own.set_state(state)),+ }
+            }
+
+            pub(crate) fn is_nvme(&self) -> bool {
+                match self { $(Self::$medium(own) => own.is_nvme()),+ }
+            }
+
+            pub(crate) fn is_protected(&self) -> bool {
+                match self { $(Self::$medium(own) => own.is_protected()),+ }
             }
 
             pub(crate) fn set(&mut self, name: &str, value: Number) -> bool {

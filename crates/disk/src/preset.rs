@@ -8,7 +8,7 @@
 //! as a list of `[place, kibibytes_per_second]`.
 
 use crate::medium::Medium;
-use crate::parameters::{DiskParameters, OPTIONAL, ParameterError};
+use crate::medium::parameters::{DiskParameters, OPTIONAL, ParameterError};
 use crate::surface::RatePoint;
 use serde::Deserialize;
 use std::collections::BTreeMap;

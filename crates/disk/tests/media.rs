@@ -1,7 +1,7 @@
 //! Disks that are not plain platters: shingled ones and solid-state ones.
 
 use proptest::prelude::*;
-use raidlab_disk::medium::shingles::ShingleParameters;
+use raidlab_disk::medium::platters::shingles::ShingleParameters;
 use raidlab_disk::{
     Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters, Preset,
 };

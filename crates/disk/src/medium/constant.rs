@@ -7,7 +7,7 @@
 use super::{Facts, Mechanism, MediumKind, Number};
 use crate::command::{Command, CommandKind, Completion};
 use crate::interface::Interface;
-use crate::parameters::{DiskParameters, ParameterError};
+use crate::medium::parameters::{DiskParameters, ParameterError};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, SECTOR_BYTES};
 

@@ -35,9 +35,10 @@ pub mod victims;
 mod writes;
 
 use super::{Facts, MediumKind, Number};
-use crate::parameters::{DiskParameters, ParameterError};
+use crate::medium::parameters::{DiskParameters, ParameterError};
 pub use pages::SAMPLE;
 pub use parameters::Parameters;
+use translation::State;
 use raidlab_random::Stream;
 use raidlab_units::Nanos;
 
@@ -56,6 +57,9 @@ impl MediumKind for Parameters {
         own_names: Self::NAMES,
     };
 
+    const STATES: &'static [&'static str] =
+        &[State::ALL[0].1, State::ALL[1].1, State::ALL[2].1];
+
     fn blank() -> Self {
         Self::BLANK
     }
@@ -70,6 +74,22 @@ impl MediumKind for Parameters {
 
     fn build(&self, disk: &DiskParameters, _angle: Nanos, random: Stream) -> drive::FlashDisk {
         drive::FlashDisk::new(*self, disk, random)
+    }
+
+    fn state(&self) -> Option<usize> {
+        State::ALL.iter().position(|entry| entry.0 == self.state)
+    }
+
+    fn set_state(&mut self, state: usize) {
+        self.state = State::ALL[state].0;
+    }
+
+    fn is_nvme(&self) -> bool {
+        self.generation > 0
+    }
+
+    fn is_protected(&self) -> bool {
+        self.protected
     }
 }
 

@@ -26,6 +26,7 @@ mod reads;
 pub mod scheduling;
 pub mod seek;
 pub mod segments;
+pub mod shingles;
 pub mod stream;
 mod writes;
 
@@ -33,15 +34,15 @@ pub use parameters::PlatterParameters;
 pub use parameters::PlatterParameters as Parameters;
 
 use super::Mechanism;
-use super::shingles::{Dirty, ShingleParameters, Shingles};
 use crate::command::{Command, CommandKind, Completion};
 use crate::interface::Interface;
-use crate::parameters::DiskParameters;
+use crate::medium::parameters::DiskParameters;
 use crate::surface::Surface;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 use scheduling::{Candidate, Pool};
 use segments::Segments;
+use shingles::{Dirty, ShingleParameters, Shingles};
 use std::collections::VecDeque;
 
 /// What the arm is doing.

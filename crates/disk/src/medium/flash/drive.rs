@@ -10,7 +10,7 @@ use super::shape::NONE;
 use super::writes::Writes;
 use crate::command::{Command, CommandKind, Completion};
 use crate::medium::Mechanism;
-use crate::parameters::DiskParameters;
+use crate::medium::parameters::DiskParameters;
 use crate::surface::Surface;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};

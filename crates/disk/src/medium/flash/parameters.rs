@@ -3,7 +3,7 @@
 use super::translation::State;
 use super::victims::Victims;
 use crate::medium::Number;
-use crate::parameters::{DiskParameters, ParameterError, check};
+use crate::medium::parameters::{DiskParameters, ParameterError, check};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
 
 /// Numbers of a solid-state disk.

@@ -4,7 +4,7 @@
 use super::scheduling::Candidate;
 use super::{Arm, Platters, Work};
 use crate::command::Command;
-use crate::medium::shingles::{Dirty, Kept, Shingles};
+use super::shingles::{Dirty, Kept, Shingles};
 use raidlab_units::SECTOR_BYTES;
 
 impl Platters {

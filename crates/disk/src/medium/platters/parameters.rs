@@ -5,7 +5,7 @@ use super::scheduling::{Order, Scheduling};
 use super::seek::SeekCurve;
 use super::stream::StreamPolicy;
 use crate::medium::{Facts, MediumKind, Number};
-use crate::parameters::{DiskParameters, ParameterError, check};
+use crate::medium::parameters::{DiskParameters, ParameterError, check};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
 

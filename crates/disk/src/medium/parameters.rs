@@ -1,7 +1,6 @@
 //! The numbers of a disk: those that all disks have, and those of its medium.
 
-use crate::medium::flash::translation::State;
-use crate::medium::{Medium, MediumParameters, Number};
+use super::{Medium, MediumParameters, Number};
 use crate::surface::RatePoint;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, BytesPerSecond, Nanos, SECTOR_BYTES, Sectors};
@@ -125,29 +124,28 @@ impl DiskParameters {
     /// # Errors
     /// If no state has that name, or the disk has no flash.
     pub fn begin_in(&mut self, name: &str) -> Result<(), StateError> {
-        let found = State::ALL.iter().find(|entry| entry.1 == name);
-        let &(state, _) = found.ok_or_else(|| StateError::Unknown {
-            name: name.to_owned(),
-            known: State::ALL.map(|entry| entry.1).join(", "),
-        })?;
-        match &mut self.medium {
-            MediumParameters::Flash(flash) => flash.state = state,
-            _ => {
-                return Err(StateError::NotFlash {
-                    name: name.to_owned(),
-                });
-            }
+        let position = |states: &[&str]| states.iter().position(|known| *known == name);
+        let media = Medium::ALL.iter();
+        let known: Vec<_> = media.flat_map(|medium| medium.states()).copied().collect();
+        if position(&known).is_none() {
+            return Err(StateError::Unknown {
+                name: name.to_owned(),
+                known: known.join(", "),
+            });
         }
+        let own = position(self.medium.medium().states());
+        let state = own.ok_or_else(|| StateError::NotFlash {
+            name: name.to_owned(),
+        })?;
+        self.medium.set_state(state);
         Ok(())
     }
 
     /// The name of the state in which a solid-state disk begins.
     #[must_use]
     pub fn state(&self) -> Option<&'static str> {
-        match &self.medium {
-            MediumParameters::Flash(flash) => Some(flash.state.name()),
-            _ => None,
-        }
+        let state = self.medium.state()?;
+        self.medium.medium().states().get(state).copied()
     }
 
     /// Sectors of 512 bytes of a physical sector.
@@ -159,20 +157,13 @@ impl DiskParameters {
     /// Whether it is an NVMe drive, to which each processor has a queue of its own.
     #[must_use]
     pub fn is_nvme(&self) -> bool {
-        match &self.medium {
-            MediumParameters::Flash(flash) => flash.generation > 0,
-            _ => false,
-        }
+        self.medium.is_nvme()
     }
 
     /// Whether what it has acknowledged can be lost with the power, until a flush.
     #[must_use]
     pub fn has_volatile_cache(&self) -> bool {
-        let is_protected = match &self.medium {
-            MediumParameters::Flash(flash) => flash.protected,
-            _ => false,
-        };
-        self.write_window > 0 && !is_protected
+        self.write_window > 0 && !self.medium.is_protected()
     }
 
     /// An angle of the platters at time zero, drawn from `random`: spindles are not
