@@ -87,11 +87,11 @@ fn benchmarks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("mirror");
     group.throughput(Throughput::Elements(REQUESTS));
     let cases = [
-        ("random reads", "md-3.16", Operation::Read),
+        ("random reads", "md-raid10-5.4", Operation::Read),
         ("random reads", "md-6.9", Operation::Read),
-        ("random reads", "gmirror-load", Operation::Read),
-        ("random reads", "gflash", Operation::Read),
-        ("writes", "md-3.16", Operation::Write),
+        ("random reads", "least-pending", Operation::Read),
+        ("random reads", "round-robin", Operation::Read),
+        ("writes", "md-raid10-5.4", Operation::Write),
     ];
     for (name, policy, operation) in cases {
         group.bench_function(format!("{name} {policy}"), |bencher| {

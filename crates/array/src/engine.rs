@@ -74,13 +74,6 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     /// Takes a request; what is to be done is added to `out`. The range is
     /// checked here.
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
-    /// Knocks for a write that is to be submitted later: whether it has passed what a sync
-    /// holds writes back with. Nothing of the sync begins in its place from then on.
-    fn enter(&mut self, _now: Nanos, _request: &Request) -> bool {
-        true
-    }
-    /// A write for which somebody knocked never comes.
-    fn leave(&mut self, _request: &Request) {}
     /// Takes a member's answer.
     fn complete(
         &mut self,
@@ -103,25 +96,18 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     fn sync_status(&self) -> Option<SyncStatus>;
     /// Nothing in flight, nothing held back.
     fn is_idle(&self) -> bool;
-    /// Whether a request of this process waits in a place where md has its
-    /// submitter sleep: then the process submits nothing more, and does not look
-    /// at what completes, until it goes on.
-    fn holds_submitter(&self, process: u32) -> bool;
     /// What is held back at this moment and by what, for people: a line for each cause.
     fn waits(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Whether a thread of its own writes metadata, as md's does for levels with
-    /// parity: it runs once the submitter sleeps, so all that was submitted in one
-    /// instant is in one pass.
-    fn has_a_thread(&self) -> bool {
-        false
+    /// Where the engine is the model of a driver: what only models do.
+    fn imitation(&self) -> Option<&dyn Imitation> {
+        None
     }
-    /// The host drops its caches, as before a measurement.
-    fn drop_caches(&mut self) {}
-    /// Metadata are being written from now on, or no longer: what waits for them
-    /// by the driver's own way of doing it waits.
-    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);
+    /// As [`Self::imitation`], to be changed.
+    fn imitation_mut(&mut self) -> Option<&mut dyn Imitation> {
+        None
+    }
     /// Marks a member failed.
     ///
     /// # Errors
@@ -192,4 +178,31 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     /// is copied. Only while frozen with no sync block in flight, and only
     /// forward; else it is an error of the driver and is ignored.
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs);
+}
+
+/// What an engine does only as the model of another driver, which has threads, sleepers and
+/// caches. Arrays that keep data have nothing of it.
+pub trait Imitation {
+    /// Knocks for a write that is to be submitted later: whether it has passed what a sync
+    /// holds writes back with. Nothing of the sync begins in its place from then on.
+    fn enter(&mut self, _now: Nanos, _request: &Request) -> bool {
+        true
+    }
+    /// A write for which somebody knocked never comes.
+    fn leave(&mut self, _request: &Request) {}
+    /// Whether a request of this process waits in a place where md has its
+    /// submitter sleep: then the process submits nothing more, and does not look
+    /// at what completes, until it goes on.
+    fn holds_submitter(&self, process: u32) -> bool;
+    /// Whether a thread of its own writes metadata, as md's does for levels with
+    /// parity: it runs once the submitter sleeps, so all that was submitted in one
+    /// instant is in one pass.
+    fn has_a_thread(&self) -> bool {
+        false
+    }
+    /// The host drops its caches, as before a measurement.
+    fn drop_caches(&mut self) {}
+    /// Metadata are being written from now on, or no longer: what waits for them
+    /// by the driver's own way of doing it waits.
+    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);
 }

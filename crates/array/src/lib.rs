@@ -20,7 +20,7 @@
 //! let mut array = Array::new(ArrayConfig::mirror(
 //!     vec![disk.clone(), disk],
 //!     Sectors(4096),
-//!     "md-3.16".parse::<ReadPolicyKind>()?,
+//!     "md-6.9".parse::<ReadPolicyKind>()?,
 //!     RecoveryConfig::md_3_16(),
 //!     Sectors(1024),
 //! ))?;
@@ -55,10 +55,12 @@ mod request;
 mod slab;
 mod stripes;
 
-/// What an engine is made of that lives in another crate.
+/// What engines and read policies are made of that live in other crates.
 pub mod parts {
     pub use crate::admission::blocks_of;
     pub use crate::member::{MemberRules, MemberVerbs, Members};
+    pub use crate::policy::md::{Lowest, Positions};
+    pub use crate::policy::md_raid10::MdRaid10;
     pub use crate::recovery::{Plan, Step, SyncWalk};
     pub use crate::slab::Slab;
 }
@@ -67,7 +69,8 @@ pub use admission::Admission;
 pub use array::Array;
 pub use config::{AdminError, ArrayConfig, ConfigError, Initial, MemberConfig};
 pub use engine::{
-    EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, SyncAction, SyncRequest,
+    EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Imitation, SyncAction,
+    SyncRequest,
 };
 pub use member::MemberState;
 pub use mix::{Mix, Mixed};
@@ -79,8 +82,8 @@ pub use persistent::{
     StartError, SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{
-    Choice, Io, IoKind, MemberView, Places, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
-    ZfsFreebsd10, Zol06,
+    Choice, Io, IoKind, MemberView, Parameter, Places, Read, ReadPolicy, ReadPolicyError,
+    ReadPolicyKind, Rule,
 };
 pub use raidlab_geometry::{
     Copies, CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet,

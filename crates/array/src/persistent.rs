@@ -258,7 +258,8 @@ impl PersistentArray {
             }
             Operation::Write | Operation::Discard => {
                 self.submit_write(request, out);
-                self.thread_is_due = self.engine.has_a_thread();
+                let imitation = self.engine.imitation();
+                self.thread_is_due = imitation.is_some_and(|it| it.has_a_thread());
             }
         }
         self.pump(out);

@@ -5,29 +5,21 @@
 //! position, and when, can be kept exactly: a choice, then `issued` for every
 //! command that goes to a member, then `completed` for every answer. Positions
 //! are array sectors.
+//!
+//! An array that keeps data chooses among a few rules (see `ReadPolicyKind::OWN`). Those
+//! that imitate other drivers live in a crate of their own, for models; whoever uses one
+//! hands it in as a [`ReadPolicyKind`].
 
-mod btrfs;
-mod gflash;
-mod gmirror_list;
-mod gmirror_load;
-mod gmirror_prefer;
-mod gmirror_split;
 mod kind;
 mod least_pending;
-mod md;
-mod md_3_16;
-mod md_4_10;
+pub(crate) mod md;
 mod md_6_9;
-mod md_raid10;
-mod nearest_head;
+pub(crate) mod md_raid10;
 mod round_robin;
-mod spdk;
 #[cfg(test)]
 mod testing;
-mod zfs;
 
-pub use kind::{ReadPolicyError, ReadPolicyKind};
-pub use zfs::{ZfsFreebsd10, Zol06};
+pub use kind::{Parameter, ReadPolicyError, ReadPolicyKind, Rule};
 
 use crate::request::Slot;
 use raidlab_geometry::{Copies, Extent, SlotSet};
@@ -178,8 +170,9 @@ impl Read {
     }
 
     /// The member for all of the read.
+    #[must_use]
     #[inline]
-    fn all_from(&self, slot: Slot) -> Choice {
+    pub fn all_from(&self, slot: Slot) -> Choice {
         Choice {
             slot,
             count: self.count,

@@ -311,13 +311,6 @@ impl Engine for StripeArray {
         self.walk.status(self.walk.position())
     }
 
-    fn holds_submitter(&self, _process: u32) -> bool {
-        false
-    }
-
-    /// Jobs know by themselves what they wait for.
-    fn set_metadata_pass(&mut self, _now: Nanos, _runs: bool, _out: &mut Outputs) {}
-
     fn is_idle(&self) -> bool {
         self.requests.is_empty()
             && self.jobs.is_empty()

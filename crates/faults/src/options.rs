@@ -463,7 +463,7 @@ impl Options {
     /// How the engine is to work.
     #[must_use]
     pub(crate) fn engine(&self) -> EngineOptions {
-        let mut engine = EngineOptions::new(ReadPolicyKind::LeastPending);
+        let mut engine = EngineOptions::new(ReadPolicyKind::LEAST_PENDING);
         engine.recovery.block = Sectors(self.sync_block).to_bytes();
         engine.recovery.depth = self.sync_depth;
         engine.window = Sectors(self.window);

@@ -76,10 +76,11 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
     let random = Stream::new(seed);
     let members = if fact.subject.is_some() { 2 } else { 1 };
     let policy = fact.subject.as_deref().unwrap_or("nearest-head");
-    let read_policy = policy.parse().map_err(|source| FitError::Subject {
-        fact: fact.id.clone(),
-        source,
-    })?;
+    let read_policy =
+        raidlab_policies::read_policy(policy).map_err(|source| FitError::Subject {
+            fact: fact.id.clone(),
+            source,
+        })?;
     let member = MemberConfig {
         size: parameters.capacity,
         data_offset: Sectors::ZERO,

@@ -3,7 +3,7 @@
 use super::walk::Walk;
 use super::{Active, Raid5d};
 use raidlab_array::{
-    AdminError, CommandId, Engine, Finished, MemberError, Operation, Outputs, Request,
+    AdminError, CommandId, Engine, Finished, Imitation, MemberError, Operation, Outputs, Request,
     RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus,
 };
 use raidlab_units::{Nanos, Sectors};
@@ -91,29 +91,16 @@ impl Engine for Raid5d {
             && self.cache.is_idle()
     }
 
-    fn holds_submitter(&self, process: u32) -> bool {
-        self.asleep.iter().any(|walk| walk.process == process)
-    }
-
     fn waits(&self) -> Vec<String> {
         self.waits_of_all()
     }
 
-    fn has_a_thread(&self) -> bool {
-        true
+    fn imitation(&self) -> Option<&dyn Imitation> {
+        Some(self)
     }
 
-    fn drop_caches(&mut self) {
-        self.cache.drop_caches(self.map.members());
-    }
-
-    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
-        self.now = now;
-        self.is_stalled = runs;
-        if runs {
-            // Who sleeps lets go of what it has under its plug.
-            self.unplug_members(out);
-        }
+    fn imitation_mut(&mut self) -> Option<&mut dyn Imitation> {
+        Some(self)
     }
 
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
@@ -163,5 +150,28 @@ impl Engine for Raid5d {
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
         self.now = now;
         self.leap_stripes(position, out);
+    }
+}
+
+impl Imitation for Raid5d {
+    fn holds_submitter(&self, process: u32) -> bool {
+        self.asleep.iter().any(|walk| walk.process == process)
+    }
+
+    fn has_a_thread(&self) -> bool {
+        true
+    }
+
+    fn drop_caches(&mut self) {
+        self.cache.drop_caches(self.map.members());
+    }
+
+    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
+        self.now = now;
+        self.is_stalled = runs;
+        if runs {
+            // Who sleeps lets go of what it has under its plug.
+            self.unplug_members(out);
+        }
     }
 }

@@ -39,7 +39,7 @@ use commands::{Command, Plugged, Role};
 use raidlab_array::parts::Slab;
 use raidlab_array::parts::{MemberRules, Members, SyncWalk};
 use raidlab_array::{
-    Engine, Finished, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
+    Engine, Finished, Imitation, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
     RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy,
 };
 use raidlab_geometry::StripeMap;

@@ -15,6 +15,7 @@ use raidlab_lab::{
     Wait,
 };
 use raidlab_md::Raid5d;
+use raidlab_policies::read_policy;
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
 use raidlab_systems::ArraySpec;
@@ -331,7 +332,7 @@ impl Plan {
         let array = Array::new(ArrayConfig::mirror(
             members,
             self.capacity.to_sectors(),
-            policy.parse().map_err(BuildError::ReadPolicy)?,
+            read_policy(policy).map_err(BuildError::ReadPolicy)?,
             recovery,
             self.host.maximum_request.to_sectors(),
         ))
@@ -361,7 +362,7 @@ impl Plan {
             },
             maximum_request: self.host.maximum_request.to_sectors(),
             parity: Raid5d::build,
-            ..EngineOptions::new(policy.parse().map_err(BuildError::ReadPolicy)?)
+            ..EngineOptions::new(read_policy(policy).map_err(BuildError::ReadPolicy)?)
         };
         Ok(Box::new(md.start(options)?))
     }

@@ -27,7 +27,7 @@ fn machine(members: u64) -> Machine {
     let array = Array::new(ArrayConfig::mirror(
         (0..members).map(|_| member.clone()).collect(),
         parameters.capacity,
-        "md-3.16".parse().expect("a policy"),
+        raidlab_policies::read_policy("md-3.16").expect("a policy"),
         RecoveryConfig::md_3_16(),
         Bytes(512 << 10).to_sectors(),
     ))

@@ -89,14 +89,14 @@ pub struct PoolMetadata {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildSelection {
     /// Active commands plus a penalty for a seek (FreeBSD 10.0 and later):
-    /// [`raidlab_array::ZfsFreebsd10`].
+    /// [`raidlab_policies::ZfsFreebsd10`].
     FreeBsd10,
     /// The same, but where a child is, is where the last command ended that its queue
     /// handed to the disk, a write too, and not the last read chosen for it (OpenZFS
     /// 2.3.2 `vdev_queue_io_to_issue`, `vdev_queue_last_offset`).
     OpenZfs2,
     /// Active commands only, ties by time slice (ZFS on Linux 0.6.3, 0.6.4):
-    /// [`raidlab_array::Zol06`].
+    /// [`raidlab_policies::Zol06`].
     Zol06,
 }
 

@@ -43,8 +43,9 @@ use crate::prefetch::Prefetch;
 use crate::slab::Slab;
 use raidlab_array::{
     CommandId, Finished, MemberError, MemberView, Operation, Outputs, ReadPolicy, Request,
-    RequestError, RequestId, ZfsFreebsd10, Zol06,
+    RequestError, RequestId,
 };
+use raidlab_policies::{ZfsFreebsd10, Zol06};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;

@@ -2,7 +2,7 @@
 
 use super::{Array, RequestState, Role};
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Engine, SyncRequest};
+use crate::engine::{Engine, Imitation, SyncRequest};
 use crate::recovery::{Plan, SyncKind, SyncStatus};
 use crate::request::{
     CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
@@ -91,12 +91,6 @@ impl Engine for Array {
             && self.commands.is_empty()
             && self.recovery.in_flight() == 0
             && !self.is_correcting()
-    }
-
-    fn holds_submitter(&self, process: u32) -> bool {
-        let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
-        let mut requests = pieces.chain(self.waiting_reads.iter().copied());
-        requests.any(|key| self.requests.get(key).request.process == process)
     }
 
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
@@ -189,6 +183,25 @@ impl Engine for Array {
         self.computed(now, step, result, out);
     }
 
+    fn waits(&self) -> Vec<String> {
+        self.waits()
+    }
+
+    fn imitation(&self) -> Option<&dyn Imitation> {
+        Some(self)
+    }
+
+    fn imitation_mut(&mut self) -> Option<&mut dyn Imitation> {
+        Some(self)
+    }
+
+    fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
+        self.members.set_replaced(slot, member);
+        self.policy.member_added(slot);
+    }
+}
+
+impl Imitation for Array {
     fn enter(&mut self, now: Nanos, request: &Request) -> bool {
         self.enter(now, request)
     }
@@ -197,16 +210,13 @@ impl Engine for Array {
         self.leave(request);
     }
 
-    fn waits(&self) -> Vec<String> {
-        self.waits()
+    fn holds_submitter(&self, process: u32) -> bool {
+        let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
+        let mut requests = pieces.chain(self.waiting_reads.iter().copied());
+        requests.any(|key| self.requests.get(key).request.process == process)
     }
 
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
         self.set_thread_busy(now, runs, out);
-    }
-
-    fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
-        self.members.set_replaced(slot, member);
-        self.policy.member_added(slot);
     }
 }

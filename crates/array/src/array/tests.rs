@@ -40,7 +40,7 @@ fn config(members: usize, size: u64, recovery: RecoveryConfig) -> ArrayConfig {
     ArrayConfig::mirror(
         vec![member(size, 0); members],
         Sectors(size),
-        ReadPolicyKind::LeastPending,
+        ReadPolicyKind::LEAST_PENDING,
         recovery,
         Sectors::ZERO,
     )

@@ -385,8 +385,8 @@ impl PersistentArray {
             _ => Mode::Broken,
         };
         self.clean_at = None;
-        for request in &self.held {
-            self.engine.leave(request);
+        if let Some(imitation) = self.engine.imitation_mut() {
+            self.held.iter().for_each(|held| imitation.leave(held));
         }
         let held = self.held.drain(..).map(|request| request.id);
         let unanswered = self.held_finished.drain(..).map(|finished| finished.id);

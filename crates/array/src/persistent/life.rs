@@ -71,7 +71,10 @@ impl PersistentArray {
     fn release_each(&mut self, out: &mut Outputs) -> bool {
         let (mut go, mut wait) = (Vec::new(), VecDeque::new());
         for request in std::mem::take(&mut self.held) {
-            let enters = self.started && self.disk_dirty && self.engine.enter(self.now, &request);
+            let imitation = self.engine.imitation_mut();
+            let enters = self.started
+                && self.disk_dirty
+                && imitation.is_none_or(|it| it.enter(self.now, &request));
             if enters {
                 self.mark(request.id);
             }
@@ -114,13 +117,16 @@ impl PersistentArray {
         let waits_for_bits = self.stripes.is_none();
         let for_metadata = waits_for_bits || !self.disk_dirty || !self.started;
         let is_held = self.held.iter().any(|held| held.process == process);
-        is_held && for_metadata || self.engine.holds_submitter(process)
+        let imitation = self.engine.imitation();
+        is_held && for_metadata || imitation.is_some_and(|it| it.holds_submitter(process))
     }
 
     /// The host lets go of what its caches need not keep; see
-    /// [`Engine::drop_caches`](crate::Engine::drop_caches).
+    /// [`Imitation::drop_caches`](crate::Imitation::drop_caches).
     pub fn drop_caches(&mut self) {
-        self.engine.drop_caches();
+        if let Some(imitation) = self.engine.imitation_mut() {
+            imitation.drop_caches();
+        }
     }
 
     /// Sets the clean mark's timer when the last write is done, and sees to it

@@ -215,7 +215,11 @@ impl PersistentArray {
 
     fn tell_engine_of_pass(&mut self, runs: bool, out: &mut Outputs) {
         let now = self.now;
-        self.with_engine_do(out, |engine, out| engine.set_metadata_pass(now, runs, out));
+        self.with_engine_do(out, |engine, out| {
+            if let Some(imitation) = engine.imitation_mut() {
+                imitation.set_metadata_pass(now, runs, out);
+            }
+        });
     }
 
     /// Goes on to the next phases while nothing is outstanding.

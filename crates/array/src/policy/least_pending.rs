@@ -2,9 +2,17 @@
 //! to the end of the last command issued to the member (any kind, sync I/O
 //! too), then the lowest slot.
 
-use super::{Choice, Io, MemberView, Read, ReadPolicy};
+use super::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule};
 use crate::request::Slot;
 use raidlab_units::{Nanos, Sectors};
+
+/// Fewest outstanding, nearest on a tie.
+pub(super) const RULE: Rule = Rule {
+    name: "least-pending",
+    describe: "synthetic: fewest outstanding commands, nearest on a tie",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(LeastPending::new(members)),
+};
 
 /// See the file's head.
 #[derive(Debug)]

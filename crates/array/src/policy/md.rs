@@ -29,13 +29,16 @@ struct Position {
 
 /// The positions of all slots.
 #[derive(Debug)]
-pub(super) struct Positions {
+pub struct Positions {
     slots: Vec<Position>,
     optimal_io: u64,
 }
 
 impl Positions {
-    pub(super) fn new(members: usize, optimal_io: Sectors) -> Self {
+    /// So many slots, of which nothing is known; `optimal_io` as non-rotational members report
+    /// it, 0 for none.
+    #[must_use]
+    pub fn new(members: usize, optimal_io: Sectors) -> Self {
         Self {
             slots: vec![Position::default(); members],
             optimal_io: optimal_io.0,
@@ -43,21 +46,24 @@ impl Positions {
     }
 
     /// Sectors between the slot's head and the read.
+    #[must_use]
     #[inline]
-    pub(super) fn distance(&self, slot: Slot, start: Sectors) -> u64 {
+    pub fn distance(&self, slot: Slot, start: Sectors) -> u64 {
         self.slots[slot.index()].head.abs_diff(start.0)
     }
 
     /// Whether the read continues what was submitted or completed last.
+    #[must_use]
     #[inline]
-    pub(super) fn is_sequential(&self, slot: Slot, start: Sectors) -> bool {
+    pub fn is_sequential(&self, slot: Slot, start: Sectors) -> bool {
         let position = &self.slots[slot.index()];
         position.next_sequential == start.0 || position.head == start.0
     }
 
     /// Whether a non-rotational slot's run has passed the optimal I/O size.
+    #[must_use]
     #[inline]
-    pub(super) fn run_is_long(&self, slot: Slot, member: &MemberView) -> bool {
+    pub fn run_is_long(&self, slot: Slot, member: &MemberView) -> bool {
         let position = &self.slots[slot.index()];
         !member.rotational
             && self.optimal_io > 0
@@ -67,8 +73,9 @@ impl Positions {
                 .is_some_and(|run_start| position.next_sequential - self.optimal_io >= run_start)
     }
 
+    /// A command goes to a member.
     #[inline]
-    pub(super) fn issued(&mut self, io: &Io) {
+    pub fn issued(&mut self, io: &Io) {
         if io.kind == IoKind::Read {
             let position = &mut self.slots[io.slot.index()];
             if position.next_sequential != io.start.0 {
@@ -78,41 +85,49 @@ impl Positions {
         }
     }
 
+    /// A command to a member has ended.
     #[inline]
-    pub(super) fn completed(&mut self, io: &Io) {
+    pub fn completed(&mut self, io: &Io) {
         self.slots[io.slot.index()].head = io.end().0;
     }
 
-    pub(super) fn member_added(&mut self, slot: Slot) {
+    /// A new member is in a slot.
+    pub fn member_added(&mut self, slot: Slot) {
         self.slots[slot.index()].head = 0;
     }
 }
 
 /// The lowest value seen so far and its slot; the first of equals stays.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lowest<T> {
+pub struct Lowest<T> {
     value: T,
-    pub(super) slot: Option<Slot>,
+    /// Its slot; `None` before anything was offered that is below where it started.
+    pub slot: Option<Slot>,
 }
 
 impl<T: PartialOrd + Copy> Lowest<T> {
-    pub(super) const fn starting_at(maximum: T) -> Self {
+    /// Nothing yet; only what is below `maximum` counts.
+    #[must_use]
+    pub const fn starting_at(maximum: T) -> Self {
         Self {
             value: maximum,
             slot: None,
         }
     }
 
+    /// Takes a value if it is lower than all before.
     #[inline]
-    pub(super) fn offer(&mut self, value: T, slot: Slot) {
+    pub fn offer(&mut self, value: T, slot: Slot) {
         if value < self.value {
             self.value = value;
             self.slot = Some(slot);
         }
     }
 
+    /// The lowest value, or where it started.
+    #[must_use]
     #[inline]
-    pub(super) const fn value(&self) -> T {
+    pub const fn value(&self) -> T {
         self.value
     }
 }

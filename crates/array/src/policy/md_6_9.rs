@@ -17,9 +17,21 @@
 //! write-mostly or not.
 
 use super::md::{Lowest, Positions};
-use super::{Choice, Io, MemberView, Read, ReadPolicy};
+use super::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule};
 use crate::request::Slot;
 use raidlab_units::{Nanos, Sectors};
+
+/// md of Linux 6.9 and later, with what non-rotational members report as optimal I/O size;
+/// 0: nothing.
+pub(super) const RULE: Rule = Rule {
+    name: "md-6.9",
+    describe: "md of Linux 6.9 and later: sequential, else idle, else the nearest completed position",
+    parameter: Parameter::Size {
+        usual: Sectors::ZERO,
+        least: Sectors::ZERO,
+    },
+    build: |members, optimal_io| Box::new(Md69::new(members, Sectors(optimal_io))),
+};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -146,8 +158,21 @@ mod tests {
         for (slot, pending) in [(1, 4), (2, 3)] {
             bench.members[slot].pending = pending;
         }
-        bench.complete_position(1, 500);
+        bench.write(1, 499, 1);
+        bench.complete_write(1, 499, 1);
         assert_eq!(bench.read(501, 8), 2, "slot 1 is nearer");
+    }
+
+    #[test]
+    fn the_head_of_a_new_member_is_at_the_start() {
+        let mut bench = bench(2, 0);
+        for slot in [0, 1] {
+            bench.write(slot, 992, 8);
+            bench.complete_write(slot, 992, 8);
+            bench.members[usize::from(slot)].pending = 1;
+        }
+        bench.add_member(1);
+        assert_eq!(bench.read(100, 8), 1, "at 0, where the other is at 1000");
     }
 
     #[test]

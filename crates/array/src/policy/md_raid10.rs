@@ -16,21 +16,31 @@
 //! out, as it is the same for all members but in odd arrays.
 
 use super::md::Lowest;
-use super::{Choice, Io, MemberView, Places, Read, ReadPolicy};
+use super::{Choice, Io, MemberView, Parameter, Places, Read, ReadPolicy, Rule};
 use crate::request::Slot;
 use raidlab_geometry::Copies;
 use raidlab_units::{Nanos, Sectors};
 
-/// See the file's head.
+/// md's RAID 10 of Linux 5.4 and later.
+pub(super) const RULE: Rule = Rule {
+    name: "md-raid10-5.4",
+    describe: "md's RAID 10 of Linux 5.4 and later: the quietest non-rotational copy, else an idle near copy, else the nearest completed address; the outermost far copy",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(MdRaid10::new(members, true)),
+};
+
+/// md's RAID 10, by the rules at the file's head.
 #[derive(Debug)]
-pub(super) struct MdRaid10 {
+pub struct MdRaid10 {
     heads: Vec<Sectors>,
     /// 5.4 and later.
     knows_solid_state: bool,
 }
 
 impl MdRaid10 {
-    pub(super) fn new(members: usize, knows_solid_state: bool) -> Self {
+    /// The rule for so many members; since Linux 5.4 it `knows_solid_state`.
+    #[must_use]
+    pub fn new(members: usize, knows_solid_state: bool) -> Self {
         Self {
             heads: vec![Sectors::ZERO; members],
             knows_solid_state,

@@ -1,8 +1,19 @@
 //! A synthetic policy: stripes of the address space take turns; the
 //! (start / stripe) mod count -th of the members that can serve.
 
-use super::{Choice, MemberView, Read, ReadPolicy};
+use super::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule};
 use raidlab_units::{Nanos, Sectors};
+
+/// Address stripes in turn, with the size of a stripe.
+pub(super) const RULE: Rule = Rule {
+    name: "round-robin",
+    describe: "synthetic: stripes of the address space in turn",
+    parameter: Parameter::Size {
+        usual: Sectors(128),
+        least: Sectors(1),
+    },
+    build: |_, stripe| Box::new(RoundRobin::new(Sectors(stripe))),
+};
 
 /// See the file's head.
 #[derive(Debug)]

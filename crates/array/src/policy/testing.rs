@@ -1,8 +1,7 @@
 //! A hand-operated array for decision traces: the test says what is issued and
 //! completed, the bench keeps the outstanding counts as the core does.
 
-use super::{Io, IoKind, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use super::{Io, IoKind, MemberView, Read, ReadPolicy, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 
@@ -77,12 +76,6 @@ impl Bench {
 
     pub(super) fn complete_write(&mut self, slot: u16, start: u64, count: u64) {
         self.complete(IoKind::Write, slot, start, count);
-    }
-
-    /// Moves the last completed position, leaving the outstanding count.
-    pub(super) fn complete_position(&mut self, slot: u16, end: u64) {
-        self.members[usize::from(slot)].pending += 1;
-        self.complete(IoKind::SyncWrite, slot, end - 1, 1);
     }
 
     pub(super) fn add_member(&mut self, slot: u16) {

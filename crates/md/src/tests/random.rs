@@ -3,7 +3,7 @@
 
 use super::bench::{Bench, config};
 use proptest::prelude::*;
-use raidlab_array::{Engine, MemberError, Operation, SyncAction, SyncRequest};
+use raidlab_array::{Engine, Imitation, MemberError, Operation, SyncAction, SyncRequest};
 use raidlab_geometry::Level;
 
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use super::bench::{Bench, config};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
-use raidlab_array::{Admission, Engine, Initial, Purpose, Slot};
+use raidlab_array::{Admission, Engine, Imitation, Initial, Purpose, Slot};
 use raidlab_geometry::Level;
 use raidlab_units::Sectors;
 

@@ -66,7 +66,7 @@ pub fn named(words: &[PathBuf]) -> Result<Vec<Named>, Failure> {
 #[must_use]
 pub fn brief_nest(log: bool) -> Arc<Nest> {
     Nest::new(ServeOptions {
-        engine: EngineOptions::new(ReadPolicyKind::GmirrorRoundRobin),
+        engine: EngineOptions::new(ReadPolicyKind::MD_6_9),
         log,
         driver: DriverConfig::default(),
     })

@@ -3,6 +3,7 @@
 use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
 use raidlab_disk::shared::{Attached, Region, Sharing, ports};
 use raidlab_disk::{Disk, DiskParameters, Order, Preset};
+use raidlab_policies::read_policy;
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -79,7 +80,7 @@ impl Bench {
         let array = Array::new(ArrayConfig::mirror(
             (0..self.members).map(|_| member.clone()).collect(),
             parameters.capacity,
-            self.policy.parse().expect("a read policy"),
+            read_policy(self.policy).expect("a read policy"),
             self.recovery.clone(),
             Bytes(512 << 10).to_sectors(),
         ))

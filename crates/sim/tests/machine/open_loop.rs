@@ -29,7 +29,7 @@ fn machine() -> Machine {
     let array = Array::new(ArrayConfig::mirror(
         vec![member.clone()],
         parameters.capacity,
-        "nearest-head".parse().expect("a policy"),
+        raidlab_policies::read_policy("nearest-head").expect("a policy"),
         RecoveryConfig::md_6(),
         Bytes(512 << 10).to_sectors(),
     ))

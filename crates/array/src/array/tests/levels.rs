@@ -504,9 +504,7 @@ fn what_may_differ_is_read_where_its_first_copy_lies() {
 fn beside_a_sync_no_member_of_mds_mirror_is_idle() {
     for (threads, slot) in [(None, 1), (Some(THREADS), 0)] {
         let mut config = config(3, 100, recovery(WriteBarrier::MdBuckets));
-        config.read_policy = ReadPolicyKind::Md69 {
-            optimal_io: Sectors::ZERO,
-        };
+        config.read_policy = ReadPolicyKind::MD_6_9;
         config.recovery.threads = threads;
         let mut story = Story::new(config);
         story.replace(2);

@@ -2,7 +2,7 @@
 
 use super::story::{READ, Story, WRITE, recovery};
 use super::{config, request};
-use crate::engine::Engine;
+use crate::engine::{Engine, Imitation};
 use crate::recovery::{MdThreads, RecoveryConfig, WriteBarrier};
 use raidlab_units::{Bytes, Nanos};
 

@@ -147,7 +147,7 @@ pub(super) fn any_plan() -> impl Strategy<Value = Plan> {
     (
         any::<u64>(),
         shape(),
-        0..ReadPolicyKind::ALL.len(),
+        0..ReadPolicyKind::OWN.len(),
         recovery(),
         prop_oneof![Just(0), 1..16_u64],
         prop_oneof![Just(0), Just(3), Just(40)],
@@ -163,7 +163,7 @@ pub(super) fn any_plan() -> impl Strategy<Value = Plan> {
                 Plan {
                     seed,
                     shape,
-                    policy: ReadPolicyKind::ALL[policy],
+                    policy: ReadPolicyKind::OWN[policy],
                     recovery,
                     maximum_request,
                     faults,

@@ -5,7 +5,6 @@ use super::{ALL, config, in_sync, member, request};
 use crate::array::Array;
 use crate::config::{AdminError, ArrayConfig, ConfigError};
 use crate::engine::Engine;
-use crate::policy::ReadPolicyKind;
 use crate::recovery::{RecoveryConfig, WriteBarrier};
 use crate::request::{Event, MemberError, Operation, Outputs, Purpose, RequestError, Slot};
 use raidlab_units::Nanos;
@@ -168,10 +167,6 @@ fn configurations_that_cannot_work_are_refused() {
         members: in_sync([member(100, 0), member(99, 0)]),
         ..good()
     };
-    let policy = ArrayConfig {
-        read_policy: ReadPolicyKind::BtrfsDevid { slot: Slot(2) },
-        ..good()
-    };
     assert_eq!(
         Array::new(config(0, 100, RecoveryConfig::md_3_16())).err(),
         Some(ConfigError::NoMembers)
@@ -186,10 +181,9 @@ fn configurations_that_cannot_work_are_refused() {
     );
     let many = config(65, 100, RecoveryConfig::gmirror());
     let nothing = config(1, 0, RecoveryConfig::gmirror());
-    let errors = [too_small, policy, recovery, many, nothing].map(refused);
+    let errors = [too_small, recovery, many, nothing].map(refused);
     insta::assert_snapshot!(errors.join("\n"), @r"
     member 1 has 99 sectors, but the array needs 100 (data offset included)
-    the read policy cannot be used: the read policy names slot 2, but the array has 2 members
     the recovery settings cannot be used: a depth of 0 copies nothing
     65 members are too many; at most 64 are possible
     an array needs at least one sector

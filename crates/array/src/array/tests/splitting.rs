@@ -19,7 +19,7 @@ proptest! {
         count in 1..600_u64,
         limit in 0..200_u64,
         offset in 0..5000_u64,
-        policy in 0..ReadPolicyKind::ALL.len(),
+        policy in 0..ReadPolicyKind::OWN.len(),
         members in 1..4_usize,
         buckets: bool,
         write: bool,
@@ -27,7 +27,7 @@ proptest! {
         let recovery = if buckets { RecoveryConfig::md_6() } else { RecoveryConfig::gmirror() };
         let mut array = Array::new(ArrayConfig {
             members: in_sync(vec![member(2 * UNIT, offset); members]),
-            read_policy: ReadPolicyKind::ALL[policy],
+            read_policy: ReadPolicyKind::OWN[policy],
             maximum_request: Sectors(limit),
             ..config(members, 2 * UNIT, recovery)
         }).expect("a sound configuration");

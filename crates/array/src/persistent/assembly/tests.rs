@@ -152,7 +152,7 @@ fn log_with(candidate: &mut Candidate, session: u64, change: impl FnOnce(&mut Lo
 /// A mirror of two that has just been started.
 pub(in crate::persistent) fn started_mirror() -> PersistentArray {
     let assembly = decide(&set(Level::Raid1, &[4, 4])).unwrap();
-    let options = EngineOptions::new(ReadPolicyKind::LeastPending);
+    let options = EngineOptions::new(ReadPolicyKind::LEAST_PENDING);
     let settings = Settings::new(Nanos::ZERO, 0);
     let out = &mut Outputs::default();
     PersistentArray::start(assembly, &options, settings, Nanos::ZERO, out).unwrap()

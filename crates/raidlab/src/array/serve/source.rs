@@ -8,7 +8,8 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyKind, Stale, Update,
+    AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyError, ReadPolicyKind,
+    Stale, Update,
 };
 use raidlab_disk::QueueRules;
 use raidlab_model::presets;
@@ -92,8 +93,9 @@ pub struct Assembling {
     #[arg(long)]
     no_log: bool,
 
-    /// Which copy serves a read: md-6.9, round-robin, least-pending and others.
-    #[arg(long, value_name = "NAME", default_value = "md-6.9")]
+    /// Which copy serves a read: md-6.9, md-raid10-5.4, least-pending or round-robin, which
+    /// may be followed by its stripe, `round-robin:256k`.
+    #[arg(long, value_name = "NAME", default_value = "md-6.9", value_parser = served_policy)]
     read_policy: ReadPolicyKind,
 
     /// How commands reach the members.
@@ -112,6 +114,20 @@ pub struct Assembling {
     /// After so many seconds without an answer a member counts as gone.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     member_timeout: u64,
+}
+
+/// A read policy that an array with data offers; of a model's it is said that it is one.
+fn served_policy(text: &str) -> Result<ReadPolicyKind, String> {
+    text.parse().map_err(|error: ReadPolicyError| {
+        let own = ReadPolicyKind::OWN.map(|kind| kind.name()).join(", ");
+        match raidlab_policies::read_policy(text) {
+            Ok(model) => format!(
+                "`{}` imitates another driver and is for models; an array with data has one of {own}",
+                model.name()
+            ),
+            Err(_) => raidlab_units::in_one_line(&error),
+        }
+    })
 }
 
 impl Assembling {
@@ -417,5 +433,26 @@ impl Source<'_> {
         })
         .map_err(Failure::run)?;
         Ok(Served::Disk(Arc::new(export)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::served_policy;
+
+    #[test]
+    fn what_models_alone_have_is_refused_with_what_there_is() {
+        let refusal = |text| served_policy(text).unwrap_err();
+        assert_eq!(
+            refusal("gmirror-load"),
+            "`gmirror-load` imitates another driver and is for models; an array with data has \
+             one of md-6.9, md-raid10-5.4, least-pending, round-robin"
+        );
+        assert!(refusal("md-6.8").starts_with("`md-6.8` is not a read policy; known are md-6.9,"));
+        assert!(refusal("round-robin:x").contains("is not a size"));
+        assert_eq!(
+            served_policy("round-robin:64k").unwrap().name(),
+            "round-robin"
+        );
     }
 }

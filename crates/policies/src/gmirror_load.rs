@@ -12,10 +12,17 @@
 //!    truncated, the new read counted. The load changes nowhere else: neither
 //!    with time nor on completion.
 
-use super::gmirror_list::List;
-use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use crate::gmirror_list::List;
+use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
+
+/// gmirror's default.
+pub(crate) const RULE: Rule = Rule {
+    name: "gmirror-load",
+    describe: "gmirror's default: a decaying load per disk, a bonus for continuing or being within 1 MiB",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(GmirrorLoad::new(members)),
+};
 
 /// `LOAD_SCALE` of g_mirror.c: one outstanding request.
 const LOAD_SCALE: i64 = 256;
@@ -30,13 +37,13 @@ struct Disk {
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct GmirrorLoad {
+pub(crate) struct GmirrorLoad {
     list: List,
     disks: Vec<Disk>,
 }
 
 impl GmirrorLoad {
-    pub(super) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         Self {
             list: List::new(members),
             disks: vec![Disk::default(); members],
@@ -83,7 +90,7 @@ impl ReadPolicy for GmirrorLoad {
 #[cfg(test)]
 mod tests {
     use super::GmirrorLoad;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
 
     fn bench(members: usize) -> Bench {
         Bench::new(members, Box::new(GmirrorLoad::new(members)))

@@ -7,29 +7,59 @@
 //!   what counts is reads issued, of any process.
 //! * devid: always the named device.
 
-use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
+
+/// btrfs, by process.
+pub(crate) const PID: Rule = Rule {
+    name: "btrfs-pid",
+    describe: "btrfs: the process id chooses the copy",
+    parameter: Parameter::None,
+    build: |_, _| Box::new(BtrfsPid),
+};
+
+/// btrfs, in turn by amount read: its parameter is what one copy serves before the next.
+pub(crate) const ROUND_ROBIN: Rule = Rule {
+    name: "btrfs-round-robin",
+    describe: "btrfs: the copies in turn, 256 KiB of reads each",
+    parameter: Parameter::Size {
+        usual: Sectors(512),
+        least: Sectors(1),
+    },
+    build: |_, contiguous| Box::new(BtrfsRoundRobin::new(Sectors(contiguous))),
+};
+
+/// btrfs, one named device.
+pub(crate) const DEVID: Rule = Rule {
+    name: "btrfs-devid",
+    describe: "btrfs: one named device",
+    parameter: Parameter::Slot,
+    build: |_, slot| {
+        Box::new(BtrfsDevid::new(Slot(
+            u16::try_from(slot).unwrap_or(u16::MAX),
+        )))
+    },
+};
 
 /// The `pid` policy.
 #[derive(Debug)]
-pub(super) struct BtrfsPid;
+pub(crate) struct BtrfsPid;
 
 /// The `round-robin` policy.
 #[derive(Debug)]
-pub(super) struct BtrfsRoundRobin {
+pub(crate) struct BtrfsRoundRobin {
     contiguous: Sectors,
     issued: Sectors,
 }
 
 /// The `devid` policy.
 #[derive(Debug)]
-pub(super) struct BtrfsDevid {
+pub(crate) struct BtrfsDevid {
     slot: Slot,
 }
 
 impl BtrfsRoundRobin {
-    pub(super) const fn new(contiguous: Sectors) -> Self {
+    pub(crate) const fn new(contiguous: Sectors) -> Self {
         Self {
             contiguous,
             issued: Sectors::ZERO,
@@ -38,7 +68,7 @@ impl BtrfsRoundRobin {
 }
 
 impl BtrfsDevid {
-    pub(super) const fn new(slot: Slot) -> Self {
+    pub(crate) const fn new(slot: Slot) -> Self {
         Self { slot }
     }
 }
@@ -86,8 +116,8 @@ fn this_or_lowest(read: &Read, slot: Slot) -> Option<Choice> {
 #[cfg(test)]
 mod tests {
     use super::{BtrfsDevid, BtrfsPid, BtrfsRoundRobin};
-    use crate::policy::testing::Bench;
-    use crate::request::Slot;
+    use crate::testing::Bench;
+    use raidlab_array::Slot;
     use raidlab_units::Sectors;
 
     #[test]

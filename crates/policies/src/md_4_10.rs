@@ -11,19 +11,29 @@
 //! * Write-mostly members are used only where nothing else can serve: then the
 //!   lowest.
 
-use super::md::{Lowest, Positions};
-use super::{Choice, Io, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use raidlab_array::parts::{Lowest, Positions};
+use raidlab_array::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
+
+/// md of Linux 4.10 to 6.8, with a parameter as the older one.
+pub(crate) const RULE: Rule = Rule {
+    name: "md-4.10",
+    describe: "md of Linux 4.10-6.8: any sequential member, else an idle one, else the nearest completed position",
+    parameter: Parameter::Size {
+        usual: Sectors::ZERO,
+        least: Sectors::ZERO,
+    },
+    build: |members, optimal_io| Box::new(Md410::new(members, Sectors(optimal_io))),
+};
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct Md410 {
+pub(crate) struct Md410 {
     positions: Positions,
 }
 
 impl Md410 {
-    pub(super) fn new(members: usize, optimal_io: Sectors) -> Self {
+    pub(crate) fn new(members: usize, optimal_io: Sectors) -> Self {
         Self {
             positions: Positions::new(members, optimal_io),
         }
@@ -84,7 +94,7 @@ impl ReadPolicy for Md410 {
 #[cfg(test)]
 mod tests {
     use super::Md410;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
     use raidlab_units::Sectors;
 
     fn bench(members: usize, optimal_io: u64) -> Bench {

@@ -10,10 +10,17 @@
 //! serves, or the next one that can; then it moves to the next that can after
 //! the one that served, cyclically.
 
-use super::{Choice, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use raidlab_array::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Nanos;
+
+/// gmirror, disks in turn.
+pub(crate) const RULE: Rule = Rule {
+    name: "gmirror-round-robin",
+    describe: "gmirror: disks in turn, from the last named",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(GmirrorRoundRobin::new(members)),
+};
 
 #[derive(Debug, Clone, Copy)]
 struct Component {
@@ -23,14 +30,14 @@ struct Component {
 
 /// The list.
 #[derive(Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     components: Vec<Component>,
     /// The slot that serves next in turn.
     hint: Slot,
 }
 
 impl List {
-    pub(super) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         let slots = (0..).map(Slot).take(members);
         let mut components: Vec<_> = slots
             .map(|slot| Component {
@@ -45,12 +52,12 @@ impl List {
 
     /// The slots in list order.
     #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
         self.components.iter().map(|component| component.slot)
     }
 
     /// The next slot in turn among `active`.
-    pub(super) fn next_in_turn(&mut self, active: SlotSet) -> Option<Slot> {
+    pub(crate) fn next_in_turn(&mut self, active: SlotSet) -> Option<Slot> {
         let slot = if active.contains(self.hint) {
             self.hint
         } else {
@@ -70,7 +77,7 @@ impl List {
     }
 
     /// Puts a new disk of priority 0 in the place of the slot's old one.
-    pub(super) fn member_added(&mut self, slot: Slot) {
+    pub(crate) fn member_added(&mut self, slot: Slot) {
         self.components.retain(|component| component.slot != slot);
         let place = self
             .components
@@ -84,12 +91,12 @@ impl List {
 
 /// The `round-robin` algorithm.
 #[derive(Debug)]
-pub(super) struct GmirrorRoundRobin {
+pub(crate) struct GmirrorRoundRobin {
     list: List,
 }
 
 impl GmirrorRoundRobin {
-    pub(super) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         Self {
             list: List::new(members),
         }
@@ -110,8 +117,8 @@ impl ReadPolicy for GmirrorRoundRobin {
 #[cfg(test)]
 mod tests {
     use super::{GmirrorRoundRobin, List};
-    use crate::policy::testing::Bench;
-    use crate::request::Slot;
+    use crate::testing::Bench;
+    use raidlab_array::Slot;
 
     #[test]
     fn turns_go_from_the_last_named_to_the_first() {

@@ -2,18 +2,25 @@
 //! I/O too) ended nearest to the read; ties to the lowest slot. Queues play no
 //! part.
 
-use super::{Choice, Io, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use raidlab_array::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
+
+/// Nearest to the last issued position.
+pub(crate) const RULE: Rule = Rule {
+    name: "nearest-head",
+    describe: "synthetic: nearest to the last issued position",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(NearestHead::new(members)),
+};
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct NearestHead {
+pub(crate) struct NearestHead {
     last: Vec<Sectors>,
 }
 
 impl NearestHead {
-    pub(super) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         Self {
             last: vec![Sectors::ZERO; members],
         }
@@ -40,8 +47,8 @@ impl ReadPolicy for NearestHead {
 #[cfg(test)]
 mod tests {
     use super::NearestHead;
-    use crate::policy::IoKind;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
+    use raidlab_array::IoKind;
 
     #[test]
     fn only_the_distance_counts() {

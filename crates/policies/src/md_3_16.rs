@@ -20,19 +20,30 @@
 //! With nothing noted, the answer is the slot with the fewest outstanding if
 //! a non-rotational member was seen, else the nearest.
 
-use super::md::{Lowest, Positions};
-use super::{Choice, Io, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use raidlab_array::parts::{Lowest, Positions};
+use raidlab_array::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
+
+/// md of Linux 3.13 to 4.9, with what non-rotational members report as optimal I/O size;
+/// 0: nothing.
+pub(crate) const RULE: Rule = Rule {
+    name: "md-3.16",
+    describe: "md of Linux 3.13-4.9: slot by slot the first sequential or idle member, else the nearest completed position",
+    parameter: Parameter::Size {
+        usual: Sectors::ZERO,
+        least: Sectors::ZERO,
+    },
+    build: |members, optimal_io| Box::new(Md316::new(members, Sectors(optimal_io))),
+};
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct Md316 {
+pub(crate) struct Md316 {
     positions: Positions,
 }
 
 impl Md316 {
-    pub(super) fn new(members: usize, optimal_io: Sectors) -> Self {
+    pub(crate) fn new(members: usize, optimal_io: Sectors) -> Self {
         Self {
             positions: Positions::new(members, optimal_io),
         }
@@ -97,7 +108,7 @@ impl ReadPolicy for Md316 {
 #[cfg(test)]
 mod tests {
     use super::Md316;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
     use raidlab_units::Sectors;
 
     fn bench(members: usize) -> Bench {

@@ -16,10 +16,25 @@
 //! ZFS on Linux 0.6.3 and 0.6.4 (vdev_mirror.c): the fewest active; of several
 //! the (time / 10 ms) mod count -th. Positions play no part.
 
-use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
+
+/// ZFS of FreeBSD 10, OpenZFS since 0.7.
+pub(crate) const FREEBSD_10: Rule = Rule {
+    name: "zfs-freebsd-10",
+    describe: "ZFS of FreeBSD 10 and OpenZFS 0.7 and later: active I/Os plus a penalty for seeks, ties by 2 MiB stripes",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(ZfsFreebsd10::new(members)),
+};
+
+/// ZFS on Linux 0.6.
+pub(crate) const ZOL_0_6: Rule = Rule {
+    name: "zol-0.6",
+    describe: "ZFS on Linux 0.6: fewest active I/Os, ties by 10 ms of the clock",
+    parameter: Parameter::None,
+    build: |_, _| Box::new(Zol06),
+};
 
 /// `zfs_vdev_mirror_rotating_seek_offset`, 1 MiB.
 const SEEK_OFFSET: u64 = 2048;
@@ -116,8 +131,8 @@ fn nth(slots: SlotSet, turn: u64) -> Option<Slot> {
 #[cfg(test)]
 mod tests {
     use super::{ZfsFreebsd10, Zol06};
-    use crate::policy::IoKind;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
+    use raidlab_array::IoKind;
     use raidlab_units::Nanos;
 
     fn freebsd(members: usize) -> Bench {

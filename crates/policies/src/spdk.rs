@@ -2,18 +2,25 @@
 //! the fewest read *blocks* outstanding, ties to the lowest index. Writes do
 //! not count. (SPDK counts per channel, that is per thread; here there is one.)
 
-use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::Nanos;
+
+/// SPDK.
+pub(crate) const RULE: Rule = Rule {
+    name: "spdk",
+    describe: "SPDK: fewest read blocks outstanding",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(Spdk::new(members)),
+};
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct Spdk {
+pub(crate) struct Spdk {
     outstanding: Vec<u64>,
 }
 
 impl Spdk {
-    pub(super) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         Self {
             outstanding: vec![0; members],
         }
@@ -48,7 +55,7 @@ impl ReadPolicy for Spdk {
 #[cfg(test)]
 mod tests {
     use super::Spdk;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
 
     #[test]
     fn blocks_outstanding_decide_not_commands() {

@@ -9,20 +9,31 @@
 //!
 //! A sync read goes whole to the member that would get its first piece.
 
-use super::gmirror_list::List;
-use super::{Choice, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use crate::gmirror_list::List;
+use raidlab_array::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
+
+/// gmirror, one read over all disks; reads up to the size that is its parameter are not split.
+pub(crate) const RULE: Rule = Rule {
+    name: "gmirror-split",
+    describe: "gmirror: each read above the slice size is split over all disks",
+    parameter: Parameter::Size {
+        // 4096 bytes, the default of `gmirror configure -s`.
+        usual: Sectors(8),
+        least: Sectors::ZERO,
+    },
+    build: |members, slice| Box::new(GmirrorSplit::new(members, Sectors(slice))),
+};
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct GmirrorSplit {
+pub(crate) struct GmirrorSplit {
     list: List,
     slice: Sectors,
 }
 
 impl GmirrorSplit {
-    pub(super) fn new(members: usize, slice: Sectors) -> Self {
+    pub(crate) fn new(members: usize, slice: Sectors) -> Self {
         Self {
             list: List::new(members),
             slice,
@@ -61,7 +72,7 @@ impl ReadPolicy for GmirrorSplit {
 #[cfg(test)]
 mod tests {
     use super::GmirrorSplit;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
     use raidlab_units::Sectors;
 
     fn bench(members: usize) -> Bench {

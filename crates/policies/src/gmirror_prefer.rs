@@ -1,19 +1,26 @@
 //! gmirror `prefer` (FreeBSD 10.4 sys/geom/mirror/g_mirror.c): the first disk
 //! of the list that can serve, that is the one with the highest priority.
 
-use super::gmirror_list::List;
-use super::{Choice, MemberView, Read, ReadPolicy};
-use crate::request::Slot;
+use crate::gmirror_list::List;
+use raidlab_array::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::Nanos;
+
+/// gmirror, the disk of the highest priority.
+pub(crate) const RULE: Rule = Rule {
+    name: "gmirror-prefer",
+    describe: "gmirror: the disk of the highest priority",
+    parameter: Parameter::None,
+    build: |members, _| Box::new(GmirrorPrefer::new(members)),
+};
 
 /// See the file's head.
 #[derive(Debug)]
-pub(super) struct GmirrorPrefer {
+pub(crate) struct GmirrorPrefer {
     list: List,
 }
 
 impl GmirrorPrefer {
-    pub(super) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         Self {
             list: List::new(members),
         }
@@ -37,7 +44,7 @@ impl ReadPolicy for GmirrorPrefer {
 #[cfg(test)]
 mod tests {
     use super::GmirrorPrefer;
-    use crate::policy::testing::Bench;
+    use crate::testing::Bench;
 
     #[test]
     fn the_last_named_serves_until_it_cannot() {
