@@ -7,10 +7,10 @@ use crate::request::Slot;
 use raidlab_geometry::{CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet};
 use raidlab_units::{Sectors, Span};
 
-/// One member.
+/// One member of an array, as an engine is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberConfig {
-    /// The whole member.
+    /// Sectors of the whole member.
     pub size: Sectors,
     /// Where the array's data begins on it.
     pub data_offset: Sectors,
@@ -53,7 +53,7 @@ pub struct ArrayConfig {
 /// Why an array cannot be set up so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// No members.
+    /// An array without members.
     #[error("an array needs at least one member")]
     NoMembers,
     /// More members than slots.
@@ -72,7 +72,7 @@ pub enum ConfigError {
     MemberTooSmall {
         /// The slot whose member is too small.
         slot: u16,
-        /// Its sectors.
+        /// The sectors of that member.
         size: u64,
         /// What it would need.
         needed: u64,
@@ -80,7 +80,7 @@ pub enum ConfigError {
     /// The shape is of another number of slots.
     #[error("{count} members are given for {slots} slots")]
     Slots {
-        /// Members given.
+        /// The number of members given.
         count: usize,
         /// Slots of the shape.
         slots: usize,
@@ -120,7 +120,7 @@ pub enum AdminError {
     /// The new member cannot hold the array.
     #[error("the member has {size} sectors, but the array needs {needed} (data offset included)")]
     TooSmall {
-        /// Its sectors.
+        /// The sectors of that member.
         size: u64,
         /// What it would need.
         needed: u64,
@@ -212,7 +212,7 @@ pub enum Initial {
     InSync(MemberConfig),
     /// A member whose recovery has to begin or to go on.
     Recovering(MemberConfig, Admission),
-    /// Nothing.
+    /// No member: the slot is empty.
     Missing,
 }
 

@@ -48,7 +48,7 @@ impl SyncAction {
 /// parity, sectors of the members' data areas for levels with parity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyncRequest {
-    /// What to do.
+    /// What the sync does.
     pub action: SyncAction,
     /// Only these ranges, ascending and apart; `None`: everything.
     pub ranges: Option<Vec<Span>>,
@@ -84,7 +84,7 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     );
     /// Takes the result of a step with an id.
     fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs);
-    /// Time has passed.
+    /// Time has passed: what is due by now is done.
     fn tick(&mut self, now: Nanos, out: &mut Outputs);
     /// When [`Self::tick`] is to be called even if nothing happens.
     fn next_tick(&self) -> Option<Nanos>;
@@ -171,7 +171,7 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     /// For simulations: starts no new sync block from now on; those in flight
     /// complete.
     fn freeze_sync(&mut self);
-    /// Ends [`Self::freeze_sync`].
+    /// Ends [`Self::freeze_sync`]: blocks of the sync may start again.
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs);
     /// For simulations: since the freeze (or the leap before) the sync ran evenly
     /// up to `position` (as [`SyncStatus`] counts), and now it is `now`. Nothing

@@ -39,7 +39,7 @@ pub enum MemberState {
     },
     /// A failed member, not yet taken out.
     Faulty,
-    /// Nothing.
+    /// There is no member: the slot is empty.
     Missing,
 }
 

@@ -125,7 +125,7 @@ enum Mode {
 /// A request in the engine, or waiting to go there; not for reads.
 #[derive(Debug, Clone)]
 struct Tracked {
-    /// Not a flush.
+    /// Whether it is a write or a discard, not a flush.
     is_write: bool,
     /// Where it lies, as a resync counts.
     span: Span,
@@ -134,7 +134,8 @@ struct Tracked {
     is_marked: bool,
 }
 
-/// A running array.
+/// An array with its metadata: an engine, the devices that serve it, and what is recorded of
+/// them.
 #[derive(Debug)]
 pub struct PersistentArray {
     engine: Box<dyn Engine>,
@@ -167,7 +168,7 @@ pub struct PersistentArray {
 
     /// Passes with superblocks until anything is written.
     passes_to_start: u8,
-    /// They are over.
+    /// The passes with superblocks that come before anything is written are over.
     started: bool,
     /// There are writes, or were a moment ago.
     active: bool,
@@ -238,7 +239,7 @@ impl PersistentArray {
         self.engine.size()
     }
 
-    /// Takes a request.
+    /// Takes a request of the array's user; what is to be done is added to `out`.
     pub fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
         match request.operation {
@@ -382,7 +383,7 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    /// Time has passed.
+    /// Time has passed: what is due by now is done.
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         if std::mem::take(&mut self.thread_is_due) {

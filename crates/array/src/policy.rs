@@ -45,7 +45,7 @@ pub struct MemberView {
 /// A read that needs a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// First array sector.
+    /// The first array sector of the read.
     pub start: Sectors,
     /// Sectors still without a member, at least 1.
     pub count: Sectors,
@@ -54,16 +54,16 @@ pub struct Read {
     pub whole_start: Sectors,
     /// Sectors of that read.
     pub whole_count: Sectors,
-    /// Who asks.
+    /// The process that asks for it.
     pub process: u32,
     /// The members that hold this range and did not fail this read before.
     pub candidates: SlotSet,
 }
 
-/// A policy's answer.
+/// The member that a policy has chosen, and for how much of the read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// The member.
+    /// The member that is to be read.
     pub slot: Slot,
     /// How much of the read it gets, from its start; the rest is asked again.
     pub count: Sectors,
@@ -86,13 +86,13 @@ pub enum IoKind {
 /// A command to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Io {
-    /// What for.
+    /// What the command is for.
     pub kind: IoKind,
-    /// Which member.
+    /// The member that it goes to.
     pub slot: Slot,
-    /// First array sector.
+    /// Its first array sector.
     pub start: Sectors,
-    /// Sectors.
+    /// How many sectors it covers.
     pub count: Sectors,
     /// First sector of the member's data area: for a mirror the array sector.
     pub address: Sectors,
@@ -101,13 +101,13 @@ pub struct Io {
 /// Where the copies of a read lie, for levels where that differs.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// The copies.
+    /// The copies of the read, each with its sector on its member.
     pub extent: Extent<'a>,
-    /// The layout.
+    /// How the array's copies are laid out.
     pub copies: Copies,
 }
 
-/// Chooses among members.
+/// A rule that chooses a member for each read.
 pub trait ReadPolicy: fmt::Debug + Send {
     /// Chooses a member for a read; `None` only where there is no candidate.
     /// The chosen count is at least 1 and at most the read's. A choice is

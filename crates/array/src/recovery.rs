@@ -194,7 +194,7 @@ impl Recovery {
         self.yields_until
     }
 
-    /// Time has passed.
+    /// Time has passed: whoever had the processor until now gives it up.
     pub(crate) fn end_yield(&mut self, now: Nanos) {
         self.yields_until = self.yields_until.filter(|until| now < *until);
     }

@@ -32,7 +32,7 @@ pub struct StepId(pub u64);
 pub enum BufferId {
     /// The payload of a request, from `skip` sectors into it.
     Request {
-        /// Whose payload.
+        /// The request whose payload it is.
         request: RequestId,
         /// Sectors from the payload's start.
         skip: Sectors,
@@ -67,7 +67,7 @@ pub enum Operation {
 pub struct Request {
     /// Chosen by the driver; unique among requests in flight.
     pub id: RequestId,
-    /// What to do.
+    /// What the request asks for.
     pub operation: Operation,
     /// First sector; ignored for a flush.
     pub start: Sectors,
@@ -82,7 +82,7 @@ pub struct Request {
 /// Why a command was made; drivers keep separate statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// For a request.
+    /// For a request of the array's user.
     Foreground,
     /// For resync, recovery or check.
     Sync,
@@ -95,9 +95,9 @@ pub enum Purpose {
 pub struct MemberCommand {
     /// To be given back with the completion.
     pub id: CommandId,
-    /// Which member.
+    /// The member that the command is for.
     pub slot: Slot,
-    /// What to do.
+    /// What the member is to do.
     pub operation: Operation,
     /// First sector on the member, its data offset included.
     pub start: Sectors,
@@ -159,46 +159,46 @@ pub enum MemberError {
 pub enum ComputeStep {
     /// A scratch buffer of `count` sectors comes to be; its bytes are undefined.
     Allocate {
-        /// Its name.
+        /// The name of the new buffer.
         scratch: ScratchId,
-        /// Its size.
+        /// The size of the new buffer.
         count: Sectors,
     },
     /// A scratch buffer is no longer needed.
     Release {
-        /// Its name.
+        /// The name of the buffer that is not needed any more.
         scratch: ScratchId,
     },
     /// Writes these bytes (whole sectors) into a buffer.
     Fill {
-        /// Where to.
+        /// The buffer that is filled.
         to: BufferId,
-        /// The bytes.
+        /// The bytes that it is filled with.
         bytes: Vec<u8>,
     },
     /// Hands the bytes of a buffer to the core ([`StepResult::Bytes`]).
     Fetch {
         /// Given back with the result.
         id: StepId,
-        /// Where from.
+        /// The buffer whose bytes are wanted.
         from: BufferId,
-        /// Sectors to fetch.
+        /// How many sectors of it are wanted.
         count: Sectors,
     },
-    /// Writes zeros.
+    /// Fills a buffer with zeros.
     Zero {
-        /// Where to.
+        /// The buffer that is filled.
         to: BufferId,
-        /// Sectors.
+        /// How many sectors are filled.
         count: Sectors,
     },
-    /// Copies.
+    /// Copies bytes from one buffer to another.
     Copy {
-        /// Where from.
+        /// The buffer that is copied.
         from: BufferId,
-        /// Where to.
+        /// The buffer that is copied to.
         to: BufferId,
-        /// Sectors.
+        /// How many sectors are copied.
         count: Sectors,
     },
     /// Parity of whole data blocks.
@@ -218,9 +218,9 @@ pub enum ComputeStep {
         count: Sectors,
         /// The data block's exponent.
         index: u8,
-        /// Its bytes before.
+        /// The block's bytes before the write.
         old: BufferId,
-        /// Its bytes after.
+        /// The block's bytes after the write.
         new: BufferId,
         /// P, read and written, unless `None`.
         p: BufferId,
@@ -236,7 +236,7 @@ pub enum ComputeStep {
         /// P: read, or written if lost; `None` if the level has none or it is
         /// lost and not wanted.
         p: BufferId,
-        /// Q, likewise.
+        /// The block of Q, likewise.
         q: BufferId,
         /// At most two: an index into `data`, or `data.len()` for P, or
         /// `data.len() + 1` for Q.
@@ -248,29 +248,29 @@ pub enum ComputeStep {
         id: StepId,
         /// Sectors of each block.
         count: Sectors,
-        /// All data blocks.
+        /// All data blocks, in the order of their exponents.
         data: Vec<BufferId>,
-        /// P.
+        /// The block of P.
         p: BufferId,
-        /// Q, unless `None`.
+        /// The block of Q; `None`: it is not checked.
         q: BufferId,
     },
     /// Whether two copies are the same ([`StepResult::Compared`]).
     Compare {
         /// Given back with the result.
         id: StepId,
-        /// One copy.
+        /// One of the two buffers.
         left: BufferId,
-        /// The other.
+        /// The other buffer.
         right: BufferId,
-        /// Sectors to compare.
+        /// How many sectors are compared.
         count: Sectors,
     },
     /// CRC-32C of each block, written little-endian one after the other into
     /// the header at `at` bytes; then the CRC-32C of the header's first
     /// `header_bytes` bytes with 4 zero bytes at `seal_at`, written there.
     Seal {
-        /// The header.
+        /// The buffer of the record's header.
         header: BufferId,
         /// Bytes of the header that are sealed.
         header_bytes: u32,
@@ -286,14 +286,14 @@ pub enum ComputeStep {
 /// What a step with an id found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepResult {
-    /// Of [`ComputeStep::Fetch`].
+    /// What [`ComputeStep::Fetch`] was to bring.
     Bytes(Vec<u8>),
     /// Of [`ComputeStep::Compare`]: sectors that differ.
     Compared {
-        /// 0: the same.
+        /// How many sectors differ; 0: the buffers are the same.
         different: Sectors,
     },
-    /// Of [`ComputeStep::Check`].
+    /// What [`ComputeStep::Check`] has found.
     Parity {
         /// Sectors in which P does not fit.
         p_different: Sectors,
@@ -327,35 +327,35 @@ pub enum Event {
         /// The first sector (of the members' data areas, or of the array for
         /// levels without parity).
         start: Sectors,
-        /// Sectors that differ.
+        /// How many sectors differ.
         count: Sectors,
     },
     /// A member could not read a range; its bytes were made from the others and
     /// written back.
     ReadErrorCorrected {
-        /// Which member.
+        /// The member that could not read them.
         slot: Slot,
         /// Sector of its data area.
         start: Sectors,
-        /// Sectors.
+        /// How many sectors were corrected.
         count: Sectors,
     },
     /// A range of a member's data area has no right bytes any more.
     BadBlocksFound {
-        /// Which member.
+        /// The member that has no right bytes there.
         slot: Slot,
         /// Sector of its data area.
         start: Sectors,
-        /// Sectors.
+        /// How many sectors are bad.
         count: Sectors,
     },
     /// A write made such a range right again.
     BadBlocksCleared {
-        /// Which member.
+        /// The member that has right bytes there again.
         slot: Slot,
         /// Sector of its data area.
         start: Sectors,
-        /// Sectors.
+        /// How many sectors are good.
         count: Sectors,
     },
 }
@@ -370,7 +370,7 @@ pub struct Outputs {
     pub steps: Vec<ComputeStep>,
     /// To be given to whoever asked.
     pub finished: Vec<Finished>,
-    /// To be recorded.
+    /// What has to be recorded or told.
     pub events: Vec<Event>,
 }
 

@@ -89,7 +89,7 @@ struct Active {
 pub struct StripeArray {
     config: StripeConfig,
     map: StripeMap,
-    /// The longest window.
+    /// Sectors of the longest window.
     longest: u64,
     now: Nanos,
     members: Members,

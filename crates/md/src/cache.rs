@@ -16,7 +16,7 @@ use super::stripe::Stripe;
 use raidlab_array::Mixed;
 use std::collections::{HashMap, VecDeque};
 
-/// `NR_STRIPE_HASH_LOCKS`.
+/// Lists of free places (`NR_STRIPE_HASH_LOCKS`).
 const LISTS: usize = 8;
 
 /// The largest cache that md takes (`raid5_set_cache_size`).
@@ -119,7 +119,7 @@ impl Cache {
             && (!self.is_blocked || self.active * 4 < self.places * 3)
     }
 
-    /// Somebody woke.
+    /// Somebody who slept for a stripe woke: free ones may be taken again.
     pub(super) const fn unblock(&mut self) {
         self.is_blocked = false;
     }

@@ -1,6 +1,6 @@
 //! The engine's doors.
 
-use super::walk::Walk;
+use super::walk::RequestWalk;
 use super::{Active, Raid5d};
 use raidlab_array::{
     AdminError, CommandId, Engine, Finished, Imitation, MemberError, Operation, Outputs, Request,
@@ -38,7 +38,7 @@ impl Engine for Raid5d {
             Operation::Write if self.is_broken() => {
                 self.settle(id, Err(RequestError::Failed), out);
             }
-            Operation::Read | Operation::Write => self.walk(Walk::new(&request), out),
+            Operation::Read | Operation::Write => self.walk(RequestWalk::new(&request), out),
             Operation::Flush => {
                 self.flush(id, out);
                 self.settle(id, Ok(()), out);

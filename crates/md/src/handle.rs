@@ -11,7 +11,7 @@
 //! (`stripe_add_to_batch_list`, `break_stripe_batch_list`).
 
 use super::commands::Plugged;
-use super::stripe::{Check, Drained, Part, Stripe, Sync};
+use super::stripe::{Check, Drained, Part, Stripe, SyncStage};
 use super::{BLOCK, Raid5d};
 use raidlab_array::{Operation, Outputs, Purpose, RequestError, Slot};
 use raidlab_geometry::{Level, Row, SlotSet};
@@ -19,7 +19,7 @@ use raidlab_units::Span;
 
 /// A stripe as the thread finds it (`struct stripe_head_state`).
 #[derive(Debug)]
-struct Found {
+struct Analysis {
     number: u64,
     /// Parity, in the order P, Q.
     parities: SlotSet,
@@ -35,7 +35,7 @@ struct Found {
     syncs: bool,
 }
 
-impl Found {
+impl Analysis {
     /// Blocks whose content will be there when it is needed.
     fn known(&self, stripe: &Stripe) -> SlotSet {
         stripe.fresh | self.computes
@@ -66,11 +66,11 @@ impl Raid5d {
         for other in &stripe.batch {
             self.cache.stripe(*other).is_known = true;
         }
-        if stripe.sync == Sync::Requested {
-            stripe.sync = Sync::Runs;
+        if stripe.sync == SyncStage::Requested {
+            stripe.sync = SyncStage::Runs;
             stripe.is_in_sync = false;
         }
-        let mut found = Found {
+        let mut found = Analysis {
             number,
             parities: parities(&row),
             p: row.p(),
@@ -99,7 +99,7 @@ impl Raid5d {
         }
         if found.syncs && stripe.locked.is_empty() && found.computes.is_empty() && stripe.is_in_sync
         {
-            stripe.sync = Sync::No;
+            stripe.sync = SyncStage::No;
             self.sync_stripe_done(number);
         }
         self.rewrite_refused(&mut found, &mut stripe);
@@ -135,7 +135,7 @@ impl Raid5d {
     }
 
     /// Too much is lost (`handle_failed_stripe`, `handle_failed_sync`).
-    fn give_up(&mut self, found: &Found, stripe: &mut Stripe, out: &mut Outputs) {
+    fn give_up(&mut self, found: &Analysis, stripe: &mut Stripe, out: &mut Outputs) {
         stripe.check = Check::Idle;
         if stripe.drained.take().is_some() {
             // Nothing of it is on its way yet.
@@ -151,14 +151,14 @@ impl Raid5d {
         for (_, request) in stripe.reads.extract_if(.., lost) {
             self.settle(request, Err(RequestError::NoMember), out);
         }
-        if stripe.sync == Sync::Runs {
-            stripe.sync = Sync::No;
+        if stripe.sync == SyncStage::Runs {
+            stripe.sync = SyncStage::No;
             self.sync_stripe_failed(found.number, out);
         }
     }
 
     /// What was computed in an earlier turn goes out.
-    fn write_drained(&self, found: &mut Found, stripe: &mut Stripe) {
+    fn write_drained(&self, found: &mut Analysis, stripe: &mut Stripe) {
         let Some(drained) = stripe.drained.take() else {
             return;
         };
@@ -172,7 +172,7 @@ impl Raid5d {
     }
 
     /// Whose data and parity are on the members (`handle_stripe_clean_event`).
-    fn answer_writers(&mut self, found: &Found, stripe: &mut Stripe, out: &mut Outputs) {
+    fn answer_writers(&mut self, found: &Analysis, stripe: &mut Stripe, out: &mut Outputs) {
         let there = |slot: Slot, stripe: &Stripe| {
             found.failed.contains(slot)
                 || !stripe.locked.contains(slot) && stripe.fresh.contains(slot)
@@ -216,7 +216,7 @@ impl Raid5d {
     }
 
     /// Reads or computes what is wanted (`handle_stripe_fill`, `fetch_block`).
-    fn fetch(&self, found: &mut Found, stripe: &mut Stripe) {
+    fn fetch(&self, found: &mut Analysis, stripe: &mut Stripe) {
         let all = SlotSet::first(self.map.members());
         let wanted = !stripe.reads.is_empty()
             || !(stripe.writes_of() - stripe.overwrites()).is_empty()
@@ -245,8 +245,8 @@ impl Raid5d {
         stripe.wants_handling |= !found.computes.is_empty();
     }
 
-    /// `need_this_block`.
-    fn needs(&self, found: &Found, stripe: &Stripe, slot: Slot) -> bool {
+    /// Whether a block has to be read or computed (`need_this_block`).
+    fn needs(&self, found: &Analysis, stripe: &Stripe, slot: Slot) -> bool {
         let overwrites = stripe.overwrites();
         let reads = stripe.reads_of();
         let writes = stripe.writes_of();
@@ -273,7 +273,7 @@ impl Raid5d {
 
     /// Chooses between the two ways of writing, reads what that lacks, or takes
     /// the new data over (`handle_stripe_dirtying`, `schedule_reconstruction`).
-    fn take_new_data(&mut self, found: &mut Found, stripe: &mut Stripe, parity_is_due: bool) {
+    fn take_new_data(&mut self, found: &mut Analysis, stripe: &mut Stripe, parity_is_due: bool) {
         let all = SlotSet::first(self.map.members());
         let writes = stripe.writes_of();
         let absent = all - found.known(stripe) - stripe.locked;
@@ -321,7 +321,7 @@ impl Raid5d {
     }
 
     /// `handle_parity_checks5` and `6`. What is compared agrees: there are no bytes.
-    fn check_parity(&self, found: &mut Found, stripe: &mut Stripe) {
+    fn check_parity(&self, found: &mut Analysis, stripe: &mut Stripe) {
         let is_raid6 = self.map.level() == Level::Raid6;
         stripe.wants_handling = true;
         match stripe.check {
@@ -357,7 +357,7 @@ impl Raid5d {
     }
 
     /// Blocks that the medium refused are written again, and then read.
-    fn rewrite_refused(&self, found: &mut Found, stripe: &mut Stripe) {
+    fn rewrite_refused(&self, found: &mut Analysis, stripe: &mut Stripe) {
         let known = found.known(stripe);
         for slot in ((stripe.refused & known) - stripe.locked).iter() {
             if stripe.rewritten.contains(slot) {
@@ -370,7 +370,7 @@ impl Raid5d {
     }
 
     /// Puts the commands into the plug (`ops_run_io`).
-    fn send(&mut self, found: &Found, stripe: &mut Stripe, out: &mut Outputs) {
+    fn send(&mut self, found: &Analysis, stripe: &mut Stripe, out: &mut Outputs) {
         let purpose = if found.syncs {
             Purpose::Sync
         } else {

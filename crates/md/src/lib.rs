@@ -46,7 +46,7 @@ use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, VecDeque};
 use sync::SyncThread;
-use walk::Walk;
+use walk::RequestWalk;
 
 /// Sectors of a stripe's block.
 const BLOCK: u64 = 8;
@@ -84,9 +84,9 @@ pub struct Raid5d {
     plugged: Vec<Plugged>,
     /// The thread is in a run that is not over.
     is_running: bool,
-    /// It writes metadata.
+    /// The thread writes metadata, and does nothing else meanwhile.
     is_stalled: bool,
-    asleep: VecDeque<Walk>,
+    asleep: VecDeque<RequestWalk>,
     sync_thread: SyncThread,
     walk: SyncWalk,
 }
@@ -226,12 +226,12 @@ impl Raid5d {
             // The thread's own doing: nobody sleeps for it.
             process: u32::MAX,
         };
-        self.walk(Walk::new(&request), out);
+        self.walk(RequestWalk::new(&request), out);
     }
 
     /// Brings a request as far into the cache as there are stripes; one behind another
     /// of the same process that sleeps is not submitted yet.
-    fn walk(&mut self, mut walk: Walk, out: &mut Outputs) {
+    fn walk(&mut self, mut walk: RequestWalk, out: &mut Outputs) {
         if self.holds_submitter(walk.process) {
             self.asleep.push_back(walk);
             return;
@@ -289,7 +289,7 @@ impl Raid5d {
         self.cache.stripe(head).batch.push(number);
     }
 
-    fn unplug(&mut self, walk: &mut Walk) {
+    fn unplug(&mut self, walk: &mut RequestWalk) {
         for number in walk.plugged.drain(..) {
             self.cache.release(number);
         }

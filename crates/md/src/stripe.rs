@@ -29,7 +29,7 @@ pub(super) enum Check {
 
 /// What a sync wants of a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Sync {
+pub(super) enum SyncStage {
     #[default]
     No,
     Requested,
@@ -40,7 +40,7 @@ pub(super) enum Sync {
 /// (`reconstruct_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Drained {
-    /// By read-modify-write.
+    /// Its parity is made by read-modify-write.
     pub(super) modified: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Stripe {
     pub(super) written: Vec<Part>,
     pub(super) drained: Option<Drained>,
     pub(super) check: Check,
-    pub(super) sync: Sync,
+    pub(super) sync: SyncStage,
     /// Its parity fits, or what was lost has been written (`STRIPE_INSYNC`).
     pub(super) is_in_sync: bool,
     /// Blocks that the medium refused; they count as lost until written again.
@@ -110,6 +110,6 @@ impl Stripe {
     }
 
     pub(super) fn is_synced_now(&self) -> bool {
-        self.sync == Sync::Runs
+        self.sync == SyncStage::Runs
     }
 }

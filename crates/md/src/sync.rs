@@ -107,7 +107,7 @@ impl Raid5d {
         }
         while let Some(number) = self.next_sync_stripe(out) {
             let stripe = self.cache.stripe(number);
-            stripe.sync = super::stripe::Sync::Requested;
+            stripe.sync = super::stripe::SyncStage::Requested;
             stripe.wants_handling = true;
             self.cache.release(number);
         }
@@ -184,7 +184,7 @@ impl Raid5d {
         out.events.push(how);
     }
 
-    /// `md_done_sync`.
+    /// A stripe of the sync is done (`md_done_sync`).
     pub(super) fn sync_stripe_done(&mut self, number: u64) {
         let block = block_of(number);
         self.walk.ended(block);

@@ -25,7 +25,7 @@ pub(super) struct Stop {
 
 /// A request and how far it is.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct RequestWalk {
     pub(super) request: RequestId,
     pub(super) process: u32,
     pub(super) reads: bool,
@@ -38,7 +38,7 @@ pub(super) struct Walk {
     pub(super) plugged: Vec<u64>,
 }
 
-impl Walk {
+impl RequestWalk {
     pub(super) fn new(request: &Request) -> Self {
         Self {
             request: request.id,
@@ -120,7 +120,7 @@ fn lowest_place(map: &StripeMap, first: u64, count: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, Walk};
+    use super::{BLOCK, RequestWalk};
     use raidlab_array::{Operation, Request, RequestId};
     use raidlab_geometry::{Level, ParityLayout, StripeMap};
     use raidlab_units::Sectors;
@@ -134,7 +134,7 @@ mod tests {
             Sectors(400 * BLOCK),
         )
         .expect("a sound map");
-        let mut walk = Walk::new(&Request {
+        let mut walk = RequestWalk::new(&Request {
             id: RequestId(1),
             operation: Operation::Write,
             start: Sectors(start),

@@ -26,7 +26,7 @@ pub(super) struct Comparison {
     copies: Vec<Copy>,
     /// Members whose logs call their copies bad, and that are given right ones.
     bad: SlotSet,
-    /// Reads or steps.
+    /// Reads or steps whose results are awaited.
     outstanding: u32,
     /// The copy that the others are compared with.
     first: usize,
@@ -244,7 +244,8 @@ impl Array {
         !different.is_empty()
     }
 
-    /// Everything was compared.
+    /// All copies of a block were compared: what differs is told, and written anew where asked
+    /// for.
     fn conclude(&mut self, number: u32, out: &mut Outputs) {
         let range = self.recovery.block(number).range;
         let kind = self.recovery.walk.kind();

@@ -24,22 +24,22 @@ const MAXIMUM_WAITING: usize = 1024;
 /// The correction under way, and those that wait.
 #[derive(Debug, Default)]
 pub(super) struct Corrections {
-    waiting: VecDeque<Wanted>,
+    waiting: VecDeque<WantedCorrection>,
     current: Option<Current>,
 }
 
 /// A range that a member could not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Wanted {
+struct WantedCorrection {
     slot: Slot,
     epoch: u32,
-    /// Array sectors.
+    /// The array sectors that could not be read.
     range: Span,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Current {
-    wanted: Wanted,
+    wanted: WantedCorrection,
     /// `None`: it waits until its range is quiet.
     work: Option<Work>,
 }
@@ -79,7 +79,7 @@ impl Corrections {
             && !mutation::is(Mutation::CorrectionUnheld)
     }
 
-    fn knows(&self, wanted: &Wanted) -> bool {
+    fn knows(&self, wanted: &WantedCorrection) -> bool {
         let current = self.current.iter().map(|current| &current.wanted);
         let mut all = current.chain(&self.waiting);
         all.any(|other| {
@@ -95,7 +95,7 @@ impl Array {
     /// there anything to be done about it.
     pub(super) fn read_failed(&mut self, command: &Command, error: MemberError, out: &mut Outputs) {
         let holders = self.map.extent(command.start).slots();
-        let wanted = Wanted {
+        let wanted = WantedCorrection {
             slot: command.slot,
             epoch: command.epoch,
             range: Span {
@@ -157,7 +157,7 @@ impl Array {
         busy.any(|busy| busy.overlaps(&range))
     }
 
-    fn read_right_bytes(&mut self, wanted: Wanted, mut work: Work, out: &mut Outputs) {
+    fn read_right_bytes(&mut self, wanted: WantedCorrection, mut work: Work, out: &mut Outputs) {
         let sources = |array: &Self, work: &Work| {
             let others = array.members.in_sync().without(wanted.slot);
             (array.readable(work.part) & others) - work.tried
@@ -179,7 +179,7 @@ impl Array {
 
     fn send_correction(
         &mut self,
-        wanted: Wanted,
+        wanted: WantedCorrection,
         work: Work,
         slot: Slot,
         operation: Operation,
@@ -278,7 +278,12 @@ impl Array {
         }
     }
 
-    fn next_correction_part(&mut self, wanted: Wanted, mut work: Work, out: &mut Outputs) {
+    fn next_correction_part(
+        &mut self,
+        wanted: WantedCorrection,
+        mut work: Work,
+        out: &mut Outputs,
+    ) {
         let start = work.part.end;
         if start >= wanted.range.end {
             self.end_correction(out);

@@ -23,7 +23,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Who waits.
+    /// How many writes wait to be let in.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }

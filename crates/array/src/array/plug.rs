@@ -12,7 +12,7 @@ use crate::request::{CommandId, MemberCommand, Operation, Outputs};
 use raidlab_units::Sectors;
 use std::collections::BTreeMap;
 
-/// `BLK_PLUG_FLUSH_SIZE`.
+/// The length from which on a command empties the plug (`BLK_PLUG_FLUSH_SIZE`).
 const LONG: Sectors = Sectors(256);
 
 /// Twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.

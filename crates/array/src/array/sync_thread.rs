@@ -11,7 +11,7 @@ use raidlab_units::Nanos;
 /// What waits for the thread.
 #[derive(Debug, Default)]
 pub(super) struct SyncThread {
-    /// It writes metadata.
+    /// The thread writes metadata.
     is_busy: bool,
     /// It has more blocks in hand; those that wait for it run when it has done.
     pub(super) has_more: bool,
@@ -22,7 +22,7 @@ pub(super) struct SyncThread {
 }
 
 impl SyncThread {
-    /// Blocks that wait.
+    /// How many blocks wait for the thread.
     pub(super) fn waiting(&self) -> usize {
         self.copies.len() + self.comparisons.len()
     }

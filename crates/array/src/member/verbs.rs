@@ -10,7 +10,7 @@ use raidlab_units::{Nanos, Sectors};
 /// An engine's side of the verbs. Each verb changes the member table, tells so, and has
 /// the engine do what follows from it for what is in work.
 pub trait MemberVerbs {
-    /// The member table.
+    /// The engine's table of its members.
     fn members(&self) -> &Members;
 
     /// The member table, to be changed.

@@ -83,7 +83,7 @@ use raidlab_units::{Sectors, Span};
 pub struct Candidate {
     /// Its path, for messages.
     pub name: String,
-    /// Its sectors.
+    /// Sectors of the whole device.
     pub size: Sectors,
     /// What md's metadata on it say.
     pub metadata: MemberMetadata,
@@ -115,7 +115,7 @@ pub enum Update {
     Size,
 }
 
-/// How to assemble.
+/// What an assembly may do, and what it is to change.
 #[derive(Debug, Clone, Default)]
 pub struct AssembleOptions {
     /// Take what is there, even where data may be lost.
@@ -126,7 +126,7 @@ pub struct AssembleOptions {
     pub read_only: bool,
     /// What becomes of members that are out of date.
     pub stale: Stale,
-    /// What to change.
+    /// What of the superblocks is to be changed.
     pub update: Option<Update>,
     /// The array's bitmap, where it is kept in a file of its own.
     pub external_bitmap: Option<Bitmap>,
@@ -150,7 +150,7 @@ pub enum Part {
 pub struct AssembledMember {
     /// What was found on it.
     pub candidate: Candidate,
-    /// Its part.
+    /// The part that the device has in the array.
     pub part: Part,
 }
 
@@ -163,9 +163,9 @@ pub enum LeftOut {
     /// Something newer is in its place.
     #[error("out of date: events {events}, the array has {newest}")]
     Stale {
-        /// Its event count.
+        /// The event count of the device.
         events: u64,
-        /// The array's.
+        /// The newest event count of the array.
         newest: u64,
     },
     /// The same member is there with a higher event count.
@@ -180,7 +180,7 @@ pub enum LeftOut {
     /// It is smaller than its superblock says.
     #[error("it has {size} sectors, but the array needs {needed}")]
     TooSmall {
-        /// Its sectors.
+        /// The sectors of the device.
         size: u64,
         /// What it would need.
         needed: u64,
@@ -213,7 +213,7 @@ pub struct NeededReplay {
 /// A log that has to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NeededLog {
-    /// Its member's slot.
+    /// The slot of the member that the log lies on.
     pub slot: Slot,
     /// The device's index in [`Assembly::members`].
     pub member: usize,
@@ -230,7 +230,7 @@ pub struct LogWrite {
     pub member: usize,
     /// First sector of the device.
     pub start: Sectors,
-    /// Whole sectors.
+    /// What is written: whole sectors.
     pub bytes: Vec<u8>,
 }
 
@@ -254,9 +254,9 @@ pub struct Assembly {
     pub(super) found: Superblock,
     /// The device that it is from.
     pub newest: String,
-    /// The level.
+    /// The array's level.
     pub level: Level,
-    /// The layout.
+    /// The array's layout.
     pub layout: Layout,
     /// Sectors that the array offers.
     pub size: Sectors,

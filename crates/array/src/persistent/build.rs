@@ -25,7 +25,7 @@ pub type ParityBuilder =
 pub struct EngineOptions {
     /// Levels with copies: which member serves a read.
     pub read_policy: ReadPolicyKind,
-    /// How syncs go.
+    /// The rules of syncs: throttle, barrier, checkpoints.
     pub recovery: RecoveryConfig,
     /// Levels with copies: the longest command; 0: no limit.
     pub maximum_request: Sectors,
@@ -104,7 +104,7 @@ pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
 /// 128 KiB with the log's superblock: half of what raidlab leaves for a log on
 /// the smallest members, of which rounding and bitmaps may take some.
 const MINIMUM_RING: u64 = super::log_superblock::MINIMUM_AREA - super::LOG_SUPERBLOCK_SECTORS.0;
-/// 64 MiB.
+/// The longest ring of a write log, 64 MiB.
 const MAXIMUM_RING: Sectors = Sectors(64 << 11);
 
 /// The devices by handle, and which of them serves each slot.

@@ -51,19 +51,19 @@ impl Place {
 /// What a device has done since the array was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceCounters {
-    /// Reads completed.
+    /// How many reads have ended.
     pub reads: u64,
     /// Writes and discards completed.
     pub writes: u64,
-    /// Sectors read.
+    /// How many sectors were read.
     pub sectors_read: u64,
-    /// Sectors written.
+    /// How many sectors were written.
     pub sectors_written: u64,
-    /// Commands that failed.
+    /// How many commands have failed.
     pub errors: u64,
 }
 
-/// A device.
+/// A device of a running array, and what is recorded of it.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) name: String,

@@ -10,12 +10,12 @@ pub enum AssembleError {
     /// No candidate at all.
     #[error("no devices to assemble from")]
     NoCandidates,
-    /// Two arrays.
+    /// The devices belong to two arrays.
     #[error("{left} and {right} belong to different arrays")]
     DifferentArrays {
-        /// One device.
+        /// A device of the one array.
         left: String,
-        /// Another one.
+        /// A device of the other array.
         right: String,
     },
     /// Only spares, or devices without a slot.
@@ -32,38 +32,38 @@ pub enum AssembleError {
     /// The newest superblock describes an array that cannot be.
     #[error("the superblock of {device} describes an impossible array")]
     Impossible {
-        /// The device.
+        /// The device that cannot be used.
         device: String,
-        /// Why not.
+        /// Why it cannot be used.
         #[source]
         source: ShapeError,
     },
     /// The newest superblock has an unknown level, or no such layout.
     #[error("the superblock of {device} has level {level}, layout {layout}, which is unknown")]
     UnknownLevel {
-        /// The device.
+        /// The device that cannot be used.
         device: String,
         /// md's number of the level, as the superblock has it.
         level: i32,
         /// md's word for the layout, as the superblock has it.
         layout: u32,
     },
-    /// A copied disk.
+    /// Two devices are the same member: one is a copy of the other.
     #[error("{left} and {right} are the same member with the same event count: a copy of a disk?")]
     SameDevice {
-        /// One device.
+        /// One of the two devices.
         left: String,
-        /// The other.
+        /// The other device.
         right: String,
     },
     /// Two current members for one place.
     #[error("{left} and {right} both claim slot {} with the same event count", .slot.0)]
     SlotClaimedTwice {
-        /// The slot.
+        /// The slot that both claim.
         slot: Slot,
-        /// One device.
+        /// One of the two devices.
         left: String,
-        /// The other.
+        /// The other device.
         right: String,
     },
     /// Both halves of an array were in use without each other.
@@ -75,17 +75,17 @@ pub enum AssembleError {
     SplitBrain {
         /// The device with the higher event count.
         newer: String,
-        /// Its event count.
+        /// The event count of the newer one.
         newer_events: u64,
         /// The device that ran without it.
         older: String,
-        /// Its event count.
+        /// The event count of the older one.
         older_events: u64,
     },
     /// Too few members for the level.
     #[error("{present} of {slots} members are not enough to start the array{}", stale_text(.stale))]
     NotEnough {
-        /// Current members found.
+        /// How many current members were found.
         present: usize,
         /// Slots of the array.
         slots: usize,
@@ -98,12 +98,12 @@ pub enum AssembleError {
          degraded"
     )]
     NeedsRun {
-        /// Found.
+        /// How many members were found.
         present: usize,
         /// In service when it was last used.
         expected: usize,
     },
-    /// The write hole.
+    /// A degraded array was cut off in a write: what its missing member held cannot be known.
     #[error(
         "the array was not stopped cleanly and lacks the members of slots {}: parity may not fit the \
          data where writes were under way, so what is computed for the missing members there may be \
@@ -124,7 +124,7 @@ pub enum AssembleError {
          that member the other logs make good what was being written; --force starts with it, and until a resync is over nothing is computed from parity"
     )]
     LogUnreadable {
-        /// The member's path.
+        /// The path of the member.
         member: String,
     },
     /// Only replaying the log would make the data readable.
@@ -178,9 +178,9 @@ pub enum StartError {
     /// The engine does not have as many sectors as the superblocks say.
     #[error("the engine has {engine} sectors, the superblocks say {superblocks}")]
     Size {
-        /// The engine's.
+        /// The array's size by the engine.
         engine: u64,
-        /// By the superblocks.
+        /// The array's size by the superblocks.
         superblocks: u64,
     },
 }
@@ -197,12 +197,12 @@ pub enum VerbError {
     /// It cannot hold the array's data.
     #[error("the device has {size} sectors, but the array needs {needed}")]
     TooSmall {
-        /// Its sectors.
+        /// The sectors of the device.
         size: u64,
         /// What it would need.
         needed: u64,
     },
-    /// The engine refuses.
+    /// The engine refuses the verb.
     #[error("the array refuses")]
     Engine(#[from] AdminError),
     /// The device is in service.
@@ -216,9 +216,9 @@ pub enum VerbError {
         "the device's event count {events} is below the bitmap's {cleared}, or there is no bitmap: it can only be added anew"
     )]
     TooOld {
-        /// The device's.
+        /// The event count of the device that comes back.
         events: u64,
-        /// The bitmap's `events_cleared`.
+        /// The event count below which the bitmap has forgotten writes (`events_cleared`).
         cleared: u64,
     },
     /// The slot has been filled.

@@ -43,7 +43,7 @@ pub(super) struct Intent {
     wanted: BTreeSet<usize>,
     /// Pages with cleared bits, which can wait for the daemon.
     lazy: BTreeSet<usize>,
-    /// Pages under way.
+    /// Pages of the bitmap that are being written.
     sending: BTreeSet<usize>,
     set_count: u64,
     /// md's `allclean`: nothing has been written since bits aged last, and none is set

@@ -60,7 +60,8 @@ impl PersistentArray {
         progress
     }
 
-    /// md with copies.
+    /// Whether a write passes the sync's barrier before its bits are set: md's levels with
+    /// copies.
     pub(super) const fn enters_first(&self) -> bool {
         self.settings.imitates_md && self.stripes.is_none()
     }

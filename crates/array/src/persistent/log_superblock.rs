@@ -114,7 +114,7 @@ impl Numbers {
         *self == Self::default()
     }
 
-    /// Both together.
+    /// Takes the numbers of another set in.
     pub(super) fn join(&mut self, other: &Self) {
         for (own, other) in self.0.iter_mut().zip(other.0) {
             *own |= other;
@@ -133,9 +133,9 @@ pub struct LogSuperblock {
 /// One of the two blocks of a log superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogBlock {
-    /// The array.
+    /// The array that the log belongs to.
     pub array_uuid: Uuid,
-    /// The member.
+    /// The member that the log lies on.
     pub device_uuid: Uuid,
     /// What it says of the array.
     pub says: LogSays,
@@ -237,7 +237,7 @@ impl From<LogBlock> for LogSuperblock {
 }
 
 impl LogBlock {
-    /// The block's bytes.
+    /// The bytes of the block as they go to the member.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; BYTES];

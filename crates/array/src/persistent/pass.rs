@@ -67,7 +67,7 @@ pub(super) struct Pass {
     targets: Vec<(Slot, Superblock)>,
     /// Bad-block logs to be written: `None` where that is impossible.
     bad_blocks: Vec<(Slot, Option<Placed>)>,
-    /// Encoded superblocks.
+    /// The superblocks of the pass as bytes, each with the device that it goes to.
     encoded: Vec<(Slot, Vec<u8>)>,
     writes_superblocks: bool,
     /// Failures that these superblocks record.
@@ -116,7 +116,7 @@ impl PersistentArray {
             || pages.is_some_and(|intent| intent.is_wanted() || intent.has_cleared())
     }
 
-    /// Begins a pass.
+    /// Begins a pass over the metadata; none may be running.
     pub(super) fn begin_pass(&mut self, out: &mut Outputs) {
         if !self.behind.is_empty() && !mutation::is(Mutation::CatchUpSkipped) {
             return self.begin_catching_up(out);

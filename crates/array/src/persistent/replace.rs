@@ -146,7 +146,7 @@ pub(super) enum Copying {
     },
 }
 
-/// All replacements.
+/// All replacements that are under way, and their commands.
 #[derive(Debug)]
 pub(super) struct Replacements {
     running: BTreeMap<Slot, Replacement>,

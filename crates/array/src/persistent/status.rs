@@ -48,7 +48,7 @@ pub struct ArrayState {
     pub not_in_sync: bool,
     /// Members are being compared (check or repair).
     pub checking: bool,
-    /// Writes are refused.
+    /// Whether writes are refused.
     pub read_only: bool,
     /// Writes fail: the array has lost too much, or its state cannot be
     /// recorded.
@@ -75,12 +75,12 @@ impl fmt::Display for ArrayState {
     }
 }
 
-/// One device.
+/// What is told of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceStatus {
-    /// Its handle.
+    /// The handle of the device: commands and events name it so.
     pub handle: Slot,
-    /// Its path.
+    /// The path of the device.
     pub name: String,
     /// mdadm's number of it.
     pub number: u32,
@@ -98,41 +98,41 @@ pub struct DeviceStatus {
     pub corrected_read_errors: u32,
     /// Sectors without right bytes.
     pub bad_sectors: Sectors,
-    /// It.
+    /// The UUID of the device.
     pub uuid: Uuid,
 }
 
 /// A sync that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncProgress {
-    /// What it does.
+    /// What the sync does.
     pub kind: SyncKind,
-    /// Done below.
+    /// Everything below is done.
     pub position: Sectors,
-    /// Its end.
+    /// The position at which the sync ends.
     pub total: Sectors,
 }
 
-/// A running array.
+/// What is told of a running array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayStatus {
-    /// Its name, `host:name`.
+    /// The array's name, `host:name`.
     pub name: String,
-    /// It.
+    /// The array's UUID.
     pub uuid: Uuid,
-    /// Its level.
+    /// The array's level.
     pub level: Level,
-    /// Its layout.
+    /// The array's layout.
     pub layout: Layout,
-    /// Its chunk.
+    /// Sectors of a chunk.
     pub chunk: Sectors,
     /// Sectors that it offers.
     pub size: Sectors,
-    /// Its state.
+    /// What the array is doing, and what is wrong with it.
     pub state: ArrayState,
     /// Its slots, `U` for a member in sync, as in `/proc/mdstat`.
     pub health: String,
-    /// Its event count.
+    /// The event count of the superblocks.
     pub events: u64,
     /// Its devices, by handle.
     pub devices: Vec<DeviceStatus>,

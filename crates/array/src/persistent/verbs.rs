@@ -17,13 +17,13 @@ use raidlab_units::{Nanos, Sectors};
 pub struct NewDevice {
     /// Its path, for messages.
     pub name: String,
-    /// Its sectors.
+    /// Sectors of the whole device.
     pub size: Sectors,
     /// Whether it is a mechanical disk.
     pub rotational: bool,
     /// Read from it only where no other member can serve.
     pub write_mostly: bool,
-    /// A random number.
+    /// A random number that names the device, as the driver drew it.
     pub uuid: Uuid,
 }
 

@@ -26,7 +26,7 @@ pub struct Rule {
 /// What may follow a policy's name, behind a colon.
 #[derive(Debug)]
 pub enum Parameter {
-    /// Nothing.
+    /// The policy has no parameter.
     None,
     /// A size in whole sectors.
     Size {
@@ -60,22 +60,22 @@ pub enum ReadPolicyError {
     /// A parameter where there is none.
     #[error("the read policy `{name}` takes no parameter")]
     NoParameter {
-        /// The policy.
+        /// The name of the policy.
         name: &'static str,
     },
     /// A size that cannot be read.
     #[error("the parameter of the read policy `{name}` is not a size")]
     Size {
-        /// The policy.
+        /// The name of the policy.
         name: &'static str,
-        /// Why not.
+        /// Why the size cannot be read.
         #[source]
         source: ParseUnitError,
     },
     /// A size that is not whole sectors, or zero where that has no meaning.
     #[error("the parameter of the read policy `{name}` must be {expected}")]
     Parameter {
-        /// The policy.
+        /// The name of the policy.
         name: &'static str,
         /// What it may be.
         expected: &'static str,

@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
 #[derive(Debug)]
 pub struct MdRaid10 {
     heads: Vec<Sectors>,
-    /// 5.4 and later.
+    /// Whether it is the version of 5.4 and later, which looks for members that do not turn.
     knows_solid_state: bool,
 }
 

@@ -55,7 +55,7 @@ const BUCKETS: u64 = 1024;
 /// How long a block sleeps before it raises the barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Courtesy {
-    /// This long.
+    /// For so long.
     For(Nanos),
     /// A tick of the timer.
     Tick,
@@ -64,7 +64,7 @@ pub(super) enum Courtesy {
 /// How a write was counted, to be given back when it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteTicket {
-    /// Not at all.
+    /// The write was not counted.
     Uncounted,
     /// In the window with this serial number; whether for the next one.
     Window { serial: u32, next: bool },
@@ -77,7 +77,7 @@ pub(super) struct Front<'a> {
     pub(super) in_flight: u32,
 }
 
-/// The barrier's state.
+/// The barrier between writes and the blocks of a sync, by one of the rules.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     rule: WriteBarrier,
@@ -107,9 +107,9 @@ struct Windows {
 struct Bucket {
     /// Reads and writes in flight.
     pending: u32,
-    /// Writes waiting.
+    /// Writes that wait in the unit.
     waiting: u32,
-    /// Blocks in flight.
+    /// Blocks of a sync in flight in the unit.
     blocks: u32,
 }
 
@@ -339,7 +339,7 @@ impl Barrier {
         }
     }
 
-    /// And is done.
+    /// A read or write that went to a member is done.
     pub(crate) fn io_finished(&mut self, start: Sectors) {
         if let Some(bucket) = self.bucket_mut(start) {
             bucket.pending -= 1;

@@ -24,7 +24,7 @@ pub struct RecoveryConfig {
     /// courtesy (`schedule_timeout_uninterruptible(1)`), it wakes at the second
     /// tick from then.
     pub tick: Nanos,
-    /// Who is read.
+    /// Which member a block of a sync is read from.
     pub source: SyncSource,
     /// What keeps foreground writes and sync blocks apart.
     pub barrier: WriteBarrier,
@@ -107,7 +107,7 @@ pub enum WriteBarrier {
 /// Which foreground writes a member under recovery gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveringWrites {
-    /// All (md).
+    /// A member under recovery gets all writes (md).
     Everywhere,
     /// Those that start below the next block (gmirror).
     BelowPosition,
@@ -117,7 +117,7 @@ pub enum RecoveringWrites {
 /// md's `speed_limit_min` and `speed_limit_max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throttle {
-    /// Not at all.
+    /// A sync makes no room for others.
     None,
     /// An even pace: a block starts when the blocks before it are due at this
     /// speed. Time lost is not made up.
@@ -132,15 +132,15 @@ pub enum Throttle {
     MdSleep {
         /// Never slower than this by the throttle's doing.
         minimum_kib_per_second: u64,
-        /// Never faster.
+        /// A sync is never faster than this.
         maximum_kib_per_second: u64,
     },
     /// md from Linux 4.2 to 6.14: above the maximum, sleep as before; above
     /// the minimum and not idle, let the blocks in flight finish.
     MdDrain {
-        /// As for [`Self::MdSleep`].
+        /// The lowest speed, as for [`Self::MdSleep`].
         minimum_kib_per_second: u64,
-        /// As for [`Self::MdSleep`].
+        /// The highest speed, as for [`Self::MdSleep`].
         maximum_kib_per_second: u64,
     },
 }
@@ -170,7 +170,7 @@ impl Throttle {
 /// Which reads a member under recovery may serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadRecovered {
-    /// None (gmirror, ZFS).
+    /// A member under recovery serves no reads before its end (gmirror, ZFS).
     AtEnd,
     /// Those that end at or below the last checkpoint (md).
     BelowCheckpoint,
@@ -200,7 +200,7 @@ pub enum RecoveryConfigError {
         /// Bytes of a block, as asked for.
         bytes: u64,
     },
-    /// Nothing in flight.
+    /// No block may be in flight.
     #[error("a depth of 0 copies nothing")]
     Depth,
     /// A merged command smaller than a block, or not of whole sectors.
@@ -215,7 +215,7 @@ pub enum RecoveryConfigError {
     /// A pace that never gets on.
     #[error("a rate of 0 KiB/s copies nothing")]
     Rate,
-    /// No parts.
+    /// Checkpoints of no parts.
     #[error("a checkpoint every 0th part of the array has no meaning")]
     CheckpointParts,
     /// Nothing would ever become readable.

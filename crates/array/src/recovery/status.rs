@@ -16,7 +16,7 @@ pub enum SyncKind {
 }
 
 impl SyncKind {
-    /// In a word.
+    /// The kind in a word, as `/proc/mdstat` has it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,14 +32,14 @@ impl SyncKind {
 /// for the recovery of a RAID 10, sectors of the members' data areas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncStatus {
-    /// What it does.
+    /// What the sync does.
     pub kind: SyncKind,
     /// Everything below is done.
     pub position: Sectors,
     /// Reads may be served from the targets below (recovery); reads are balanced
     /// below (resync).
     pub readable_below: Sectors,
-    /// Where it ends.
+    /// The position at which the sync ends.
     pub total: Sectors,
     /// Blocks in flight, one that waits for its range included.
     pub in_flight: u32,

@@ -19,13 +19,13 @@ use crate::member::Members;
 use crate::request::Slot;
 use raidlab_units::{Nanos, Sectors};
 
-/// `SYNC_MARKS`.
+/// How many marks are kept (`SYNC_MARKS`).
 const MARKS: usize = 10;
-/// `SYNC_MARK_STEP`.
+/// The age at which a mark is followed by a new one (`SYNC_MARK_STEP`).
 const MARK_STEP: Nanos = Nanos::from_secs(3);
 /// Sectors between two checks: 32 pages.
 const WINDOW: u64 = 256;
-/// `msleep(500)`.
+/// How long md sleeps before it looks again (`msleep(500)`).
 const SLEEP: Nanos = Nanos::from_millis(500);
 /// Sectors that count as idle.
 const IDLE_SECTORS: i64 = 64;
@@ -39,7 +39,7 @@ struct Mark {
 /// Why no block starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
-    /// One may.
+    /// A block may start.
     None,
     /// md's short sleeps; on waking the throttle is asked again if it was due.
     Until(Nanos),

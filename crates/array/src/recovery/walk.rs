@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 /// A sync to begin.
 #[derive(Debug)]
 pub struct Plan {
-    /// What is done.
+    /// What the sync does.
     pub kind: SyncKind,
     /// The members that are filled, or that are compared; without parity the sync ends when
     /// none is left.
@@ -53,7 +53,7 @@ pub enum Step<Block = Sectors> {
     Block(Block),
     /// Everything below is done; to be told.
     Checkpoint(Sectors),
-    /// All is done.
+    /// All is done, and nothing is in work any more.
     Finish,
     /// Stopped short, and nothing is in work any more.
     Abort,
@@ -244,14 +244,14 @@ impl SyncWalk {
         running.map_or(Sectors::ZERO, Running::position)
     }
 
-    /// The last checkpoint.
+    /// The position of the last checkpoint.
     #[must_use]
     pub fn checkpoint(&self) -> Sectors {
         let running = self.running.as_ref();
         running.map_or(Sectors::ZERO, |sync| sync.checkpoint)
     }
 
-    /// Blocks in work.
+    /// How many blocks are in work.
     #[must_use]
     pub fn in_work(&self) -> usize {
         self.running.as_ref().map_or(0, |sync| sync.in_work.len())
@@ -450,7 +450,7 @@ impl SyncWalk {
         self.frozen.get_or_insert(now);
     }
 
-    /// Ends [`Self::freeze`].
+    /// Ends [`Self::freeze`]: blocks may begin again.
     pub const fn thaw(&mut self) {
         self.frozen = None;
     }

@@ -19,10 +19,10 @@ pub enum WritePolicy {
     Md4_1(RmwLevel),
 }
 
-/// md's `rmw_level`.
+/// The values of md's `rmw_level`, which says when a write may modify parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RmwLevel {
-    /// 0: never modify.
+    /// md's 0: parity is never modified, but always made anew.
     Disabled,
     /// 1, md's default: modify if that reads less.
     #[default]
@@ -67,7 +67,7 @@ pub struct LogConfig {
 pub struct StripeConfig {
     /// RAID 4, 5 or 6.
     pub level: Level,
-    /// How parity walks.
+    /// How parity moves from row to row.
     pub layout: ParityLayout,
     /// A power of two of at least 8 sectors.
     pub chunk: Sectors,
@@ -91,7 +91,7 @@ pub struct StripeConfig {
     /// Block size, depth, throttle and checkpoints of syncs; the rest is for
     /// arrays of copies.
     pub sync: RecoveryConfig,
-    /// See [`Engine`](crate::Engine).
+    /// Whether writes wait until a failure is recorded: see [`Engine`](crate::Engine).
     pub record_failures: bool,
     /// The write log, if there is one.
     pub log: Option<LogConfig>,
@@ -110,7 +110,7 @@ pub enum StripeConfigError {
     MemberTooSmall {
         /// The slot whose member is too small.
         slot: u16,
-        /// Its sectors.
+        /// The sectors of that member.
         size: u64,
         /// What it would need.
         needed: u64,
@@ -118,7 +118,7 @@ pub enum StripeConfigError {
     /// More members lost than the level can bear.
     #[error("only {in_sync} members are in sync, but {needed} are needed")]
     TooFew {
-        /// Members in sync.
+        /// How many members are in sync.
         in_sync: usize,
         /// Data blocks in a row.
         needed: usize,

@@ -22,7 +22,7 @@ pub(super) enum Role {
     JobRead(JobId),
     /// A write of a job.
     JobWrite(JobId),
-    /// A flush.
+    /// A member's share of the flush with this number.
     Flush(u64),
     /// A part of the log batch.
     Log,
@@ -43,9 +43,9 @@ pub(super) struct Command {
 /// What becomes of a job after a step.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// It waits.
+    /// The job waits for commands, steps or the leave to write.
     Keep,
-    /// It is over.
+    /// The job is over, with this result for its requests.
     Done(Result<(), RequestError>),
     /// It is taken up again block by block.
     Split,

@@ -6,13 +6,13 @@ use crate::request::{BufferId, ComputeStep, Purpose, RequestId, ScratchId};
 use raidlab_geometry::{BlockRole, Row, Slot, SlotSet};
 use raidlab_units::{Sectors, Span};
 
-/// A job's name.
+/// The number by which a job is known.
 pub(super) type JobId = u64;
 
 /// What a job is for.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// New data.
+    /// New data are written.
     Write { blocks: Blocks },
     /// Data wanted, by data index.
     Read { outputs: Vec<(u16, Segment)> },
@@ -59,7 +59,7 @@ pub(super) struct Check {
     pub(super) by_block: bool,
 }
 
-/// A job.
+/// A window in work.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) id: JobId,

@@ -63,7 +63,7 @@ pub(super) fn covers(segments: &[Segment], start: u64, end: u64) -> bool {
     at >= end
 }
 
-/// A gathered window.
+/// A window for which writes are gathered.
 #[derive(Debug, Clone)]
 pub(super) struct Window {
     pub(super) start: u64,
@@ -140,7 +140,7 @@ impl Window {
     }
 }
 
-/// All gathered windows.
+/// All windows for which writes are gathered.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     windows: BTreeMap<u64, Window>,
@@ -245,7 +245,7 @@ impl Pending {
         self.windows.get(&start)
     }
 
-    /// To be tried.
+    /// The window that begins there may be tried again.
     pub(super) fn release(&mut self, start: u64) {
         self.delayed.remove(&start);
         self.ready.insert(start);

@@ -39,7 +39,7 @@ const MOST_PLACES: usize = 1024;
 pub struct MismatchPlace {
     /// Sector of the members' data areas.
     pub start: Sectors,
-    /// Sectors that differ.
+    /// How many of its sectors differ.
     pub count: Sectors,
     /// The one member whose block would explain it (RAID 6 only).
     pub culprit: Option<Slot>,
@@ -48,7 +48,7 @@ pub struct MismatchPlace {
 /// What a check or repair found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Sectors that differ.
+    /// How many sectors differ in all.
     pub different: u64,
     /// The first places, by and large ascending; at most 1024.
     pub places: Vec<MismatchPlace>,

@@ -47,7 +47,7 @@ impl StripeArray {
         !self.unsynced.overlaps(job.span()) || mutated(Mutation::UnsyncedParityTrusted)
     }
 
-    /// Parity fits there.
+    /// Parity fits the data in this range from now on.
     pub(super) fn now_fits(&mut self, span: Span) {
         self.unsynced.remove(span);
         self.unwritten.remove(span);

@@ -11,7 +11,7 @@ use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_units::{Sectors, Span};
 use std::collections::BTreeSet;
 
-/// The devices' parts.
+/// The part that each device has in the array, as far as it is decided.
 pub(super) struct Chosen {
     /// Each candidate's part, if it has one.
     pub(super) parts: Vec<Option<Part>>,

@@ -9,7 +9,7 @@ use raidlab_metadata::{Features, Role, Superblock, Uuid};
 use raidlab_units::Sectors;
 use std::collections::BTreeSet;
 
-/// The candidates, sifted.
+/// What an assembly sees: the candidates, and which of them is the newest.
 pub(super) struct View {
     /// The candidates, in the order given.
     pub(super) candidates: Vec<Candidate>,

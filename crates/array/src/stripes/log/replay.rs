@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Where a member's data counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// In sync.
+    /// The member is in sync: what it has is right everywhere.
     Everywhere,
     /// Recovered below this sector of its data area.
     Below(Sectors),
@@ -20,7 +20,7 @@ pub enum Trust {
 /// The ring of a member that survives.
 #[derive(Debug, Clone, Copy)]
 pub struct LogArea<'a> {
-    /// Its slot.
+    /// The member's slot.
     pub slot: Slot,
     /// All bytes of the ring.
     pub bytes: &'a [u8],
@@ -31,11 +31,11 @@ pub struct LogArea<'a> {
 /// A write that makes up for one that may not have happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayWrite {
-    /// To which member.
+    /// The slot of the member that is written.
     pub slot: Slot,
     /// First sector of its data area.
     pub start: Sectors,
-    /// Whole sectors.
+    /// What is written: whole sectors.
     pub bytes: Vec<u8>,
 }
 
@@ -50,9 +50,9 @@ pub enum LogError {
     TwoLogs(Slot),
 }
 
-struct Found<'a> {
+struct FoundRecord<'a> {
     header: Header,
-    /// Of each extent.
+    /// The bytes of each extent that the record names.
     payload: Vec<&'a [u8]>,
 }
 
@@ -60,7 +60,7 @@ struct Transaction<'a> {
     batch: u64,
     participants: SlotSet,
     start: u64,
-    records: BTreeMap<Slot, Found<'a>>,
+    records: BTreeMap<Slot, FoundRecord<'a>>,
 }
 
 /// What must be written again, in this order, before the array starts: the
@@ -148,7 +148,7 @@ pub fn replay(
 
 /// The intact records of one ring. None lies inside another one, so all
 /// payloads together are no larger than the ring.
-fn records<'a>(area: &LogArea<'a>, session: u64, member_size: Sectors) -> Vec<Found<'a>> {
+fn records<'a>(area: &LogArea<'a>, session: u64, member_size: Sectors) -> Vec<FoundRecord<'a>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at + u64::from(HEADER_BYTES) <= area.bytes.len() as u64 {
@@ -167,7 +167,7 @@ fn record_at<'a>(
     at: u64,
     session: u64,
     member_size: Sectors,
-) -> Option<Found<'a>> {
+) -> Option<FoundRecord<'a>> {
     let rest = area.bytes.get(usize::try_from(at).ok()?..)?;
     let header = Header::decode(rest)?;
     let is_ours = header.session == session
@@ -189,5 +189,5 @@ fn record_at<'a>(
         payload.push(bytes);
         from = to;
     }
-    Some(Found { header, payload })
+    Some(FoundRecord { header, payload })
 }
