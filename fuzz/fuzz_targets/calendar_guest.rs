@@ -7,10 +7,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use raidlab_calendar::{Calendar, DeviceConfig, Options};
 use raidlab_disk::medium::constant;
 use raidlab_disk::{Disk, DiskParameters, MediumParameters};
 use raidlab_random::Stream;
+use raidlab_uml_calendar::{Calendar, DeviceConfig, Options};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos, Sectors};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};

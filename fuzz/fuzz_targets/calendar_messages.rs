@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use raidlab_calendar::time_travel::TimeMessage;
-use raidlab_calendar::vhost_user::{FrontendMessage, FrontendRequest};
+use raidlab_uml_calendar::time_travel::TimeMessage;
+use raidlab_uml_calendar::vhost_user::{FrontendMessage, FrontendRequest};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(message) = TimeMessage::decode(bytes) {

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
-use raidlab_host::{Machine, cleanup};
+use raidlab_bench_host::{Machine, cleanup};
 use raidlab_runs::holder;
 use raidlab_shell::SshOptions;
 

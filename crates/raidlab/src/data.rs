@@ -1,8 +1,8 @@
 //! The facts that built-in disk presets were fitted to, and those of disks that were not
 //! fitted.
 
+use raidlab_bench_model::presets;
 use raidlab_fit::{LeftOut, LeftOutError};
-use raidlab_model::presets;
 
 /// What a built-in preset was fitted to; `None`: it was not fitted.
 pub fn facts(disk: &str) -> Option<&'static str> {
@@ -22,8 +22,8 @@ pub fn left_out() -> Result<LeftOut, LeftOutError> {
 #[cfg(test)]
 mod tests {
     use super::{facts, left_out};
+    use raidlab_bench_model::presets;
     use raidlab_fit::Facts;
-    use raidlab_model::presets;
 
     #[test]
     fn left_out_disks_have_a_built_in_donor() {

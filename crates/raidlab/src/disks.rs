@@ -3,8 +3,8 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
+use raidlab_bench_model::presets;
 use raidlab_disk::Preset;
-use raidlab_model::presets;
 use std::fmt::Write;
 
 /// Arguments of `raidlab disks`.

@@ -4,6 +4,7 @@ use crate::failure::{Failure, Kind};
 use crate::{data, disks, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use raidlab_bench_model::presets;
 use raidlab_disk::DiskParameters;
 use raidlab_fit::{
     FactRow, Facts, FitError, FitOutcome, LeftOutBand, LeftOutRow, Progress, bands_file,
@@ -11,7 +12,6 @@ use raidlab_fit::{
 };
 use raidlab_lab::catalogue::read_file;
 use raidlab_lab::{LoadError, check_values};
-use raidlab_model::presets;
 use raidlab_store::text::visible_path;
 use serde::Serialize;
 use std::fmt::Write;

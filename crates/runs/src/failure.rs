@@ -3,9 +3,9 @@
 //! Errors of the rooms below stay as they are; here each gets a kind, which
 //! decides the exit code, and where one is known a remedy.
 
+use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_lab::LoadError;
 use raidlab_lab::plan::PlanError;
-use raidlab_model::presets::LoadPresetError;
 use raidlab_store::output::OutputError;
 use raidlab_store::text::{visible_lines, visible_path};
 use raidlab_store::{ExportError, ParquetError, StoreError};

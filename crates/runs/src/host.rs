@@ -14,7 +14,7 @@ use crate::notes::remark;
 use crate::prepare;
 use crate::prepared::{Obstacle, Prepared, possible};
 use crate::task::{Task, holder};
-use raidlab_host::{
+use raidlab_bench_host::{
     HostBench, HostError, LOCALHOST, Machine, MachineEntry, MachineFileError, cleanup, plan,
     plan_disks, trial,
 };
@@ -210,7 +210,7 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
 }
 
 fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Failure> {
-    raidlab_host::read_machines(files, path).map_err(|error| match error {
+    raidlab_bench_host::read_machines(files, path).map_err(|error| match error {
         MachineFileError::Load(error) => error.into(),
         wrong @ MachineFileError::Wrong { .. } => Failure::new(Kind::Input, wrong)
             .help("a machine has `destination` and `disks`, and may have `ssh` and `elevate`"),

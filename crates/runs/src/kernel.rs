@@ -10,11 +10,11 @@ use crate::notes::remark;
 use crate::prepare;
 use crate::prepared::{self, Prepared, possible};
 use crate::task::{Task, threads};
-use raidlab_guest::{Archive, Node};
-use raidlab_kernel::{
+use raidlab_bench_kernel::{
     KernelBench, Obstacle, Room, Settings, Storage, WrongFault, agent, check_faults,
     faults_in_words, scheduled_fault,
 };
+use raidlab_guest::{Archive, Node};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_store::AccuracyNote;
 use raidlab_uml::{Cache, CacheError, Kernel, Packages, image};
@@ -65,7 +65,7 @@ pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
     let (asked, files) = (&task.asked, &task.files);
     let own = &asked.kernel;
     let (mut suite, subjects) = prepare::chosen(task)?;
-    let with_zfs = subjects.iter().any(raidlab_kernel::wants_openzfs);
+    let with_zfs = subjects.iter().any(raidlab_bench_kernel::wants_openzfs);
     let kernel = chosen(task, with_zfs)?;
     let settings = settings(task)?;
     prepare::choose_disks(&mut suite, &asked.disks)?;
@@ -206,7 +206,11 @@ fn experiments(
 }
 
 /// What the guest gets for each experiment.
-fn describe(task: &Task, all: &[Experiment], repetitions: u32) -> Box<raidlab_kernel::Describe> {
+fn describe(
+    task: &Task,
+    all: &[Experiment],
+    repetitions: u32,
+) -> Box<raidlab_bench_kernel::Describe> {
     // As they are now: which others somebody reads meanwhile is no guest's business.
     let (asked, files, all) = (task.asked.clone(), task.files.texts(), all.to_vec());
     Box::new(move |experiment: &Experiment| {

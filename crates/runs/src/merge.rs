@@ -13,7 +13,7 @@ use crate::notes::remark;
 use crate::planned;
 use crate::ready::lock_store;
 use crate::typed;
-use raidlab_kernel::PROCESSOR;
+use raidlab_bench_kernel::PROCESSOR;
 use raidlab_lab::Plan;
 use raidlab_shell::Lock;
 use raidlab_store::text::visible_path;

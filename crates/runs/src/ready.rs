@@ -9,11 +9,11 @@ use crate::kept::Kept;
 use crate::prepared::{CannotRun, Prepared};
 use crate::task::{Task, holder, threads};
 use crate::{host, kernel, planned, prepare};
-use raidlab_kernel::KernelBench;
+use raidlab_bench_kernel::KernelBench;
+use raidlab_bench_model::{ModelBench, commands};
 use raidlab_lab::{
     Before, Bench, Experiment, Files, Finish, Plan, RunError, RunOptions, run_suite,
 };
-use raidlab_model::{ModelBench, commands};
 use raidlab_shell::{Lock, LockError, lock_file};
 use raidlab_store::{RunId, RunSummary, Shard, Store};
 use std::path::Path;

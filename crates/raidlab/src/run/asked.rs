@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use raidlab_model::Ablation;
+use raidlab_bench_model::Ablation;
 use raidlab_runs::notes::STORE;
 use raidlab_runs::{
     ALL_FITS, Asked, CALL_COST_NS, DEFAULT_SEED, GUEST_MEMORY, Here, HostAsked, KernelAsked,

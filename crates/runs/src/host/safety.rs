@@ -5,7 +5,7 @@ use super::HostRun;
 use crate::failure::{Failure, Kind};
 use crate::front::Front;
 use crate::task::Task;
-use raidlab_host::{HostBench, HostError, Machine, changes, forget_if_clean, plan_disks};
+use raidlab_bench_host::{HostBench, HostError, Machine, changes, forget_if_clean, plan_disks};
 use raidlab_store::{RunSummary, Store};
 use raidlab_units::Bytes;
 
@@ -52,7 +52,7 @@ fn failed(error: HostError) -> Failure {
 impl HostRun {
     /// Asks before data on disks that are not our own trial's are lost, and writes down on
     /// each machine which disks those are, before any is: by that
-    /// [`raidlab_host::cleanup()`] knows what a killed run has left.
+    /// [`raidlab_bench_host::cleanup()`] knows what a killed run has left.
     ///
     /// # Errors
     /// When there is no consent, it cannot be written, or a run cannot go on on machines

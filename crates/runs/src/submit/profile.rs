@@ -1,7 +1,7 @@
 //! What is particular about a site: a file of its own, beside the plans.
 
 use crate::failure::{Failure, Kind};
-use raidlab_host::{MachineFileError, read_toml};
+use raidlab_bench_host::{MachineFileError, read_toml};
 use raidlab_lab::Files;
 use raidlab_units::{Bytes, parse_bytes, parse_duration};
 use serde::Deserialize;

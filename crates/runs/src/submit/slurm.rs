@@ -3,7 +3,7 @@
 use super::{Profile, word};
 use crate::asked::Asked;
 use crate::failure::Failure;
-use raidlab_kernel::BESIDE;
+use raidlab_bench_kernel::BESIDE;
 use raidlab_store::Shard;
 use raidlab_units::{Bytes, parse_bytes};
 use std::num::NonZero;

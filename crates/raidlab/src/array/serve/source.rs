@@ -11,8 +11,8 @@ use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyError, ReadPolicyKind,
     Stale, Update,
 };
+use raidlab_bench_model::presets;
 use raidlab_disk::QueueRules;
-use raidlab_model::presets;
 use raidlab_serve::array::{
     Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, read_bitmap,
     read_candidate,

@@ -1,0 +1,494 @@
+//! A whole experiment on a recorded machine: btrfs on two loop devices, Linux
+//! 6.18, btrfs-progs 6.2, fio 3.33, recorded by `examples/record.rs` with
+//! `data/tiny.toml`; lists of programs, memory and mounts are cut to what
+//! matters.
+
+use raidlab_bench_host::{Cleaned, HostBench, HostError, Machine, Marks, cleanup, plan};
+use raidlab_inventory::choose::Consent;
+use raidlab_lab::{
+    ArrayLook, Background, Bench, Choices, Experiment, Finish, HostChoice, Observer, QueueStyle,
+    Suite,
+};
+use raidlab_shell::{Command, Recorded, Target};
+use raidlab_store::{CellResult, Operation, Records, Role, fact};
+use std::path::Path;
+use std::sync::Arc;
+
+const TRANSCRIPT: &str = include_str!("data/btrfs-raid1.jsonl");
+const SUITE: &str = include_str!("data/tiny.toml");
+
+fn disks() -> [String; 2] {
+    ["/dev/loop0".to_owned(), "/dev/loop1".to_owned()]
+}
+
+fn machine(recorded: &Arc<Recorded>) -> Machine {
+    let target: Arc<dyn Target> = Arc::clone(recorded) as Arc<dyn Target>;
+    let machine = Machine::behind(target).unwrap();
+    machine.with_disks(&disks(), Consent::default()).unwrap()
+}
+
+fn recorded() -> Arc<Recorded> {
+    Arc::new(Recorded::from_transcript("localhost", TRANSCRIPT).unwrap())
+}
+
+fn experiment(suite: &str) -> Experiment {
+    let suite = Suite::parse("tiny.toml", suite, Path::new(".")).unwrap();
+    let choices = Choices {
+        hosts: vec![HostChoice {
+            name: "localhost".to_owned(),
+            queue: QueueStyle::Libaio,
+            disks: disks().to_vec(),
+        }],
+        ..Choices::default()
+    };
+    suite.experiments(&suite.subjects, &choices).remove(0)
+}
+
+/// Keeps everything it is told.
+#[derive(Default)]
+struct Kept {
+    records: Records,
+    cells: Vec<CellResult>,
+    looks: Vec<ArrayLook>,
+    cancelled: bool,
+}
+
+impl Kept {
+    /// Everything but rows, cells' included.
+    fn all(mut self) -> (Vec<CellResult>, Records) {
+        for cell in &self.cells {
+            let more = cell.records.clone();
+            self.records.observations.extend(more.observations);
+            self.records.events.extend(more.events);
+            self.records.commands.extend(more.commands);
+            self.records.series.extend(more.series);
+        }
+        self.records.events.sort_by_key(|event| event.at_ns);
+        (self.cells, self.records)
+    }
+}
+
+impl Observer for Kept {
+    fn record(&mut self, records: Records) {
+        self.records.settings.extend(records.settings);
+        self.records.observations.extend(records.observations);
+        self.records.events.extend(records.events);
+        self.records.commands.extend(records.commands);
+        self.records.series.extend(records.series);
+    }
+    fn look(&mut self, look: ArrayLook) {
+        self.looks.push(look);
+    }
+    fn cell(&mut self, result: CellResult) {
+        self.cells.push(result);
+    }
+    fn cancelled(&self) -> bool {
+        self.cancelled
+    }
+}
+
+#[test]
+fn a_recorded_experiment_gives_rows_events_and_facts_and_leaves_nothing() {
+    let recorded = recorded();
+    let bench = HostBench::new(vec![machine(&recorded)]);
+    let experiment = experiment(SUITE);
+    bench.check(&experiment).unwrap();
+    let mut kept = Kept::default();
+    let finish = bench.run(&experiment, &mut kept).unwrap();
+    assert_eq!(finish, Finish::Complete);
+    let mut background = Background::default();
+    kept.looks.drain(..).for_each(|look| background.look(look));
+    let (cells, records) = kept.all();
+    let rebuilt = background.rows(&experiment, "host");
+    // The array was seen once without the member, and then whole: what is behind the
+    // recording's last look is made of single answers.
+    let told: Vec<(Operation, f64, f64)> = rebuilt[..2]
+        .iter()
+        .map(|row| {
+            #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a few seconds")]
+            let band = row.runtime_band_ns as f64 / 1e9;
+            (row.op, (row.value() * 10.0).round(), (band * 10.0).round())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Operation::Degraded, 15.0, 15.0),
+            (Operation::Recovery, 5.0, 5.0)
+        ]
+    );
+    assert!(
+        rebuilt[..2]
+            .iter()
+            .all(|row| !row.is_unfinished() && row.role == Role::Measured)
+    );
+
+    let rows: Vec<_> = cells.iter().map(|cell| cell.rows.len()).collect();
+    assert_eq!(rows, [0, 1, 1], "the job that prepares has no rows");
+    let read = &cells[1].rows[0];
+    assert_eq!((read.tool.as_str(), read.queue_depth), ("fio 3.33", 4));
+    assert_eq!(read.array_state_start, "[UU]");
+    assert!(read.iops > 0.0 && read.total_ios > 0);
+    assert_eq!(read.members.len(), 2);
+    let members: u64 = read.members.iter().map(|member| member.read_bytes).sum();
+    assert!(members >= read.total_bytes, "{members} bytes from members");
+    let write = &cells[2].rows[0];
+    assert_eq!(write.array_state_start, "[U_]");
+    assert_eq!(write.total_bytes, 16 << 20);
+    assert_eq!(write.members[1].write_bytes, 0, "member 1 was out");
+
+    let kinds: Vec<&str> = records
+        .events
+        .iter()
+        .filter(|event| event.kind != "state")
+        .map(|event| event.kind.as_str())
+        .filter(|kind| !kind.starts_with("sync-"))
+        .collect();
+    let expected = [
+        "job-start",
+        "job-end",
+        "job-start",
+        "job-end",
+        "remove",
+        "job-start",
+        "job-end",
+        "insert",
+    ];
+    let told: Vec<&str> = kinds
+        .into_iter()
+        .filter(|kind| expected.contains(kind))
+        .collect();
+    assert_eq!(told, expected);
+
+    let value = |sequence: Option<u32>, name: &str| {
+        let mut found = records
+            .observations
+            .iter()
+            .filter(|fact| fact.name == name && fact.scope.sequence == sequence);
+        found.next().map(|fact| fact.value.as_str())
+    };
+    for (sequence, name, expected) in [
+        (None, fact::ARRAY_SYSTEM, "btrfs"),
+        (None, fact::ARRAY_LEVEL, "raid1"),
+        (None, fact::COMPRESSION, "off"),
+        (None, fact::FILESYSTEM_TYPE, "btrfs"),
+        (None, fact::OS_KERNEL, "Linux"),
+        (None, &fact::version("btrfs"), "6.2"),
+        (None, &fact::member_device(1), "loop1"),
+        (Some(1), fact::JOB_ASKED_RUNTIME_NS, "2000000000"),
+        (Some(1), fact::JOB_WORKING_SET_BYTES, "16777216"),
+        (Some(1), fact::JOB_DATA_PATTERN, "random"),
+        (Some(1), fact::JOB_ALLOWS_DEGRADED, fact::FALSE),
+        (Some(1), fact::ARRAY_HEALTH_START, "optimal"),
+        (Some(1), fact::CLOCK_STEP_NS, "0"),
+        (Some(1), fact::CACHES_DROPPED, fact::TRUE),
+        (Some(2), fact::JOB_ALLOWS_DEGRADED, fact::TRUE),
+        (Some(2), fact::JOB_ASKED_SIZE_BYTES, "16777216"),
+        (Some(2), fact::JOB_DATA_PATTERN, "zero"),
+        (Some(2), fact::ARRAY_HEALTH_END, "degraded"),
+    ] {
+        assert_eq!(value(sequence, name), Some(expected), "{name}");
+    }
+    assert!(value(Some(1), fact::FOREIGN_BYTES).is_some());
+
+    let series = |name: &str| {
+        let points = records.series.iter().filter(|series| series.name == name);
+        points.map(|series| series.points.len()).sum::<usize>()
+    };
+    assert!(series(fact::series::READ_BYTES_PER_SECOND) >= 6);
+    assert!(series(&fact::series::member(0, "busy_percent")) >= 6);
+
+    let journal = records.commands.iter();
+    let fio = journal.filter(|command| command.command.starts_with("fio "));
+    assert_eq!(fio.count(), 2, "commands are written down");
+    let commands: Vec<String> = recorded
+        .commands()
+        .into_iter()
+        .filter(|command| {
+            let words = ["umount", "wipefs --all", "btrfs device scan"];
+            words.iter().any(|word| command.starts_with(word))
+        })
+        .collect();
+    let last = &commands[commands.len() - 4..];
+    assert_eq!(
+        last,
+        [
+            "umount /run/raidlab/raidlab0",
+            "wipefs --all /dev/loop0 /dev/loop1",
+            "btrfs device scan --forget /dev/loop0",
+            "btrfs device scan --forget /dev/loop1",
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_is_cancelled_builds_nothing() {
+    let recorded = recorded();
+    let bench = HostBench::new(vec![machine(&recorded)]);
+    let mut kept = Kept {
+        cancelled: true,
+        ..Kept::default()
+    };
+    let finish = bench.run(&experiment(SUITE), &mut kept).unwrap();
+    assert_eq!(finish, Finish::Cancelled);
+    let commands = recorded.commands();
+    let built = commands.iter().any(|command| command.starts_with("mkfs"));
+    assert!(!built, "{commands:?}");
+}
+
+/// fio leaves a job that hangs after five minutes, and tells of it as of any other.
+#[test]
+fn a_job_that_fio_gave_up_waiting_for_has_no_row() {
+    let said = "fio: job 'job1' (state=5) hasn't exited in 301 seconds, it appears to be stuck. \
+                Doing forceful exit of this job.";
+    let stuck = |line: &str| {
+        if line.contains("\"program\":\"fio\"") && line.contains("--rw=randread") {
+            line.replace("\"stderr\":\"\"", &format!("\"stderr\":\"{said}\""))
+        } else {
+            line.to_owned()
+        }
+    };
+    let transcript: Vec<String> = TRANSCRIPT.lines().map(stuck).collect();
+    let transcript = transcript.join("\n");
+    assert_ne!(transcript, TRANSCRIPT.trim_end());
+    let recorded = Recorded::from_transcript("localhost", &transcript).unwrap();
+    let bench = HostBench::new(vec![machine(&Arc::new(recorded))]);
+    let mut kept = Kept::default();
+    let error = bench.run(&experiment(SUITE), &mut kept).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("did not end: fio: job 'job1'"), "{cause}");
+    assert!(kept.cells.iter().all(|cell| cell.rows.is_empty()));
+}
+
+/// The recording ends with the first mkfs: the second build fails in it.
+#[test]
+fn a_build_that_fails_is_taken_down() {
+    let recorded = recorded();
+    let mkfs = "mkfs.btrfs --force --label raidlab0 --data raid1 --metadata raid1 --csum crc32c \
+                /dev/loop0 /dev/loop1";
+    let mut words = mkfs.split(' ');
+    let first = Command::destroys(words.next().unwrap(), words);
+    recorded.run(&first).unwrap();
+    let bench = HostBench::new(vec![machine(&recorded)]);
+    let error = bench
+        .run(&experiment(SUITE), &mut Kept::default())
+        .unwrap_err();
+    assert_eq!(error.to_string(), "building the array failed");
+    let commands = recorded.commands();
+    let failed = commands
+        .iter()
+        .rposition(|command| command == mkfs)
+        .unwrap();
+    let after = commands[failed + 1..].join("\n");
+    assert!(
+        after.contains("wipefs --all /dev/loop0 /dev/loop1"),
+        "{after}"
+    );
+    assert!(
+        after.contains("btrfs device scan --forget /dev/loop1"),
+        "{after}"
+    );
+}
+
+#[test]
+fn what_is_mounted_by_another_run_is_left_alone() {
+    let mounts = "/dev/loop7 /run/raidlab/raidlab0 btrfs rw 0 0\n";
+    let transcript = TRANSCRIPT
+        .lines()
+        .filter(|line| !line.contains("\"/proc/self/mounts\""))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let recorded = Recorded::from_transcript("localhost", &transcript).unwrap();
+    let recorded = Arc::new(recorded.file("/proc/self/mounts", mounts));
+    let bench = HostBench::new(vec![machine(&recorded)]);
+    let error = bench
+        .run(&experiment(SUITE), &mut Kept::default())
+        .unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        source.starts_with("localhost is taken: something is mounted on /run/raidlab/raidlab0"),
+        "{source}"
+    );
+    let commands = recorded.commands();
+    let touched = |command: &String| {
+        ["umount", "wipefs --all", "mkfs"]
+            .iter()
+            .any(|word| command.starts_with(word))
+    };
+    assert!(!commands.iter().any(touched), "{commands:?}");
+}
+
+const EVENTS: &str = "\n[[step]]\nevent = \"fail\"\nmember = 1\n";
+
+#[test]
+fn what_an_array_cannot_do_is_known_before_anything_runs() {
+    let recorded = recorded();
+    let bench = HostBench::new(vec![machine(&recorded)]);
+    let suite = format!("{SUITE}{EVENTS}");
+    let error = bench.obstacle(&experiment(&suite)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "btrfs raid1 cannot make a member fail: it has no such verb: remove the member"
+    );
+    let within = SUITE
+        .replace("[[step]]\nevent = \"remove\"\nmember = 1\n", "")
+        .replace(
+            "title = \"random read 4 KiB\"\n",
+            "title = \"random read 4 KiB\"\n\
+             events = [{ event = \"remove\", member = 1, at = \"1s\" }]\n",
+        );
+    let error = bench
+        .obstacle(&experiment(&within))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("must be out of use to remove member 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_a_machine_lacks_is_named_with_its_package() {
+    let recorded = recorded();
+    let bench = HostBench::new(vec![machine(&recorded)]);
+    let md = SUITE.replace("btrfs-raid1", "md-raid1");
+    match bench.obstacle(&experiment(&md)) {
+        Err(HostError::Missing { missing, .. }) => {
+            assert_eq!(missing[0], "program `mdadm` (`apt-get install mdadm`)");
+        }
+        other => panic!("mdadm is not there: {other:?}"),
+    }
+}
+
+#[test]
+fn the_plan_of_md_with_ext4_and_events() {
+    let recorded = recorded();
+    let machine = machine(&recorded);
+    let suite = SUITE.replace("btrfs-raid1", "md-raid5").replace(
+        "\n[[step]]\nwait",
+        "\nfilesystems = [{ type = \"ext4\", mount_options = [\"noatime\"] }]\n\n[[step]]\nwait",
+    );
+    let mut suite = suite.replacen("filesystems", "# again", 2);
+    suite = suite.replacen("# again", "filesystems", 1);
+    insta::assert_snapshot!(plan(&machine, &experiment(&suite)).unwrap());
+    let commands = recorded.commands();
+    let changed = |command: &String| command.contains("mdadm") || command.starts_with("mkfs");
+    assert!(!commands.iter().any(changed), "{commands:?}");
+}
+
+#[test]
+fn cleanup_takes_down_what_it_finds_from_the_top() {
+    let (recorded, cleaned) = cleaned(&marks_of_both());
+    assert_eq!(
+        cleaned.removed,
+        [
+            "mount /run/raidlab/raidlab0",
+            "btrfs raid1 raidlab0",
+            "/dev/loop0 on /srv/trial/raidlab-disk-0.img",
+            "/srv/trial/raidlab-disk-0.img",
+        ]
+    );
+    assert!(cleaned.left_alone.is_empty());
+    let last = recorded.commands().pop().unwrap();
+    assert_eq!(last, "rm -f -- /var/lib/raidlab-run.json");
+}
+
+#[test]
+fn cleanup_leaves_alone_what_only_has_a_name_like_ours() {
+    // Loop device 1 was not to be lost by any run.
+    let mut marks = marks_of_both();
+    marks.disks.truncate(1);
+    let (recorded, cleaned) = cleaned(&marks);
+    assert_eq!(
+        cleaned.left_alone,
+        ["btrfs raid1 raidlab0 on /dev/loop0, /dev/loop1: no run here was to use these disks"]
+    );
+    let wiped = |command: &String| command.contains("wipefs --all");
+    assert!(!recorded.commands().iter().any(wiped));
+    // Nothing is written down: nothing is ours, not even the files.
+    let (recorded, cleaned) = self::cleaned(&Marks::default());
+    assert_eq!(cleaned.removed, ["mount /run/raidlab/raidlab0"]);
+    assert!(!recorded.commands().iter().any(wiped));
+    assert!(!recorded.commands().iter().any(|one| one.starts_with("rm ")));
+}
+
+/// Lines of the transcript that are a look at the machine.
+const INVENTORY_LINES: usize = 29;
+
+/// What a run on both trial disks writes down; it made the first one's file.
+fn marks_of_both() -> Marks {
+    let machine = machine(&recorded());
+    let disks = machine.disks().iter();
+    Marks {
+        disks: disks.map(|chosen| chosen.identity.clone()).collect(),
+        trial_files: vec!["/srv/trial/raidlab-disk-0.img".to_owned()],
+    }
+}
+
+/// A machine with what a run has left, cleaned up.
+fn cleaned(marks: &Marks) -> (Arc<Recorded>, Cleaned) {
+    let marks = serde_json::to_string(marks).unwrap();
+    let show = "Label: 'raidlab0'  uuid: 3d323ebd-70f5-4313-8541-5bfe4498ab18\n\
+                \tTotal devices 2 FS bytes used 315375616\n\
+                \tdevid    1 size 536870912 used 503316480 path /dev/loop0\n\
+                \tdevid    2 size 536870912 used 337117184 path /dev/loop1\n\n";
+    let find = Command::reads("btrfs", ["filesystem", "show", "--raw"]);
+    let marked = Command::reads(
+        "sh",
+        [
+            "-c",
+            "grep -lzxF -e \"$1\" /proc/[0-9]*/environ 2>/dev/null",
+            "sh",
+            "RAIDLAB_RUN=host",
+        ],
+    );
+    let losetup = Command::reads(
+        "losetup",
+        ["--noheadings", "--raw", "--output", "NAME,BACK-FILE"],
+    );
+    let folder = "/run/raidlab/raidlab0";
+    let file = "/srv/trial/raidlab-disk-0.img";
+    // As the machine was looked at when the run began.
+    let inventory: Vec<&str> = TRANSCRIPT.lines().take(INVENTORY_LINES).collect();
+    let mut machine = Recorded::from_transcript("localhost", &inventory.join("\n"))
+        .unwrap()
+        .file("/var/lib/raidlab-run.json", marks)
+        .file(
+            "/proc/self/mounts",
+            format!("/dev/loop0 {folder} btrfs rw 0 0\n"),
+        )
+        .file(
+            "/proc/mounts",
+            format!("/dev/loop0 {folder} btrfs rw 0 0\n"),
+        )
+        .folder("/proc", &[])
+        .folder("/sys/block", &[])
+        .folder("/sys/fs/bcache", &[])
+        .folder("/srv/trial", &["raidlab-disk-0.img", "raidlab-disk-7.img"])
+        .says(&marked, "")
+        .says(&find, show)
+        .says(&find, "")
+        .says(&Command::changes("umount", [folder]), "")
+        .says(
+            &Command::changes("wipefs", ["--all", "/dev/loop0", "/dev/loop1"]),
+            "",
+        )
+        .says(
+            &losetup,
+            format!("/dev/loop0 {file}\n/dev/loop9 /home/a.img\n"),
+        )
+        .says(&Command::changes("losetup", ["--detach", "/dev/loop0"]), "")
+        .says(&Command::changes("rm", ["-f", "--", file]), "")
+        .says(
+            &Command::changes("rm", ["-f", "--", "/var/lib/raidlab-run.json"]),
+            "",
+        );
+    for program in ["mdadm", "zpool", "zfs", "lvm", "vgs", "lvs", "pvs"] {
+        machine = machine.lacks(program);
+    }
+    let recorded = Arc::new(machine);
+    let target: Arc<dyn Target> = Arc::clone(&recorded) as Arc<dyn Target>;
+    let machine = Machine::behind(target).unwrap();
+    let cleaned = cleanup(&machine).unwrap();
+    (recorded, cleaned)
+}

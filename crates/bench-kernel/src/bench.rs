@@ -1,0 +1,301 @@
+//! The bench: one boot for each experiment.
+//!
+//! Experiments know nothing of each other: each has a kernel, disks and a clock
+//! of its own, on a processor of its own, so that they can run at the same time
+//! and in any order with the same results.
+
+use crate::devices::{self, Disks, DisksError, Report};
+use crate::messages::{Ended, Message, MessageError};
+use crate::obstacle::{self, Obstacle};
+use crate::processors::{self, PROCESSOR, Processors};
+use crate::settings::Settings;
+use crate::told::Told;
+use raidlab_bench_model::Unfitted;
+use raidlab_guest::Archive;
+use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
+use raidlab_random::Stream;
+use raidlab_store::{Observation, Records};
+use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
+use raidlab_uml_calendar::Storage;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at what the guest has handed out.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a guest that has ended its experiment may take to switch itself
+/// off, and a calendar to notice that its guest is gone.
+const LAST: Duration = Duration::from_secs(10);
+
+/// Says to the agent in the guest which experiment it is to run: files for the
+/// guest.
+pub type Describe = dyn Fn(&Experiment) -> Archive + Send + Sync;
+
+/// The real Linux over modelled disks.
+pub struct KernelBench {
+    kernel: Kernel,
+    image: Archive,
+    settings: Settings,
+    storage: Storage,
+    describe: Box<Describe>,
+    processors: Processors,
+}
+
+impl KernelBench {
+    /// With a built kernel, and a first file system whose first program runs the
+    /// experiment that `describe`'s files say. What the disks of all experiments hold
+    /// is kept in `storage`.
+    #[must_use]
+    pub fn new(
+        kernel: Kernel,
+        image: Archive,
+        settings: Settings,
+        storage: Storage,
+        describe: Box<Describe>,
+    ) -> Self {
+        Self {
+            kernel,
+            image,
+            settings,
+            storage,
+            describe,
+            processors: Processors::of_this_process(),
+        }
+    }
+
+    /// Why an experiment cannot run, if it cannot.
+    ///
+    /// # Errors
+    /// With the first obstacle.
+    pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
+        // The jobs' regions must lie within what is used of the disks.
+        match devices::sizes(experiment, &self.settings) {
+            Some(sizes) => obstacle::check(experiment, &self.kernel, &sizes),
+            None => Ok(()),
+        }
+    }
+
+    fn boot(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, KernelError> {
+        let processor = self.processors.take();
+        let place = Place::new(&self.image, &(self.describe)(experiment))?;
+        let disks = Disks::begin(
+            &place,
+            experiment,
+            &self.kernel,
+            &self.settings,
+            &self.storage,
+            processor.number(),
+        )?;
+        let machine = Machine {
+            memory_bytes: self.settings.memory.0,
+            seed: seed(experiment),
+            clock_cost_ns: self.settings.clock_cost_ns,
+            call_cost_ns: self.settings.call_cost_ns,
+            disks: disks.count(),
+            queue_depth: disks.queue_depth(),
+            processor: processor.number(),
+        };
+        let boot = Boot::start(&self.kernel, &machine, place)?;
+        observer.record(self.facts(experiment));
+        let unfitted = Unfitted::of(experiment, &self.settings.files).map_err(DisksError::from)?;
+        let mut run = Run {
+            boot,
+            disks,
+            told: Told::new(experiment, unfitted),
+            ended: None,
+        };
+        let finish = run.follow(observer);
+        // Whatever came of it: nothing of it runs on.
+        run.boot.stop();
+        let report = run.disks.end(LAST);
+        let finish = finish?;
+        if let Ok(report) = report {
+            observer.record(run.told.report(&report, &self.settings.faults));
+        }
+        Ok(finish)
+    }
+
+    /// What the guest is made of.
+    fn facts(&self, experiment: &Experiment) -> Records {
+        let scope = experiment.scope();
+        let fact = |name: &str, value: String, unit: &str| {
+            Observation::new(&scope, name, value, unit, "raidlab")
+        };
+        let settings = &self.settings;
+        let limited = settings.member.is_some();
+        let made_by = self.kernel.made_with().made_by();
+        let mut observations = vec![
+            fact("guest.kernel", self.kernel.release.clone(), ""),
+            fact("guest.kernel_source", self.kernel.source.clone(), ""),
+            fact("guest.kernel_made_by", made_by.to_owned(), ""),
+            fact("guest.memory_bytes", settings.memory.0.to_string(), "bytes"),
+            fact(
+                "guest.clock_cost_ns",
+                settings.clock_cost_ns.to_string(),
+                "ns",
+            ),
+            fact(
+                "guest.call_cost_ns",
+                settings.call_cost_ns.to_string(),
+                "ns",
+            ),
+        ];
+        observations.extend(processors::kind().map(|kind| fact(PROCESSOR, kind, "")));
+        if let Some(changes) = &self.kernel.changes {
+            observations.push(fact("guest.kernel_changes", changes.clone(), ""));
+        }
+        if let Some(zfs) = &self.kernel.zfs {
+            observations.push(fact("guest.openzfs", zfs.clone(), ""));
+        }
+        // Of disks that are smaller than what may be used of them, all is used.
+        if let Some(sizes) = devices::sizes(experiment, settings).filter(|_| limited) {
+            let most = sizes.iter().map(|size| size.0).max().unwrap_or(0);
+            observations.push(fact("guest.member_bytes", most.to_string(), "bytes"));
+        }
+        Records {
+            observations,
+            ..Records::default()
+        }
+    }
+}
+
+/// The seed of the guest's entropy: the experiment's own, whatever else runs.
+fn seed(experiment: &Experiment) -> u64 {
+    let label = format!(
+        "{} {} {}",
+        experiment.subject.name,
+        experiment.filesystem_label(),
+        experiment.fit
+    );
+    let stream = Stream::new(experiment.seed).fork("kernel", 0);
+    stream
+        .fork(&label, u64::from(experiment.repetition))
+        .next_u64()
+}
+
+impl Bench for KernelBench {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn repeats_exactly(&self) -> bool {
+        true
+    }
+
+    fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
+        self.obstacle(experiment)
+            .map_err(|source| BenchError::setup("the check before the run", source))
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, BenchError> {
+        self.boot(experiment, observer)
+            .map_err(|source| BenchError::setup("the guest", source))
+    }
+}
+
+/// One boot with all that belongs to it.
+struct Run {
+    boot: Boot,
+    disks: Disks,
+    told: Told,
+    ended: Option<Ended>,
+}
+
+impl Run {
+    /// Passes on what the guest tells until it has ended.
+    fn follow(&mut self, observer: &mut dyn Observer) -> Result<Finish, KernelError> {
+        loop {
+            if observer.cancelled() {
+                return Ok(Finish::Cancelled);
+            }
+            // Looked at before the frames: what it said last is then there.
+            let gone = self.boot.ended()?.is_some();
+            let disks = self.disks.ended();
+            while let Some(frame) = self.boot.frame()? {
+                match Message::read(&frame)? {
+                    Message::Ended(ended) => self.ended = Some(ended),
+                    message => self.told.pass_on(message, observer),
+                }
+            }
+            match (&self.ended, disks) {
+                (Some(ended), _) => return self.judge(ended.clone()),
+                (None, Some(report)) => return Err(self.broken_off(report)),
+                (None, None) if gone => return Err(self.early()),
+                (None, None) => thread::sleep(LOOK),
+            }
+        }
+    }
+
+    fn judge(&mut self, ended: Ended) -> Result<Finish, KernelError> {
+        let limit = Instant::now() + LAST;
+        while self.boot.ended()?.is_none() && Instant::now() < limit {
+            thread::sleep(LOOK);
+        }
+        match ended {
+            Ended::Complete => Ok(Finish::Complete),
+            Ended::Cancelled => Ok(Finish::Cancelled),
+            Ended::Failed(reasons) => Err(KernelError::Experiment {
+                reasons: reasons.join(": "),
+            }),
+        }
+    }
+
+    /// The disks and the clock ended first.
+    fn broken_off(&mut self, report: Result<Report, DisksError>) -> KernelError {
+        match report {
+            Err(error) => KernelError::Disks(error),
+            Ok(report) => {
+                let why = report.why();
+                if report.guest_ended() {
+                    return self.early();
+                }
+                let console = raidlab_guest::excerpt(&self.boot.console());
+                KernelError::BrokenOff { why, console }
+            }
+        }
+    }
+
+    /// The guest is gone. If its disks had no room left it has lost its clock, and
+    /// panicked for that; the thread that knows may end after it.
+    fn early(&mut self) -> KernelError {
+        match self.disks.end(LAST) {
+            Err(error) if error.is_without_room() => KernelError::Disks(error),
+            _ => KernelError::Boot(self.boot.ended_early()),
+        }
+    }
+}
+
+/// Why an experiment has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The guest could not be booted, or ended early.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// Its disks or its clock failed.
+    #[error(transparent)]
+    Disks(#[from] DisksError),
+    /// It told something that cannot be understood.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// The clock has stopped the guest.
+    #[error("{why}\nits console ends with:\n{console}")]
+    BrokenOff {
+        /// The reason, in words for the user.
+        why: String,
+        /// The console's last lines.
+        console: String,
+    },
+    /// The experiment itself failed in the guest.
+    #[error("in the guest: {reasons}")]
+    Experiment {
+        /// Why, the outermost reason first.
+        reasons: String,
+    },
+}

@@ -1,0 +1,492 @@
+//! The guest's disks and its clock: a calendar on a thread of its own.
+
+use crate::processors::stay_on;
+use crate::settings::Settings;
+use raidlab_bench_model::commands::{CommandFile, CommandLine};
+use raidlab_bench_model::presets::{self, LoadPresetError};
+use raidlab_bench_model::wiring::{self, Wired, WiringError};
+use raidlab_disk::{PresetError, StateError};
+use raidlab_lab::{Experiment, Files, PlannedJob, PlannedStep, Wait};
+use raidlab_store::output::OutputError;
+use raidlab_uml::{Kernel, Place};
+use raidlab_uml_calendar::{
+    Calendar, CalendarError, DeviceConfig, DiskModel, DiskOperation, Observer, Options, Outcome,
+    Protocol, Storage, TraceRecord,
+};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What all disks of a guest may hold together: as much as pages can be counted.
+/// The [`Storage`] says no much earlier.
+const STORAGE: Bytes = Bytes(15 << 40);
+
+/// Beyond the time that the steps may take: building and taking down.
+const SLACK: Nanos = Nanos::from_secs(3600);
+/// Commands that a SATA disk queues.
+const TAGS: usize = 32;
+const DAY: Nanos = Nanos::from_secs(24 * 3600);
+const MINUTE: Nanos = Nanos::from_secs(60);
+
+/// Every command is written down, if that was asked for.
+struct Written(CommandFile);
+
+impl Observer for Written {
+    fn completed(&mut self, record: &TraceRecord) {
+        let operation = match record.operation {
+            DiskOperation::Read => "read",
+            DiskOperation::Write => "write",
+            DiskOperation::Flush => "flush",
+            DiskOperation::Discard => "discard",
+            DiskOperation::WriteZeroes => "write-zeroes",
+            DiskOperation::Other => "other",
+        };
+        self.0.write(&CommandLine {
+            arrived: record.arrived,
+            completed: record.completed,
+            disk: record.disk,
+            operation,
+            start: record.start,
+            count: record.count,
+            good: record.good,
+        });
+    }
+}
+
+/// Disks and clock of one guest.
+#[derive(Debug)]
+pub(crate) struct Disks {
+    count: usize,
+    queue_depth: usize,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Report, DisksError>>>,
+}
+
+impl Disks {
+    /// Makes the disks of an experiment; their sockets listen in `place` when
+    /// this returns.
+    pub(crate) fn begin(
+        place: &Place,
+        experiment: &Experiment,
+        kernel: &Kernel,
+        settings: &Settings,
+        storage: &Storage,
+        processor: Option<usize>,
+    ) -> Result<Self, DisksError> {
+        let configs = configs(experiment, settings)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let options = Options {
+            protocol: if kernel.shared_memory {
+                Protocol::SharedMemory
+            } else {
+                Protocol::Messages
+            },
+            patience: settings.patience,
+            time_limit: Some(time_limit(experiment)),
+            storage_limit: STORAGE,
+            storage: storage.clone(),
+            stop: Some(Arc::clone(&stop)),
+            ..Options::default()
+        };
+        let observer = Written(CommandFile::of(settings.commands.as_deref(), experiment)?);
+        Self::bind(
+            place.folder(),
+            configs,
+            options,
+            (stop, observer),
+            processor,
+        )
+    }
+
+    fn bind(
+        folder: &Path,
+        configs: Vec<DeviceConfig>,
+        options: Options,
+        (stop, mut observer): (Arc<AtomicBool>, Written),
+        processor: Option<usize>,
+    ) -> Result<Self, DisksError> {
+        let count = configs.len();
+        let queue_depth = queue_depth(&configs);
+        let mut calendar = Calendar::bind(folder, configs, options)?;
+        let thread = std::thread::Builder::new()
+            .name("calendar".to_owned())
+            .spawn(move || {
+                stay_on(processor);
+                let outcome = calendar.run(&mut observer).map_err(DisksError::Calendar)?;
+                observer.0.finish()?;
+                Ok(Report::of(&calendar, outcome))
+            })
+            .map_err(DisksError::Thread)?;
+        Ok(Self {
+            count,
+            queue_depth,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// How many disks there are.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Commands that the guest may let into each of them at a time.
+    pub(crate) const fn queue_depth(&self) -> usize {
+        self.queue_depth
+    }
+
+    /// How the calendar ended; `None` while it runs, and after it was told.
+    pub(crate) fn ended(&mut self) -> Option<Result<Report, DisksError>> {
+        let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
+        if ended { self.join() } else { None }
+    }
+
+    fn join(&mut self) -> Option<Result<Report, DisksError>> {
+        let thread = self.thread.take()?;
+        Some(match thread.join() {
+            Ok(ended) => ended,
+            Err(_) => Err(DisksError::Panicked),
+        })
+    }
+
+    /// Waits until the calendar has noticed that its guest is gone, and tells
+    /// it to stop where it has not after a while.
+    pub(crate) fn end(&mut self, patience: Duration) -> Result<Report, DisksError> {
+        let limit = Instant::now() + patience;
+        while Instant::now() < limit
+            && self
+                .thread
+                .as_ref()
+                .is_some_and(|thread| !thread.is_finished())
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.stop.store(true, Ordering::Relaxed);
+        self.join().unwrap_or(Err(DisksError::Told))
+    }
+}
+
+impl Drop for Disks {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Nobody is left to tell.
+        let _ = self.join();
+    }
+}
+
+/// Commands that the guest lets into each disk: as many as the one with most tags takes.
+/// Those with fewer have the others wait before them.
+fn queue_depth(configs: &[DeviceConfig]) -> usize {
+    configs.iter().map(|config| config.tags).max().unwrap_or(1)
+}
+
+/// Virtual time in which every step must be done: a guest that waits for what never
+/// comes still looks at its counters each second, and would do so for ever.
+fn time_limit(experiment: &Experiment) -> Nanos {
+    let steps = experiment.steps.iter().map(|step| match step {
+        PlannedStep::Wait(Wait::Time(time) | Wait::Until { at_most: time, .. }) => *time,
+        PlannedStep::Event(_) | PlannedStep::Check => Nanos::ZERO,
+        PlannedStep::Job(job) => longest(job),
+        PlannedStep::Rounds(rounds) => {
+            let once = rounds.jobs.iter().map(longest).fold(Nanos::ZERO, sum);
+            Nanos(once.0.saturating_mul(u64::from(rounds.at_most)))
+        }
+    });
+    steps.fold(SLACK, sum)
+}
+
+fn sum(one: Nanos, other: Nanos) -> Nanos {
+    Nanos(one.0.saturating_add(other.0))
+}
+
+/// How long a job may take: those that end by size have a day.
+fn longest(job: &PlannedJob) -> Nanos {
+    let Ok(group) = job.work.group() else {
+        return DAY;
+    };
+    let times = group.jobs.iter().map(|job| job.runtime.unwrap_or(DAY));
+    // One after the other, if they wait for each other.
+    sum(times.fold(Nanos::ZERO, sum), MINUTE)
+}
+
+/// The members' sizes, slot by slot, as far as they are used;
+/// `None` where a preset cannot be read, which the run itself says.
+pub(crate) fn sizes(experiment: &Experiment, settings: &Settings) -> Option<Vec<Bytes>> {
+    let wired = wire(experiment, &settings.files).ok()?;
+    let limit = settings.member;
+    let sizes = wired.iter().map(|one| used(one, limit).to_bytes());
+    Some(sizes.collect())
+}
+
+/// How much of a member is used: what its suite says, else the limit.
+fn used(wired: &Wired, limit: Option<Bytes>) -> Sectors {
+    let limit = limit.filter(|_| !wired.fixed_size).map(Bytes::to_sectors);
+    limit.map_or(wired.size, |limit| wired.size.min(limit))
+}
+
+/// The disks of an experiment, with the angles and the chance that they have on
+/// the model bench too.
+fn wire(experiment: &Experiment, files: &Files) -> Result<Vec<Wired>, DisksError> {
+    let parameters = experiment.disks.iter().enumerate().map(|(member, name)| {
+        let preset = presets::load_from(files, name)?;
+        let parameters = preset.parameters(preset.set_beside(&experiment.fit));
+        let parameters = parameters.cloned().map_err(|source| DisksError::Preset {
+            disk: name.clone(),
+            source,
+        })?;
+        wiring::place(experiment, member, parameters).map_err(|source| DisksError::State {
+            disk: name.clone(),
+            source,
+        })
+    });
+    let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+    let random = wiring::chance(experiment);
+    Ok(wiring::wire(&experiment.regions, &parameters, &random)?)
+}
+
+/// The devices of an experiment.
+fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
+    let wired = wire(experiment, &settings.files)?.into_iter().enumerate();
+    let configs = wired.map(|(index, wired)| {
+        let size = used(&wired, settings.member);
+        // A PATA disk has no queue: the guest sorts what waits.
+        let tags = if wired.disk.one_at_a_time() { 1 } else { TAGS };
+        let discard = wired.disk.takes_discards();
+        let model = DiskModel {
+            disk: wired.disk,
+            capacity: wired.size,
+        };
+        let mut config = DeviceConfig::new(model, format!("raidlab{index}"));
+        config.tags = tags;
+        config.discard = discard;
+        config.size = Some(size);
+        let faults = settings.faults.iter().filter(|(disk, _)| *disk == index);
+        config.faults = faults.map(|(_, fault)| *fault).collect();
+        config
+    });
+    Ok(configs.collect())
+}
+
+/// How a run of the disks ended, and what they have done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Report {
+    outcome: Outcome,
+    now: Nanos,
+    disks: Vec<Vec<(&'static str, u64, &'static str)>>,
+    /// Disks that have not answered, and how many commands each.
+    unanswered: Vec<(usize, usize)>,
+    digest: u64,
+}
+
+impl Report {
+    fn of(calendar: &Calendar, outcome: Outcome) -> Self {
+        let counters = calendar.counters();
+        let in_flight = counters
+            .iter()
+            .map(|one| usize::try_from(one.in_flight).unwrap_or(usize::MAX));
+        let unanswered = in_flight.enumerate().filter(|(_, count)| *count > 0);
+        let unanswered = unanswered.collect();
+        let disks = counters.into_iter().map(|counters| {
+            vec![
+                ("reads", counters.reads, ""),
+                ("read_bytes", counters.read_bytes, "bytes"),
+                ("read_time_ns", counters.read_time.0, "ns"),
+                ("writes", counters.writes, ""),
+                ("written_bytes", counters.written_bytes, "bytes"),
+                ("write_time_ns", counters.write_time.0, "ns"),
+                ("flushes", counters.flushes, ""),
+                ("errors", counters.errors, ""),
+                ("busy_ns", counters.busy.0, "ns"),
+            ]
+        });
+        Self {
+            outcome,
+            now: calendar.now(),
+            disks: disks.collect(),
+            unanswered,
+            digest: calendar.trace_digest().value(),
+        }
+    }
+
+    /// Name, value and unit of each disk's counters.
+    pub(crate) fn disks(&self) -> &[Vec<(&'static str, u64, &'static str)>] {
+        &self.disks
+    }
+
+    /// The virtual time of the end.
+    pub(crate) const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Of everything that the disks have done, and when.
+    pub(crate) const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Whether the guest went first.
+    pub(crate) const fn guest_ended(&self) -> bool {
+        matches!(self.outcome, Outcome::GuestEnded)
+    }
+
+    /// Why it ended, in words.
+    pub(crate) fn why(&self) -> String {
+        let at = self.now.0 / 1_000_000_000;
+        match &self.outcome {
+            Outcome::GuestEnded => "the guest has ended".to_owned(),
+            Outcome::IdleForEver { .. } => format!(
+                "after {at} s of virtual time the guest waits for nothing that will ever happen{}",
+                owing(&self.unanswered)
+            ),
+            Outcome::Hung { unanswered } => format!(
+                "after {at} s of virtual time a disk has hung for half a minute, and nothing \
+                 that waits for it will ever end{}",
+                owing(unanswered)
+            ),
+            Outcome::GuestStuck => format!(
+                "after {at} s of virtual time the guest gave no sign of life any more: a program \
+                 in it computes without end, which takes no virtual time"
+            ),
+            Outcome::TimeLimit => format!(
+                "after {at} s of virtual time, more than its steps may take, the experiment has \
+                 not ended{}",
+                owing(&self.unanswered)
+            ),
+            Outcome::Stopped => "it was stopped".to_owned(),
+            Outcome::NoGuest => "the kernel did not ask for the time".to_owned(),
+        }
+    }
+}
+
+/// The disks that have not answered, in words.
+fn owing(unanswered: &[(usize, usize)]) -> String {
+    let disks = unanswered.iter();
+    let words = disks.map(|(disk, count)| format!("disk {disk} owes {count} answers"));
+    let words: Vec<String> = words.collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", words.join(", "))
+    }
+}
+
+/// Disks or clock cannot be made or have failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DisksError {
+    /// No such disk preset.
+    #[error(transparent)]
+    Load(#[from] LoadPresetError),
+    /// A part that its drive has not.
+    #[error("the suite's disks cannot be had")]
+    Wiring(#[from] WiringError),
+    /// The preset has not these parameters.
+    #[error("disk `{disk}` cannot be had")]
+    Preset {
+        /// The preset that was asked for.
+        disk: String,
+        /// What is wrong with the preset's numbers.
+        #[source]
+        source: PresetError,
+    },
+    /// The drive has no such state.
+    #[error("disk `{disk}` of the suite cannot be had")]
+    State {
+        /// The preset that was asked for.
+        disk: String,
+        /// What is wrong with the state.
+        #[source]
+        source: StateError,
+    },
+    /// The guest's calendar of virtual time, or a disk on it.
+    #[error("the guest's clock and disks have failed")]
+    Calendar(#[from] CalendarError),
+    /// The file of the disks' commands.
+    #[error(transparent)]
+    Commands(#[from] OutputError),
+    /// A thread cannot be had.
+    #[error("no thread for the guest's clock and disks")]
+    Thread(#[source] std::io::Error),
+    /// A defect of ours.
+    #[error("the thread of the guest's clock and disks has panicked")]
+    Panicked,
+    /// It was told before how they ended.
+    #[error("the guest's clock and disks have ended before")]
+    Told,
+}
+
+impl DisksError {
+    /// What the disks hold could not be kept.
+    pub(crate) const fn is_without_room(&self) -> bool {
+        matches!(
+            self,
+            Self::Calendar(CalendarError::Storage(_) | CalendarError::StorageFull { .. })
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_lab::{Choices, Region, Suite};
+
+    #[test]
+    fn the_time_limit_covers_every_step() {
+        let suite = Suite::load("quick").expect("built in");
+        let experiments = suite.experiments(&suite.subjects, &Choices::default());
+        let limit = time_limit(&experiments[0]);
+        // An hour, two waits of a day, a filling by size, a minute of waiting, one
+        // job of 6 s and eight of 5 s with a minute each.
+        let jobs = 6 + 8 * 5 + 9 * 60;
+        let seconds = 3600 + 3 * 24 * 3600 + 60 + 60 + jobs;
+        assert_eq!(limit, Nanos::from_secs(seconds));
+    }
+
+    /// A disk on a PATA cable and a SATA disk: neither set of parameters nor queue is the
+    /// other's.
+    #[test]
+    fn disks_of_two_kinds_keep_their_own_sets_and_queues() {
+        let mut suite = Suite::load("quick").expect("built in");
+        suite.use_disks(vec!["sp1614n".to_owned(), "wd4000fyyz".to_owned()]);
+        let choices = Choices {
+            fits: vec!["strict".to_owned()],
+            ..Choices::default()
+        };
+        let mut experiment = suite.experiments(&suite.subjects, &choices).remove(0);
+        let cable = Region {
+            channel: "ide0".to_owned(),
+            ..Region::default()
+        };
+        experiment.regions = vec![cable, Region::default()];
+        let configs = configs(&experiment, &Settings::default()).expect("both can be had");
+        let tags: Vec<usize> = configs.iter().map(|config| config.tags).collect();
+        assert_eq!(tags, [1, TAGS]);
+        assert_eq!(queue_depth(&configs), TAGS);
+    }
+
+    #[test]
+    fn a_disk_that_owes_answers_is_named() {
+        let report = |outcome, unanswered| Report {
+            outcome,
+            now: Nanos::from_secs(40),
+            disks: Vec::new(),
+            unanswered,
+            digest: 0,
+        };
+        let why = report(Outcome::TimeLimit, vec![(1, 3)]).why();
+        assert!(why.ends_with("not ended; disk 1 owes 3 answers"), "{why}");
+        // Commands under way on the others are nothing to be told of.
+        let unanswered = vec![(1, 2)];
+        let why = report(Outcome::Hung { unanswered }, vec![(0, 7), (1, 2)]).why();
+        assert!(
+            why.ends_with("will ever end; disk 1 owes 2 answers"),
+            "{why}"
+        );
+        let why = report(Outcome::GuestStuck, vec![]).why();
+        assert!(
+            why.contains("after 40 s") && why.contains("no sign of life"),
+            "{why}"
+        );
+    }
+}

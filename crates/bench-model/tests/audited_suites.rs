@@ -1,0 +1,158 @@
+//! Every rule of the audit over every suite that the model can run, its jobs cut at
+//! six seconds. What is found stands in `docs/notes/audit-suites.md`, each finding with a
+//! verdict by somebody who knows the system: a finding that nobody has looked at, or
+//! one that is no longer found, fails here.
+//!
+//! `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-bench-model --test audited_suites` writes
+//! the table anew; the verdicts of findings that there were before stay.
+
+use raidlab_audit::{Evidence, audit};
+use raidlab_bench_model::ModelBench;
+use raidlab_lab::built_in;
+use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, PlannedStep, Suite, Work};
+use raidlab_store::{CellResult, Measurement, Records, Severity};
+use raidlab_units::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::thread;
+
+const LONGEST: Nanos = Nanos::from_secs(6);
+
+#[derive(Default)]
+struct Kept {
+    rows: Vec<Measurement>,
+    records: Records,
+}
+
+impl Observer for Kept {
+    fn record(&mut self, records: Records) {
+        self.records.observations.extend(records.observations);
+        self.records.events.extend(records.events);
+    }
+    fn cell(&mut self, result: CellResult) {
+        self.record(result.records);
+        self.rows.extend(result.rows);
+    }
+}
+
+fn cut(experiment: &mut Experiment) {
+    for step in &mut experiment.steps {
+        let PlannedStep::Job(job) = step else {
+            continue;
+        };
+        if let Work::Fio {
+            group: Ok(group), ..
+        } = &mut job.work
+        {
+            for spec in &mut group.jobs {
+                spec.runtime = spec.runtime.map(|runtime| runtime.min(LONGEST));
+            }
+        }
+    }
+}
+
+/// What is found: suite, rule, severity in words, subjects, and how often.
+type Found = BTreeMap<(String, String, &'static str, String), usize>;
+
+fn judge(suite: &Suite) -> (Vec<Measurement>, Found) {
+    let choices = Choices {
+        fits: vec!["strict".to_owned()],
+        seed: 1,
+        ..Choices::default()
+    };
+    let bench = ModelBench::default();
+    let experiments = suite.experiments(&suite.subjects, &choices);
+    let first = experiments.into_iter().filter(|one| one.repetition == 0);
+    let modelled: Vec<Experiment> = first.filter(|one| bench.check(one).is_ok()).collect();
+    let runs = thread::scope(|scope| {
+        let runs: Vec<_> = modelled
+            .into_iter()
+            .map(|mut experiment| {
+                scope.spawn(move || {
+                    cut(&mut experiment);
+                    let mut kept = Kept::default();
+                    let finish = ModelBench::default().run(&experiment, &mut kept);
+                    assert_eq!(finish.expect("it was checked"), Finish::Complete);
+                    kept
+                })
+            })
+            .collect();
+        let runs = runs.into_iter().map(|run| run.join().expect("it runs"));
+        runs.collect::<Vec<_>>()
+    });
+    let mut all = Kept::default();
+    for mut run in runs {
+        all.rows.append(&mut run.rows);
+        all.record(run.records);
+    }
+    let audit = audit(&Evidence::new(&all.rows, &all.records));
+    let mut subjects: BTreeMap<(String, &'static str), (BTreeSet<String>, usize)> = BTreeMap::new();
+    for finding in audit.findings {
+        let severity = match finding.severity {
+            Severity::Fatal => "fatal",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        let entry = subjects.entry((finding.rule, severity)).or_default();
+        let subject = match finding.scope.subject {
+            whole if whole.is_empty() => "all".to_owned(),
+            subject => subject,
+        };
+        entry.0.insert(subject);
+        entry.1 += 1;
+    }
+    let found = subjects.into_iter().map(|((rule, severity), (of, count))| {
+        let of: Vec<String> = of.into_iter().collect();
+        ((suite.name.clone(), rule, severity, of.join(", ")), count)
+    });
+    (all.rows, found.collect())
+}
+
+/// The verdicts in the document, by the cells before the last.
+fn verdicts(document: &str) -> BTreeMap<String, String> {
+    let rows = document.lines().filter(|line| line.starts_with("| `"));
+    rows.filter_map(|line| {
+        let (found, verdict) = line.trim_end_matches(" |").rsplit_once(" | ")?;
+        // The count may change with the model; what is found does not.
+        let (key, _) = found.rsplit_once(" | ")?;
+        Some((key.to_owned(), verdict.to_owned()))
+    })
+    .collect()
+}
+
+#[test]
+fn every_finding_in_the_model_s_suites_has_been_looked_at() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/notes/audit-suites.md");
+    let document = std::fs::read_to_string(&path).expect("the document");
+    let known = verdicts(&document);
+    let mut table = String::new();
+    let mut unseen = Vec::new();
+    for suite in built_in::suites().expect("built in") {
+        let (rows, found) = judge(&suite);
+        for ((suite, rule, severity, subjects), count) in found {
+            let key = format!("| `{suite}` | {rule} | {severity} | {subjects}");
+            let verdict = known.get(&key).map_or("?", String::as_str);
+            if verdict == "?" {
+                unseen.push(format!("{key} ({count})"));
+            }
+            table += &format!("{key} | {count} | {verdict} |\n");
+        }
+        // A suite of which nothing can be modelled has no rows.
+        assert!(rows.iter().all(|row| row.suite == suite.name));
+    }
+    let heading = "|---|---|---|---|---|---|\n";
+    let (before, rest) = document.split_once(heading).expect("a table");
+    let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
+    let renewed = format!("{before}{heading}{table}{after}");
+    if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &renewed).expect("the document");
+    }
+    assert!(unseen.is_empty(), "nobody has looked at {unseen:#?}");
+    // Counts may change with the model; what is found may not.
+    let found = verdicts(&table);
+    let gone: Vec<&String> = known
+        .keys()
+        .filter(|key| !found.contains_key(*key))
+        .collect();
+    assert!(gone.is_empty(), "no longer found: {gone:#?}");
+}

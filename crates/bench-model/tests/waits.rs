@@ -1,0 +1,144 @@
+//! A wait that is leapt over ends as the simulated one does.
+
+mod rows;
+
+use raidlab_bench_model::ModelBench;
+use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, Progress, Suite};
+use raidlab_store::{CellResult, Records};
+use raidlab_units::Nanos;
+use std::path::Path;
+
+/// A disk of 12 GB with the whole rate curve of a large one, so that a rebuild takes a
+/// minute and a half.
+fn small_disk() -> String {
+    let large = include_str!("../../../data/disks/wd4000fyyz.toml");
+    let capacity = large
+        .lines()
+        .find(|line| line.starts_with("capacity_sectors"))
+        .expect("a capacity");
+    let name = large
+        .lines()
+        .find(|line| line.starts_with("name"))
+        .expect("a name");
+    let small = "capacity_sectors = { value = 24000000, source = \"this test\" }";
+    large
+        .replace(capacity, small)
+        .replace(name, "name = \"small\"")
+}
+
+/// A subject that waits so while member 1 is rebuilt, and then reads.
+fn experiment(
+    folder: &Path,
+    (subject, members): (&str, usize),
+    wait: &str,
+    without: &[&str],
+) -> Experiment {
+    let disk = folder.join("small.toml");
+    std::fs::write(&disk, small_disk()).expect("a file");
+    let disks = vec![format!("{:?}", disk.to_string_lossy()); members].join(", ");
+    let text = format!(
+        r#"schema = 1
+name = "waits"
+title = "waits"
+description = "a rebuild without load, and then a job"
+source = "this test"
+disks = [{disks}]
+subjects = ["{subject}"]
+
+[[step]]
+event = "remove"
+member = 1
+
+[[step]]
+event = "insert"
+member = 1
+
+[[step]]
+{wait}
+
+[[step]]
+job = "after"
+title = "random read 4 KiB"
+class = "random-read"
+fio = "--rw=randread --bs=4k --iodepth=1 --size=8m --direct=1"
+"#
+    );
+    let path = folder.join("waits.toml");
+    std::fs::write(&path, text).expect("a file");
+    let suite = Suite::load(&path.to_string_lossy()).expect("a suite");
+    let choices = Choices {
+        fits: vec!["strict".to_owned()],
+        seed: 1,
+        without: without.iter().map(ToString::to_string).collect(),
+        ..Choices::default()
+    };
+    suite.experiments(&suite.subjects, &choices).remove(0)
+}
+
+/// How far the rebuild is after 40 s: with leaps and without.
+fn assert_as_far_as_simulated(subject: (&str, usize)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
+        let experiment = experiment(folder.path(), subject, "wait = \"40s\"", without);
+        let rows = rows::of(&experiment).expect("runs");
+        rows[0].sync_percent_start.expect("it goes on")
+    });
+    assert!((20.0..80.0).contains(&slow), "{slow} %");
+    assert!((leapt / slow - 1.0).abs() <= 0.01, "{leapt} and {slow} %");
+}
+
+#[test]
+fn a_mirror_is_as_far_as_simulated() {
+    assert_as_far_as_simulated(("md-raid1-clean", 2));
+}
+
+/// Its stripe cache grows as it syncs, and its pace with it: a leap over the first
+/// seconds' pace was a third too short.
+#[test]
+fn a_raid5_is_as_far_as_simulated() {
+    assert_as_far_as_simulated(("md-raid5-clean", 4));
+}
+
+#[test]
+fn a_raid6_is_as_far_as_simulated() {
+    assert_as_far_as_simulated(("md-raid6-clean", 4));
+}
+
+#[test]
+fn a_raid10_is_as_far_as_simulated() {
+    assert_as_far_as_simulated(("md-raid10-clean", 4));
+}
+
+/// Ends the run as soon as it is told of a time within the wait.
+#[derive(Default)]
+struct Impatient {
+    last: Progress,
+}
+
+/// The wait is the suite's third step.
+const WAIT: usize = 2;
+
+impl Observer for Impatient {
+    fn progress(&mut self, progress: Progress) {
+        self.last = progress;
+    }
+    fn record(&mut self, _: Records) {}
+    fn cell(&mut self, _: CellResult) {}
+    fn cancelled(&self) -> bool {
+        self.last.step == WAIT && self.last.clock > Nanos::SECOND
+    }
+}
+
+/// Simulated to its end the wait would take minutes.
+#[test]
+fn whoever_interrupts_a_wait_is_heard_in_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for wait in ["wait = \"80s\"", "wait = \"sync-done\"\nat_most = \"1h\""] {
+        let experiment = experiment(folder.path(), ("md-raid6-clean", 4), wait, &["leaps"]);
+        let mut impatient = Impatient::default();
+        let finish = ModelBench::default().run(&experiment, &mut impatient);
+        assert_eq!(finish.expect("runs"), Finish::Cancelled);
+        let clock = impatient.last.clock;
+        assert!(clock < Nanos::from_secs(5), "{clock}");
+    }
+}
