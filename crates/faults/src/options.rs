@@ -153,7 +153,7 @@ pub struct DriverFaults {
 }
 
 impl Default for DriverFaults {
-    /// None.
+    /// The driver is left in peace: nothing is cut short, and no member is given up.
     fn default() -> Self {
         Self {
             short_percent: 0,

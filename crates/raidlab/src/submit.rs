@@ -30,7 +30,7 @@ Examples:
   raidlab submit slurm plan.json --shards 64 --folder shards/ --print"
 )]
 pub struct Arguments {
-    /// The scheduler.
+    /// Which scheduler the shards are handed to
     engine: Engine,
 
     /// The plan, which `raidlab run SUITE --plan-only FILE.json` wrote.

@@ -20,7 +20,7 @@ const RECORD: &str = "submission.json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
-    /// The scheduler.
+    /// The name of the scheduler that has the jobs: `slurm`.
     pub engine: String,
     /// Its number for the array job of the shards.
     pub array: String,

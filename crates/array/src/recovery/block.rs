@@ -7,7 +7,7 @@ use raidlab_units::{Sectors, Span};
 /// A block being copied or compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
-    /// Its positions.
+    /// The positions of the sync that it covers.
     pub(crate) positions: Span,
     /// Its array sectors.
     pub(crate) range: Span,
@@ -74,7 +74,7 @@ pub(crate) struct NewBlock {
 }
 
 impl NewBlock {
-    /// Its positions.
+    /// The positions of the sync that it would cover.
     pub(crate) fn positions(&self) -> Span {
         Span {
             start: self.start,

@@ -112,7 +112,7 @@ pub(crate) fn create(options: &Options, shelf: &Shelf) -> Result<Reader, String>
 /// can be read is left out, as whoever assembles has to.
 ///
 /// # Errors
-/// Why not.
+/// Why the array was refused, as the driver told it.
 pub(crate) fn assemble(
     options: &Options,
     shelf: &Shelf,

@@ -40,7 +40,7 @@ pub struct Region {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bus {
-    /// Which one.
+    /// The name that entries of `disks` call it by.
     pub name: String,
     /// What it carries in all, or in each direction if it is not half duplex; above 0.
     #[serde(deserialize_with = "rate")]

@@ -23,7 +23,7 @@ pub(super) enum Message {
     Stop,
 }
 
-/// CLOCK_MONOTONIC.
+/// The time of the system's CLOCK_MONOTONIC, by which real arrays are driven.
 #[must_use]
 pub fn monotonic_now() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

@@ -49,7 +49,7 @@ pub enum ParquetError {
     /// The folder cannot be made.
     #[error("cannot make the folder {}", visible_path(.path))]
     Folder {
-        /// The folder.
+        /// The folder that was to hold the tables.
         path: PathBuf,
         /// What the operating system answered.
         #[source]
@@ -58,7 +58,7 @@ pub enum ParquetError {
     /// A file cannot be opened.
     #[error("cannot read {}", visible_path(.path))]
     Open {
-        /// The file.
+        /// The file that was to be read.
         path: PathBuf,
         /// What the operating system answered.
         #[source]
@@ -67,7 +67,7 @@ pub enum ParquetError {
     /// A file cannot be encoded or decoded.
     #[error("{} as Parquet", visible_path(.path))]
     Format {
-        /// The file.
+        /// The file whose bytes are wrong, or could not be made.
         path: PathBuf,
         /// What is wrong with it.
         #[source]
@@ -76,7 +76,7 @@ pub enum ParquetError {
     /// A file is no table of a run, or not of this one.
     #[error("{}: {why}", visible_path(.path))]
     Refused {
-        /// The file.
+        /// The file that is not taken.
         path: PathBuf,
         /// Why it is not taken.
         why: String,
@@ -99,7 +99,7 @@ enum Parent {
     Run,
     /// The run; and others belong to them, by their number within it.
     Numbered,
-    /// A measurement.
+    /// A measurement, by its number within the run.
     Measurement,
     /// Some of the run's cells.
     Scope,
