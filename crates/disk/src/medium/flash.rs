@@ -5,12 +5,12 @@
 //! 2. **Link.** Data cross it one command after the other, on PCI Express in both directions
 //!    at a time. On SATA a flush waits until nothing else is under way, and all that comes
 //!    later waits for it, as it is no queued command.
-//! 3. **Reads** go to the [dies](dies) on which their pages lie; which those are depends on
-//!    how they were [written](pages). A page that was never written, or trimmed, needs no die.
+//! 3. **Reads** go to the dies on which their pages lie; which those are depends on
+//!    how they were written. A page that was never written, or trimmed, needs no die.
 //! 4. **Writes** are complete when they are in the buffer; while it is full they wait in order
 //!    of arrival. Whether reads that come after those pass them is a switch. A write of a part
 //!    of a logical page of 4 KiB reads the rest first. What the buffer holds is put
-//!    into [units](writes) and programmed, and leaves the buffer when it is.
+//!    into units and programmed, and leaves the buffer when it is.
 //! 5. **Garbage.** Each unit of the host brings about as many copies as the
 //!    [translation layer](translation) has to make for it, evenly or in bursts.
 //! 6. **The cache of one bit a cell**, where there is one, takes what comes until it is

@@ -31,7 +31,7 @@ pub trait Directory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandshakeEvent {
     /// Send what was written, then do the TLS handshake and call
-    /// [`Handshake::secured`]. All further bytes, those already received
+    /// [`secured`](crate::server::Handshake::secured). All further bytes, those already received
     /// included, belong to TLS.
     StartTls,
     /// The client gives up: send what was written and close.
