@@ -40,6 +40,15 @@ fn a_few_seeds_of_the_driver_keep_every_promise() {
     assert_eq!(summary.failures, []);
 }
 
+/// Commands to a member that was given up are refused at once: that they are answered is
+/// something to do, also when nothing else is.
+#[test]
+fn who_was_refused_is_answered() {
+    for seed in [51_000_000_838, 51_000_009_826] {
+        assert_eq!(run_seed(&of_driver(), seed, false).violation, None);
+    }
+}
+
 /// Whether the lines are kept or not changes nothing.
 #[test]
 fn a_trace_that_is_told_is_the_same() {

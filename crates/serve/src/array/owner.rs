@@ -147,9 +147,12 @@ impl Owner {
     }
 
     /// When [`Self::step`] has something to do even if no command ends before: a tick
-    /// of the core, or the end of a member's patience.
+    /// of the core, or the end of a member's patience; at once where commands were refused.
     #[must_use]
     pub fn next_wake(&self) -> Option<Nanos> {
+        if self.members.has_answers() {
+            return Some(Nanos::ZERO);
+        }
         let deadline = self.members.next_deadline();
         [self.core.next_tick(), deadline]
             .into_iter()

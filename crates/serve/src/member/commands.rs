@@ -326,6 +326,12 @@ impl Members {
         waited
     }
 
+    /// Whether answers wait to be taken, those of commands that were refused.
+    #[must_use]
+    pub const fn has_answers(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// When the oldest command's time is up.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Nanos> {
