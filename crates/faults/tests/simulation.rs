@@ -49,6 +49,15 @@ fn who_was_refused_is_answered() {
     }
 }
 
+/// A member is given up while it hangs, and has died by the time it would be put back.
+#[test]
+fn a_disk_that_has_died_since_is_not_put_back() {
+    assert_eq!(
+        run_seed(&of_driver(), 51_000_008_411, false).violation,
+        None
+    );
+}
+
 /// Whether the lines are kept or not changes nothing.
 #[test]
 fn a_trace_that_is_told_is_the_same() {

@@ -291,7 +291,9 @@ impl World<'_> {
 
     fn put_in(&mut self, slot: usize, fresh: bool, healed: bool) -> Result<(), Violation> {
         let old = self.retired.iter().position(|(its, _)| *its == slot);
-        let disk = match old.filter(|_| !fresh) {
+        // It may have died since it was taken out.
+        let lives = |index: &usize| self.is_alive(self.retired[*index].1);
+        let disk = match old.filter(|index| !fresh && lives(index)) {
             Some(index) => self.retired.remove(index).1,
             None => self.new_disk(),
         };
