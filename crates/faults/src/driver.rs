@@ -165,7 +165,7 @@ impl Driver {
         if let Some(Ok(handle)) = self.re_add(now, disk) {
             return Ok((handle, Added::Again));
         }
-        let found = versions_on(disk).map_err(|error| in_one_line(&error))?;
+        let found = versions_on(disk);
         let new = NewDevice {
             name: number.to_string(),
             size: disk.size(),

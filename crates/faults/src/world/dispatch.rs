@@ -12,6 +12,10 @@ use raidlab_units::{Bytes, Nanos, in_one_line};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+/// A disk that is so many times slower than it was may leave a command unanswered for
+/// longer than the driver waits.
+pub(super) const TRYING_SLOWNESS: u64 = 100;
+
 /// A member command in flight.
 #[derive(Debug)]
 pub(super) struct Flight {
@@ -30,6 +34,9 @@ pub(super) struct Flight {
     sent: u64,
     /// When it was sent, in time.
     pub(super) since: u64,
+    /// Its time was drawn while the disk was so slow that the driver may give it up, and
+    /// stays what it is when the disk is fast again.
+    pub(super) is_trying: bool,
 }
 
 impl Flight {
@@ -200,6 +207,7 @@ impl World<'_> {
             mark: disk.map_or(0, |disk| self.disks[disk].flush_mark()),
             sent: self.order,
             since: self.now,
+            is_trying: self.is_trying(disk),
         };
         let order = self.order;
         let modelled = disk.is_some_and(|disk| self.models.submit(self.now, disk, order, &command));
@@ -240,6 +248,11 @@ impl World<'_> {
             return Err(violation("bounds", detail));
         }
         Ok(())
+    }
+
+    /// Whether a disk is so slow that the driver may give it up.
+    pub(super) fn is_trying(&self, disk: Option<usize>) -> bool {
+        disk.is_some_and(|disk| self.disks[disk].slowness >= TRYING_SLOWNESS)
     }
 
     fn draw_latency(&mut self, disk: Option<usize>) -> u64 {
@@ -293,12 +306,13 @@ impl World<'_> {
     /// Commands complete on modelled disks; on slow ones, later.
     fn models_advance(&mut self) -> Result<(), Violation> {
         for order in self.models.advance(self.now) {
-            let flights = self.flights.iter();
+            let flights = self.flights.iter_mut();
             let mut flight = flights.filter(|(_, flight)| flight.sent == order);
             let Some((id, flight)) = flight.next().map(|(id, flight)| (*id, flight)) else {
                 continue;
             };
             let slowness = flight.disk.map_or(1, |disk| self.disks[disk].slowness);
+            flight.is_trying |= slowness >= TRYING_SLOWNESS;
             let late = (self.now - flight.since) * (slowness - 1);
             self.calendar.push(Reverse((self.now + late, order, id)));
         }

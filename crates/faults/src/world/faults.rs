@@ -1,6 +1,6 @@
 //! Faults and administrators, within the budget or beyond it.
 
-use super::dispatch::Flight;
+use super::dispatch::{Flight, TRYING_SLOWNESS};
 use super::{Violation, World, violation};
 use crate::disk::{Health, Overlay};
 use crate::driver::{Added, Driver};
@@ -8,10 +8,6 @@ use crate::reader::slot_of;
 use crate::script::Action;
 use raidlab_array::{MemberState, Slot, SyncAction};
 use raidlab_geometry::SlotSet;
-
-/// A disk that is so many times slower than it was may leave a command unanswered for
-/// longer than the driver waits.
-const TRYING_SLOWNESS: u64 = 100;
 
 impl World<'_> {
     /// Slots whose disk cannot be counted on.
@@ -86,11 +82,13 @@ impl World<'_> {
     pub(super) fn look_at_patience(&mut self) {
         let limit = self.options.driver.command_limit_ns;
         for disk in 0..self.trying.len() {
-            let is_old =
-                |flight: &Flight| flight.disk == Some(disk) && self.now - flight.since > limit / 4;
+            let is_late = |flight: &Flight| {
+                let is_old = self.now - flight.since > limit / 4;
+                flight.disk == Some(disk) && (flight.is_trying || is_old)
+            };
             self.trying[disk] &= self.hung[disk].is_some()
-                || self.disks[disk].slowness >= TRYING_SLOWNESS
-                || self.flights.values().any(is_old);
+                || self.is_trying(Some(disk))
+                || self.flights.values().any(is_late);
         }
     }
 

@@ -5,6 +5,7 @@ use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
 use raidlab_faults::script::{Action, Verb};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
+use raidlab_metadata::Version;
 
 const fn mend(fresh: bool) -> Action {
     Action::Mend {
@@ -193,4 +194,40 @@ fn a_late_answer_does_not_fail_the_successor() {
         after(0, Action::Lose { member: 1 }),
     ];
     keeps(30_000_666_938, options, &script);
+}
+
+/// A disk came back with an unreadable sector where a superblock of another version would
+/// be, and was refused as a new member, as nobody could say what had to be erased there.
+#[test]
+fn a_disk_is_added_over_what_cannot_be_read() {
+    let options = Options {
+        version: Version::V1_0,
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        ..Options::plain(
+            Level::Raid6,
+            Layout::Parity(ParityLayout::RightSymmetric6),
+            4,
+            (8, 400),
+        )
+    };
+    let unreadable = Action::Unreadable {
+        member: 1,
+        sector: 0,
+        count: 1,
+    };
+    let script = [
+        after(0, Action::Fail { member: 1 }),
+        after(0, Action::Flush),
+        after(215_599, unreadable),
+        after(0, Action::Drain),
+        after(
+            0,
+            Action::Mend {
+                fresh: false,
+                healed: false,
+            },
+        ),
+    ];
+    keeps(60_000_009_792, options, &script);
 }

@@ -282,7 +282,7 @@ fn sizes(claimed: &[Option<Member>]) -> Result<Vec<Option<MemberSize>>, Failure>
             size: member.size().to_bytes(),
             device_uuid: new_uuid()?,
             flags: DeviceFlags::default(),
-            found: versions_on(member).map_err(Failure::input)?,
+            found: versions_on(member),
         })
     };
     claimed

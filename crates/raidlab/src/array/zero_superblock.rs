@@ -34,7 +34,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     for path in &arguments.devices {
         let member = claim(path)?;
         let size = member.size().to_bytes();
-        let versions = versions_present(&mut Bare(&member), size).map_err(Failure::input)?;
+        let versions = versions_present(&mut Bare(&member), size);
         if versions.is_empty() {
             let words = format!("{} has no md superblock", path.display());
             return Err(Failure::words(Kind::Input, words));

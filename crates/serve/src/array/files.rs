@@ -115,18 +115,10 @@ pub fn read_candidate(file: &Member) -> Result<Candidate, FilesError> {
     })
 }
 
-/// The versions of md superblocks that a device seems to have, sound or not.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn versions_on(file: &Member) -> Result<Vec<raidlab_metadata::Version>, FilesError> {
-    let size = file.size().to_bytes();
-    raidlab_metadata::versions_present(&mut Reader(file), size).map_err(|source| {
-        FilesError::Examine {
-            path: file.path().to_owned(),
-            source,
-        }
-    })
+/// The versions of md superblocks that a device may have, sound or not.
+#[must_use]
+pub fn versions_on(file: &Member) -> Vec<raidlab_metadata::Version> {
+    raidlab_metadata::versions_present(&mut Reader(file), file.size().to_bytes())
 }
 
 /// Writes what makes an array: `files` in the order in which the plan was told

@@ -187,7 +187,7 @@ impl ArrayExport {
                 ));
             }
         }
-        let found = versions_on(&file).map_err(|error| in_one_line(&error))?;
+        let found = versions_on(&file);
         let new = NewDevice {
             name: path.to_owned(),
             size: file.size(),
