@@ -11,6 +11,7 @@ mod driver;
 pub mod exhaustive;
 mod explain;
 mod inspect;
+mod medium;
 #[cfg(feature = "mutations")]
 pub mod mutants;
 mod options;
@@ -28,6 +29,7 @@ pub mod value;
 mod world;
 
 pub use explain::{Failure, explain};
+pub use medium::Medium;
 pub use options::{Filter, Options, Weights};
 pub use part::{PART_SCHEMA, Part, PartError, Simulation};
 pub use reach::{Met, Reach, State};

@@ -5,6 +5,7 @@
 //! others, Swarm Testing, 2012).
 
 use crate::disk::TearRates;
+use crate::medium::Medium;
 use raidlab_array::{EngineOptions, ReadPolicyKind, RmwLevel, WritePolicy};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, Shape, ZoneLayout};
 use raidlab_metadata::Version;
@@ -49,8 +50,8 @@ pub struct Options {
     pub safe_mode_ms: u64,
     /// The write log's rings are so short that they go round many times.
     pub short_log: bool,
-    /// Latencies come from the model of a mechanical disk, not from a range.
-    pub modelled_disks: bool,
+    /// What the disks are.
+    pub medium: Medium,
     /// Nanoseconds of the fastest command.
     pub latency_low_ns: u64,
     /// Nanoseconds of an ordinary slow one.
@@ -248,7 +249,7 @@ impl Options {
             tear_physical: false,
             safe_mode_ms: 200,
             short_log: false,
-            modelled_disks: false,
+            medium: Medium::Drawn,
             latency_low_ns: 50_000,
             latency_high_ns: 200_000,
             sync_block: 64,
@@ -332,7 +333,7 @@ impl Options {
             tear_physical: random.percent(20),
             safe_mode_ms,
             short_log,
-            modelled_disks: random.percent(10),
+            medium: Medium::draw(random.percent(10), &mut Stream::new(seed).fork("medium", 0)),
             latency_low_ns,
             latency_high_ns: latency_low_ns * pick(random, &[1, 4, 40]),
             sync_block: pick(random, &[8, 16, 64, 128, 1024]),

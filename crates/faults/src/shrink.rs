@@ -6,6 +6,7 @@
 //! step that the budget does not let through any more do nothing, so every
 //! sub-list of steps is a script.
 
+use crate::medium::Medium;
 use crate::options::Options;
 use crate::run::{Outcome, run_with};
 use crate::script::Step;
@@ -87,7 +88,7 @@ impl Shrinker<'_> {
         let plainer: [fn(&mut Options); 12] = [
             |options| options.safe_mode_ms = 200,
             |options| options.short_log = false,
-            |options| options.modelled_disks = false,
+            |options| options.medium = Medium::Drawn,
             |options| options.log = false,
             |options| options.bitmap_chunk = None,
             |options| options.assume_clean = true,

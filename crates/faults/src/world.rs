@@ -196,10 +196,7 @@ impl<'a> World<'a> {
             latency: random.fork("latency", 0),
             interruptions: Interruptions::new(&options.driver, &random, 1),
             turn_at: None,
-            models: match options.modelled_disks {
-                true => Models::new(random.fork("models", 0)),
-                false => Models::default(),
-            },
+            models: Models::new(options.medium.parameters(), random.fork("models", 0)),
             transient: vec![0; disks.len()],
             erring: vec![false; disks.len()],
             in_sync_until: vec![0; disks.len()],

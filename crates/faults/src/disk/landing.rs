@@ -1,5 +1,7 @@
 //! How much of a write that was not durable is found after a power cut.
 
+use crate::medium::Medium;
+use crate::pages::PAGE_SECTORS;
 use raidlab_random::Stream;
 
 /// Which sectors of one write landed.
@@ -13,6 +15,19 @@ pub enum Landing {
     Prefix(usize),
     /// Those whose bit is set in a word drawn from this seed.
     Subset(u64),
+    /// The pages of those programs that were not lost.
+    Programs {
+        /// What says which.
+        seed: u64,
+        /// Percent of the programs that were not.
+        whole: u32,
+        /// Pages of a program.
+        pages: u64,
+        /// How many pages came before the first one of the write.
+        first: u64,
+        /// Sectors of that page before the write.
+        skip: usize,
+    },
 }
 
 impl Landing {
@@ -24,6 +39,16 @@ impl Landing {
             Self::All => true,
             Self::Prefix(count) => index < count,
             Self::Subset(seed) => Stream::new(seed ^ index as u64).next_u64() & 1 == 1,
+            Self::Programs {
+                seed,
+                whole,
+                pages,
+                first,
+                skip,
+            } => {
+                let page = first + (skip + index) as u64 / PAGE_SECTORS;
+                Stream::new(seed ^ (page / pages)).percent(whole)
+            }
         }
     }
 }
@@ -39,18 +64,56 @@ pub struct TearRates {
     pub whole: u32,
 }
 
-/// Draws landings.
+/// Draws the landings of a disk's writes, in the order in which they came.
 #[derive(Debug)]
 pub struct Tear {
     /// How often what.
-    pub rates: TearRates,
+    rates: TearRates,
     /// The stream that says how each write lands.
-    pub random: Stream,
+    random: Stream,
+    /// What the disk is.
+    medium: Medium,
+    /// Pages of flash so far.
+    pages: u64,
 }
 
 impl Tear {
-    /// The landing of a write of so many sectors.
-    pub fn draw(&mut self, sectors: u64) -> Landing {
+    /// For a disk at one power cut.
+    #[must_use]
+    pub fn new(medium: Medium, rates: TearRates, random: Stream) -> Self {
+        Self {
+            rates,
+            random,
+            medium,
+            pages: 0,
+        }
+    }
+
+    /// The landing of the next write, of so many sectors from `start`.
+    pub fn draw(&mut self, start: u64, sectors: u64) -> Landing {
+        match self.medium {
+            Medium::Flash { program_pages } => {
+                let skip = start % PAGE_SECTORS;
+                self.draw_programs(skip, sectors, program_pages)
+            }
+            Medium::Drawn | Medium::Platters => self.draw_alone(sectors),
+        }
+    }
+
+    fn draw_programs(&mut self, skip: u64, sectors: u64, pages: u64) -> Landing {
+        let first = self.pages;
+        self.pages += (skip + sectors).div_ceil(PAGE_SECTORS);
+        Landing::Programs {
+            // The same for all writes of this power cut: it is not drawn from.
+            seed: self.random.clone().next_u64(),
+            whole: self.rates.whole,
+            pages,
+            first,
+            skip: skip as usize,
+        }
+    }
+
+    fn draw_alone(&mut self, sectors: u64) -> Landing {
         let kind = self.random.below(100);
         let prefix = u64::from(self.rates.prefix);
         if kind < prefix {

@@ -1,6 +1,8 @@
-use super::{Disk, Landing, Overlay, PendingWrite};
-use crate::pages::SECTOR;
+use super::{Disk, Landing, Overlay, PendingWrite, Tear, TearRates};
+use crate::medium::Medium;
+use crate::pages::{PAGE_SECTORS, SECTOR};
 use raidlab_array::MemberError;
+use raidlab_random::Stream;
 use std::sync::Arc;
 
 fn bytes(fill: u8, sectors: usize) -> Arc<[u8]> {
@@ -63,4 +65,37 @@ fn faults_lie_over_the_pristine_bytes_until_rewritten() {
     assert_eq!((disk.read(1, &mut read), read[0]), (Ok(()), 3));
     disk.heal();
     assert_eq!((disk.read(2, &mut read), read[0]), (Ok(()), 1));
+}
+
+/// Two writes of three pages each, programs of two pages: the second program has the end of
+/// the first write and the beginning of the second.
+#[test]
+fn pages_of_a_program_of_flash_share_their_fate() {
+    let rates = TearRates {
+        prefix: 100,
+        subset: 0,
+        whole: 50,
+    };
+    let medium = Medium::Flash { program_pages: 2 };
+    let mut met = [false; 2];
+    for seed in 0..32 {
+        let mut tear = Tear::new(medium, rates, Stream::new(seed));
+        let mut disk = Disk::new(64, false);
+        disk.write(1, bytes(1, 23), false);
+        disk.write(32, bytes(2, 24), false);
+        disk.power_cut(Vec::new(), |_, write| {
+            tear.draw(write.start, write.sectors())
+        });
+        let found = first_bytes(&disk, 64);
+        let page = |first: usize| {
+            let sectors = &found[first.max(1)..first + PAGE_SECTORS as usize];
+            assert!(sectors.iter().all(|byte| *byte == sectors[0]), "{found:?}");
+            sectors[0] != 0
+        };
+        assert_eq!(page(0), page(8));
+        assert_eq!(page(16), page(32));
+        assert_eq!(page(40), page(48));
+        met[usize::from(page(0) != page(16))] = true;
+    }
+    assert_eq!(met, [true; 2]);
 }

@@ -134,12 +134,12 @@ impl World<'_> {
             let (mine, others) = pending.into_iter().partition(|(its, _)| *its == number);
             pending = others;
             let mine: Vec<(usize, PendingWrite)> = mine;
-            let mut tear = Tear {
-                rates: self.options.tear,
-                random: random.fork("tear", number as u64),
-            };
+            let random = random.fork("tear", number as u64);
+            let mut tear = Tear::new(self.options.medium, self.options.tear, random);
             let in_flight = mine.into_iter().map(|(_, write)| write).collect();
-            disk.power_cut(in_flight, |_, write| tear.draw(write.sectors()));
+            disk.power_cut(in_flight, |_, write| {
+                tear.draw(write.start, write.sectors())
+            });
         }
         for (disk, hung) in self.hung.iter_mut().enumerate() {
             if let Some((_, true)) = hung.take() {

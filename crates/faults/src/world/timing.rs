@@ -1,34 +1,25 @@
-//! When a member command completes: drawn from a range, or by the model of a
-//! mechanical disk (crate `disk`) that orders, caches and destages. The model
-//! decides about time alone; what is volatile is the simulated disk's own
-//! affair.
+//! When a member command completes: drawn from a range, or by the model of the disk
+//! ([`Medium`](crate::Medium)).
 
 use raidlab_array::{MemberCommand, Operation};
-use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters, Preset};
+use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters};
 use raidlab_random::Stream;
 use raidlab_units::Nanos;
-use std::sync::LazyLock;
-
-/// The shipped preset; `None` only if the file in the source tree is broken.
-static PARAMETERS: LazyLock<Option<DiskParameters>> = LazyLock::new(|| {
-    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
-    let preset = Preset::parse("wd4000fyyz.toml", text).ok()?;
-    let set = *preset.set_names().first()?;
-    preset.parameters(set).ok().cloned()
-});
 
 /// The models of the disks; none in a world with drawn latencies.
 #[derive(Debug, Default)]
 pub(super) struct Models {
     models: Vec<Disk>,
+    parameters: Option<&'static DiskParameters>,
     random: Option<Stream>,
     completions: Vec<Completion>,
 }
 
 impl Models {
-    /// Models for every disk that comes.
-    pub(super) fn new(random: Stream) -> Self {
+    /// Models with these numbers for every disk that comes; without numbers, none.
+    pub(super) fn new(parameters: Option<&'static DiskParameters>, random: Stream) -> Self {
         Self {
+            parameters,
             random: Some(random),
             ..Self::default()
         }
@@ -43,7 +34,7 @@ impl Models {
         tag: u64,
         command: &MemberCommand,
     ) -> bool {
-        let (Some(random), Some(parameters)) = (&self.random, &*PARAMETERS) else {
+        let (Some(random), Some(parameters)) = (&self.random, self.parameters) else {
             return false;
         };
         let kind = match command.operation {

@@ -486,7 +486,7 @@ fn who_is_about_to_serve_counts_as_a_member() {
         write_through: true,
         tear: tear(10, 10, 80),
         short_log: true,
-        modelled_disks: true,
+        medium: raidlab_faults::Medium::Platters,
         latency_low_ns: 5000,
         latency_high_ns: 5000,
         sync_block: 16,

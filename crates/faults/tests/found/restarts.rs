@@ -330,7 +330,7 @@ fn a_spare_that_has_not_heard_of_its_slot_does_not_claim_it() {
         version: Version::V1_1,
         write_through: true,
         tear: tear(40, 10, 0),
-        modelled_disks: true,
+        medium: raidlab_faults::Medium::Platters,
         latency_high_ns: 50_000,
         sync_depth: 16,
         window: 128,

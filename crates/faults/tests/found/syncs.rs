@@ -26,7 +26,7 @@ fn what_is_in_work_is_not_defined_by_parity() {
         assume_clean: false,
         write_through: true,
         tear: tear(40, 0, 0),
-        modelled_disks: true,
+        medium: raidlab_faults::Medium::Platters,
         latency_low_ns: 5000,
         latency_high_ns: 5000,
         sync_block: 1024,

@@ -1,0 +1,83 @@
+//! What the simulated disks are: when their commands end, and what a power cut leaves of what
+//! was not durable.
+//!
+//! - *Drawn*: times come from a range. At a power cut each write lands by itself: wholly, not
+//!   at all, its first sectors, or any of them.
+//! - *Platters*: times are those of a mechanical disk (crate `disk`) that orders, caches and
+//!   destages. Writes land as above.
+//! - *Flash*: times are those of a solid-state disk without protection against the loss of
+//!   power, so small that it collects garbage while a script runs. It maps pages of 4 KiB and
+//!   programs several of them at once, in the order in which they came, whichever commands they
+//!   are from. A program that the power cut hits is lost as a whole, and programs that other dies
+//!   were doing are not: so pages land whole or not at all, and those of one program share
+//!   their fate, the end of one write and the beginning of the next, a superblock and the data
+//!   before it.
+//!
+//! A model decides about times alone; what is volatile is the simulated disk's own affair.
+
+use raidlab_disk::{DiskParameters, Preset};
+use raidlab_random::Stream;
+use raidlab_units::Sectors;
+use std::sync::LazyLock;
+
+/// Sectors of the solid-state disk: 16 MiB.
+const FLASH_SECTORS: Sectors = Sectors(1 << 15);
+
+/// The shipped presets; `None` only if a file in the source tree is broken.
+static PLATTERS: LazyLock<Option<DiskParameters>> = LazyLock::new(|| {
+    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
+    parameters("wd4000fyyz.toml", text)
+});
+static FLASH: LazyLock<Option<DiskParameters>> = LazyLock::new(|| {
+    let text = include_str!("../../../data/disks/970pro.toml");
+    let large = parameters("970pro.toml", text)?;
+    Some(DiskParameters {
+        capacity: FLASH_SECTORS,
+        ..large
+    })
+});
+
+fn parameters(name: &str, text: &str) -> Option<DiskParameters> {
+    let preset = Preset::parse(name, text).ok()?;
+    let set = *preset.set_names().first()?;
+    preset.parameters(set).ok().cloned()
+}
+
+/// What the disks of a run are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// Nothing in particular: times are drawn from a range.
+    Drawn,
+    /// Mechanical disks.
+    Platters,
+    /// Solid-state disks.
+    Flash {
+        /// Pages of 4 KiB that are programmed at once, at least 1.
+        program_pages: u64,
+    },
+}
+
+impl Medium {
+    /// Half of the disks that have a model are of flash, and a tenth of the others becomes
+    /// that: seeds from before there was flash are otherwise what they were.
+    pub(crate) fn draw(is_modelled: bool, random: &mut Stream) -> Self {
+        let flash_percent = if is_modelled { 50 } else { 10 };
+        if random.percent(flash_percent) {
+            let program_pages = [1, 4, 12, 48][random.below(4) as usize];
+            return Self::Flash { program_pages };
+        }
+        match is_modelled {
+            true => Self::Platters,
+            false => Self::Drawn,
+        }
+    }
+
+    /// The numbers of the disks' model; none where times are drawn.
+    pub(crate) fn parameters(self) -> Option<&'static DiskParameters> {
+        match self {
+            Self::Drawn => None,
+            Self::Platters => PLATTERS.as_ref(),
+            Self::Flash { .. } => FLASH.as_ref(),
+        }
+    }
+}
