@@ -6,10 +6,11 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The folders of `data/`.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 7] = [
     "claims",
     "disks",
     "facts",
+    "processors",
     "published",
     "subjects",
     "suites",

@@ -96,6 +96,7 @@ pub use recovery::{
 pub use request::{
     BufferId, CommandId, ComputeStep, Event, Finished, MemberCommand, MemberError, Operation,
     Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Slot, StepId, StepResult,
+    StripeWork,
 };
 pub use stripes::{
     CheckReport, LogConfig, MismatchPlace, RmwLevel, StripeArray, StripeConfig, StripeConfigError,

@@ -360,6 +360,37 @@ pub enum Event {
     },
 }
 
+/// What an engine without bytes did in a call that costs a processor time beside its
+/// commands, for models that charge for it. Engines of arrays with bytes order
+/// [`ComputeStep`]s instead and leave it empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StripeWork {
+    /// Times that a stripe was looked up in the cache for a request.
+    pub found: u32,
+    /// Times that a stripe's last holder handed it to the array's thread.
+    pub released: u32,
+    /// Times that a stripe became free.
+    pub freed: u32,
+    /// Times that the array's thread looked through a stripe.
+    pub handled: u32,
+    /// Blocks that went into parity or into a block that was computed or compared.
+    pub parity: Sectors,
+    /// What was copied between requests and the cache.
+    pub copied: Sectors,
+}
+
+impl StripeWork {
+    /// Adds what was done in another call.
+    pub fn add(&mut self, other: Self) {
+        self.found += other.found;
+        self.released += other.released;
+        self.freed += other.freed;
+        self.handled += other.handled;
+        self.parity += other.parity;
+        self.copied += other.copied;
+    }
+}
+
 /// What the core wants done. The driver clears it between calls and keeps it,
 /// so that no call allocates.
 #[derive(Debug, Default)]
@@ -372,6 +403,8 @@ pub struct Outputs {
     pub finished: Vec<Finished>,
     /// What has to be recorded or told.
     pub events: Vec<Event>,
+    /// What was done to stripes meanwhile.
+    pub work: StripeWork,
 }
 
 impl Outputs {
@@ -381,5 +414,6 @@ impl Outputs {
         self.steps.clear();
         self.finished.clear();
         self.events.clear();
+        self.work = StripeWork::default();
     }
 }

@@ -297,6 +297,14 @@ fn settings(plan: &Plan, experiment: &Experiment) -> Vec<Setting> {
             source: number.source.clone(),
         }));
     }
+    if let Some(preset) = &plan.processor {
+        settings.extend(preset.sources.iter().map(|number| Setting {
+            scope: format!("processor {}", preset.name),
+            name: number.name.clone(),
+            value: number.value.clone(),
+            source: format!("{}: {}", number.basis, number.source),
+        }));
+    }
     let scope = format!("subject {}", experiment.subject.name);
     settings.push(Setting {
         scope: scope.clone(),

@@ -17,7 +17,9 @@ use raidlab_lab::{
 use raidlab_md::Raid5d;
 use raidlab_policies::read_policy;
 use raidlab_random::Stream;
-use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
+use raidlab_sim::{
+    ArraySubject, Host, Machine, MachineConfig, ProcessorConfig, ProcessorPreset, Subject,
+};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -97,6 +99,9 @@ pub enum BuildError {
         #[source]
         source: LoadPresetError,
     },
+    /// The processor.
+    #[error("the modelled host's processor cannot be had")]
+    Processor(#[source] LoadPresetError),
     /// A parameter set.
     #[error("parameter set `{set}` cannot be used")]
     Set {
@@ -172,6 +177,7 @@ pub(crate) struct Plan {
     pub(crate) ablations: Vec<Ablation>,
     capacity: Bytes,
     host: lab::Host,
+    pub(crate) processor: Option<ProcessorPreset>,
     /// For subjects of kind `array`.
     md: Option<MdArray>,
 }
@@ -179,6 +185,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(experiment: &Experiment, files: &Files) -> Result<Self, BuildError> {
         check_modelled(experiment)?;
+        let processor = processor(experiment, files)?;
         let subject = &experiment.subject;
         let host = subject.host.clone().ok_or_else(|| BuildError::Incomplete {
             subject: subject.name.clone(),
@@ -239,6 +246,7 @@ impl Plan {
             ablations,
             capacity,
             host,
+            processor,
         })
     }
 
@@ -277,18 +285,31 @@ impl Plan {
         let disks = wiring::wire(&experiment.regions, &self.parameters, &random)?;
         let disks = disks.into_iter().map(|wired| wired.disk).collect();
         let host = &self.host;
+        let processor = self.processor.as_ref().map(|preset| ProcessorConfig {
+            numbers: preset.numbers.clone(),
+            array: md_array::paths(&experiment.subject, host),
+        });
         Ok(Machine::new(MachineConfig {
             subject: self.subject(experiment, &random)?,
             disks,
             host: Host {
-                turnaround: host.turnaround,
+                turnaround: self.turnaround(),
                 tags: host.tags,
                 order: host.scheduler.parse().map_err(BuildError::Scheduler)?,
                 maximum_request: host.maximum_request,
             },
             random: random.fork("jobs", 0),
             leaps: !self.ablations.contains(&Ablation::Leaps),
+            processor,
         }))
+    }
+
+    /// What passes between an answer and the next request, beside what a processor takes.
+    const fn turnaround(&self) -> Nanos {
+        match self.processor {
+            Some(_) => Nanos::ZERO,
+            None => self.host.turnaround,
+        }
     }
 
     fn subject(
@@ -351,10 +372,12 @@ impl Plan {
             .recovery
             .as_ref()
             .map_or_else(RecoveryConfig::md_6, recovery);
+        let engine = EngineOptions::new(read_policy(policy).map_err(BuildError::ReadPolicy)?);
         let options = EngineOptions {
+            stripes: md.stripes().unwrap_or(engine.stripes),
             recovery: RecoveryConfig {
                 threads: Some(MdThreads {
-                    turnaround: self.host.turnaround,
+                    turnaround: self.turnaround(),
                     requests: 2 * self.host.tags.min(BLKDEV_DEFAULT_RQ),
                     plugs: true,
                 }),
@@ -362,7 +385,7 @@ impl Plan {
             },
             maximum_request: self.host.maximum_request.to_sectors(),
             parity: Raid5d::build,
-            ..EngineOptions::new(read_policy(policy).map_err(BuildError::ReadPolicy)?)
+            ..engine
         };
         Ok(Box::new(md.start(options)?))
     }
@@ -398,6 +421,22 @@ impl Plan {
         let pool = Pool::new(config, random.fork("pool", 0)).map_err(BuildError::Pool)?;
         Ok(Box::new(PoolSubject::new(pool)))
     }
+}
+
+/// The processor of the modelled host, if it has one.
+fn processor(
+    experiment: &Experiment,
+    files: &Files,
+) -> Result<Option<ProcessorPreset>, BuildError> {
+    let Some(name) = &experiment.processor else {
+        return Ok(None);
+    };
+    if experiment.subject.kind == SubjectKind::ZfsMirror {
+        let what = "processor for ZFS: what its threads and checksums cost is not known".to_owned();
+        return Err(BuildError::NotModelled { what });
+    }
+    let preset = presets::processor(files, name).map_err(BuildError::Processor)?;
+    Ok(Some(preset))
 }
 
 /// Whether the medium of each of these disks turns.

@@ -2,13 +2,14 @@
 //! judges them: the same facts that a real machine's bench reads from the machine.
 
 use crate::build::{Ablation, Plan};
+use crate::row::percent;
 use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind};
-use raidlab_sim::JobResult;
-use raidlab_store::fact::{self, disk_property as property, outcome};
+use raidlab_sim::{JobResult, ProcessorUse};
+use raidlab_store::fact::{self, disk_property as property, lock_part, outcome};
 use raidlab_store::{Observation, Scope};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::Bitmap;
-use raidlab_units::SECTOR_BYTES;
+use raidlab_units::{Nanos, SECTOR_BYTES};
 use raidlab_workload::{Engine, JobGroup};
 
 /// Facts of one scope as they are made.
@@ -44,6 +45,10 @@ pub(crate) fn of_subject(plan: &Plan, experiment: &Experiment) -> Vec<Observatio
     facts.add(fact::COMPRESSION, "off", "");
     facts.add(fact::DEDUPLICATION, "off", "");
     facts.add(fact::FILESYSTEM_LAZY, fact::FALSE, "");
+    if let Some(processor) = &plan.processor {
+        facts.add(fact::CPU_PRESET, &processor.name, "");
+        facts.add(fact::CPU_COUNT, processor.numbers.cores, "");
+    }
     of_array(&mut facts, experiment);
     of_members(&mut facts, plan, experiment);
     facts.all
@@ -176,6 +181,9 @@ pub(crate) fn of_job(
         of_group(&mut facts, group, plan);
         of_endings(&mut facts, group, result);
     }
+    if let Some(used) = &result.processor {
+        of_processor(&mut facts, used, result.runtime);
+    }
     facts.add(fact::JOB_DATA_PATTERN, "random", "");
     facts.add(fact::JOB_ALLOWS_SYNC, truth(deeds.allows_sync()), "");
     facts.add(
@@ -208,6 +216,35 @@ pub(crate) fn of_job(
         facts.add(name, 0, "");
     }
     facts.all
+}
+
+/// Who used the processor, and what for.
+fn of_processor(facts: &mut Facts, used: &ProcessorUse, runtime: Nanos) {
+    let of_one = |time: Nanos| format!("{:.3}", percent(time.0, runtime.0));
+    let all = Nanos(runtime.0.saturating_mul(used.cores));
+    let busy = format!("{:.3}", percent(used.busy().0, all.0));
+    facts.add(fact::CPU_BUSY_PERCENT, busy, "%");
+    facts.add(fact::CPU_USER_PERCENT, of_one(used.user), "%");
+    facts.add(fact::CPU_SYSTEM_PERCENT, of_one(used.system), "%");
+    facts.add(fact::CPU_INTERRUPT_PERCENT, of_one(used.interrupts), "%");
+    for thread in &used.threads {
+        let name = fact::cpu_thread_percent(&thread.name);
+        facts.add(name, of_one(thread.busy), "%");
+    }
+    for (place, time) in &used.places {
+        facts.add(fact::cpu_for_percent(place), of_one(*time), "%");
+    }
+    for lock in &used.locks {
+        let counts = [
+            (lock_part::PASSES, lock.passes, ""),
+            (lock_part::CONTENDED, lock.contended, ""),
+            (lock_part::WAIT_NS, lock.wait.0, "ns"),
+            (lock_part::HOLD_NS, lock.hold.0, "ns"),
+        ];
+        for (what, count, unit) in counts {
+            facts.add(fact::lock(lock.name, what), count, unit);
+        }
+    }
 }
 
 /// What a job found out of itself, under the names that fio's own report gets: the depth

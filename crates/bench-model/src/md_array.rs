@@ -9,12 +9,12 @@ use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, NewDevice,
     Outputs, PersistentArray, RecoveryConfig, Settings, StartError,
 };
-use raidlab_lab::Subject;
+use raidlab_lab::{Host, OldLock, Subject, SubjectKind};
 use raidlab_metadata::create::{
     BitmapChoice, CreateError, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
 use raidlab_metadata::{DeviceFlags, MemberMetadata, Uuid, Version};
-use raidlab_sim::PersistentSubject;
+use raidlab_sim::{ArrayKind, ArrayPaths, OldLocks, PersistentSubject};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::{Bitmap, MdLevel, MdSpec, Metadata};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -106,6 +106,11 @@ impl MdArray {
             .collect()
     }
 
+    /// Stripes that its cache begins with, where the subject says it.
+    pub(crate) fn stripes(&self) -> Option<usize> {
+        self.spec.stripe_cache_size.map(|stripes| stripes as usize)
+    }
+
     /// What the array offers.
     pub(crate) fn size(&self) -> Bytes {
         self.plan.array_size.to_bytes()
@@ -186,6 +191,33 @@ impl MdArray {
     }
 }
 
+/// The threads and locks of a subject's array, as its host's Linux has them.
+pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
+    let old = OldLocks {
+        barrier: host.old_locks.contains(&OldLock::Barrier),
+        direct_read: host.old_locks.contains(&OldLock::DirectRead),
+        overlap: host.old_locks.contains(&OldLock::Overlap),
+    };
+    let md = match (&subject.build, subject.kind) {
+        (Some(ArraySpec::Md(spec)), SubjectKind::Array) => Some(spec),
+        _ => None,
+    };
+    let kind = match (md.map(|spec| spec.level), subject.kind) {
+        (Some(MdLevel::Linear | MdLevel::Raid0), _) => ArrayKind::Stripes,
+        (Some(MdLevel::Raid10), _) => ArrayKind::Raid10,
+        (Some(MdLevel::Raid4 | MdLevel::Raid5), _) => ArrayKind::Parity,
+        (Some(MdLevel::Raid6), _) => ArrayKind::DoubleParity,
+        (Some(MdLevel::Raid1), _) | (None, SubjectKind::Mirror) => ArrayKind::Mirror,
+        (None, _) => ArrayKind::Disk,
+    };
+    ArrayPaths {
+        kind,
+        old,
+        bitmap: md.is_some_and(|spec| bitmap(spec) != BitmapChoice::None),
+        group_threads: md.and_then(|spec| spec.group_thread_count).unwrap_or(0),
+    }
+}
+
 /// The subject's `[build.md]` in `raidlab create`'s words.
 fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
     let refuse = |what| Err(MdError::NotModelled { what });
@@ -209,12 +241,6 @@ fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
         .layout
         .as_deref()
         .map(|name| Layout::parse(level, name));
-    let bitmap = match spec.bitmap {
-        Some(Bitmap::None) => BitmapChoice::None,
-        _ if matches!(spec.level, MdLevel::Linear | MdLevel::Raid0) => BitmapChoice::None,
-        // The host bench asks for one too where nothing is said.
-        _ => BitmapChoice::Internal(spec.bitmap_chunk),
-    };
     Ok(CreateSpec {
         version,
         level,
@@ -227,7 +253,7 @@ fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
         created: CREATED,
         size: None,
         data_offset: None,
-        bitmap,
+        bitmap: bitmap(spec),
         initial: if spec.assume_clean {
             InitialSync::AssumeClean
         } else {
@@ -238,6 +264,15 @@ fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
         log: LogReserve::None,
         bad_block_log: true,
     })
+}
+
+fn bitmap(spec: &MdSpec) -> BitmapChoice {
+    match spec.bitmap {
+        Some(Bitmap::None) => BitmapChoice::None,
+        _ if matches!(spec.level, MdLevel::Linear | MdLevel::Raid0) => BitmapChoice::None,
+        // The host bench asks for one too where nothing is said.
+        _ => BitmapChoice::Internal(spec.bitmap_chunk),
+    }
 }
 
 const fn level(level: MdLevel) -> Level {

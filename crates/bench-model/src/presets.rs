@@ -1,9 +1,10 @@
-//! The disk presets: built in, or read from a file.
+//! The presets of disks and processors: built in, or read from a file.
 
 use raidlab_disk::{Preset, PresetError};
 use raidlab_lab::catalogue::{is_path, nearby, read_file};
 use raidlab_lab::files::built_in;
 use raidlab_lab::{Files, LoadError, check_values};
+use raidlab_sim::{ProcessorError, ProcessorPreset};
 use std::path::Path;
 use thiserror::Error;
 
@@ -12,9 +13,11 @@ use thiserror::Error;
 pub enum LoadPresetError {
     /// No built-in preset has this name.
     #[error(
-        "disk preset `{name}` is not known{}", nearby(.name, .known)
+        "{what} `{name}` is not known{}", nearby(.name, .known)
     )]
     Unknown {
+        /// What it should be: `disk preset`, `processor`.
+        what: &'static str,
         /// The name as it was given.
         name: String,
         /// What there is.
@@ -26,19 +29,74 @@ pub enum LoadPresetError {
     /// The file is no preset.
     #[error(transparent)]
     Preset(#[from] PresetError),
+    /// The file is no processor's.
+    #[error(transparent)]
+    Processor(#[from] ProcessorError),
 }
 
-/// Names of the built-in presets, in order.
+/// A folder of the repository with built-in presets of one kind.
+struct Folder {
+    name: &'static str,
+    what: &'static str,
+}
+
+const DISKS: Folder = Folder {
+    name: "disks",
+    what: "disk preset",
+};
+
+const PROCESSORS: Folder = Folder {
+    name: "processors",
+    what: "processor",
+};
+
+impl Folder {
+    /// What is in it, in order.
+    fn names(&self) -> Vec<&'static str> {
+        let entries = raidlab_data::entries(self.name).iter();
+        entries.map(|entry| entry.name).collect()
+    }
+
+    /// What errors call a preset's file, and its text: from `files` where a plan has
+    /// brought it, and else noted there, so that a run can be repeated.
+    fn file(&self, files: &Files, name: &str) -> Result<(String, String), LoadPresetError> {
+        let (known_as, file) = if is_path(name) {
+            (name.to_owned(), name.to_owned())
+        } else {
+            (
+                built_in(self.name, name),
+                format!("{}/{name}.toml", self.name),
+            )
+        };
+        let lacking = |source| {
+            let path = known_as.clone().into();
+            LoadPresetError::from(Box::new(LoadError::Read { path, source }))
+        };
+        let text = files.text(&known_as, || self.text(name), lacking)?;
+        check_values(&file, &text).map_err(|error| Box::new(error.into()))?;
+        Ok((file, text))
+    }
+
+    fn text(&self, name: &str) -> Result<String, LoadPresetError> {
+        if is_path(name) {
+            return Ok(read_file(Path::new(name)).map_err(Box::new)?);
+        }
+        let text = raidlab_data::text(self.name, name).map(str::to_owned);
+        text.ok_or_else(|| LoadPresetError::Unknown {
+            what: self.what,
+            name: name.to_owned(),
+            known: self.names().into_iter().map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// Names of the built-in disk presets, in order.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    let entries = raidlab_data::entries(FOLDER).iter();
-    entries.map(|entry| entry.name).collect()
+    DISKS.names()
 }
 
-/// The folder of the repository that has the built-in presets.
-const FOLDER: &str = "disks";
-
-/// A preset by name, or from a file if `name` is a path.
+/// A disk preset by name, or from a file if `name` is a path.
 ///
 /// # Errors
 /// When there is none of that name, or its file is wrong.
@@ -46,48 +104,50 @@ pub fn load(name: &str) -> Result<Preset, LoadPresetError> {
     load_from(&Files::default(), name)
 }
 
-/// A preset by name or path as [`load`] gives it. Its text is taken from `files` where a
-/// plan has brought it, and else noted there, so that a run can be repeated.
+/// A disk preset by name or path as [`load`] gives it, of these files.
 ///
 /// # Errors
 /// As [`load`].
 pub fn load_from(files: &Files, name: &str) -> Result<Preset, LoadPresetError> {
-    let (known_as, file) = if is_path(name) {
-        (name.to_owned(), name.to_owned())
-    } else {
-        (built_in(FOLDER, name), format!("{FOLDER}/{name}.toml"))
-    };
-    let lacking = |source| {
-        let path = known_as.clone().into();
-        LoadPresetError::from(Box::new(LoadError::Read { path, source }))
-    };
-    let text = files.text(&known_as, || text(name), lacking)?;
-    check_values(&file, &text).map_err(|error| Box::new(error.into()))?;
+    let (file, text) = DISKS.file(files, name)?;
     Ok(Preset::parse(&file, &text)?)
 }
 
-/// The text of a preset's file, comments included.
+/// The text of a disk preset's file, comments included.
 ///
 /// # Errors
-/// When there is none of that name, or its file cannot be read.
+/// When there is none, or its file cannot be read.
 pub fn text(name: &str) -> Result<String, LoadPresetError> {
-    if is_path(name) {
-        return Ok(read_file(Path::new(name)).map_err(Box::new)?);
-    }
-    raidlab_data::text(FOLDER, name).map_or_else(
-        || {
-            Err(LoadPresetError::Unknown {
-                name: name.to_owned(),
-                known: names().into_iter().map(str::to_owned).collect(),
-            })
-        },
-        |text| Ok(text.to_owned()),
-    )
+    DISKS.text(name)
+}
+
+/// Names of the built-in processors, in order.
+#[must_use]
+pub fn processor_names() -> Vec<&'static str> {
+    PROCESSORS.names()
+}
+
+/// A processor by name, or from a file if `name` is a path, of these files.
+///
+/// # Errors
+/// When there is none of that name, or its file is wrong.
+pub fn processor(files: &Files, name: &str) -> Result<ProcessorPreset, LoadPresetError> {
+    let (file, text) = PROCESSORS.file(files, name)?;
+    Ok(ProcessorPreset::parse(&file, &text)?)
+}
+
+/// The text of a processor's file, comments included.
+///
+/// # Errors
+/// When there is none, or its file cannot be read.
+pub fn processor_text(name: &str) -> Result<String, LoadPresetError> {
+    PROCESSORS.text(name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{load, names};
+    use super::{load, names, processor, processor_names};
+    use raidlab_lab::Files;
 
     #[test]
     fn every_built_in_preset_is_valid() {
@@ -99,6 +159,17 @@ mod tests {
                 assert!(provenance.iter().all(|number| !number.source.is_empty()));
             }
         }
+    }
+
+    #[test]
+    fn every_built_in_processor_is_valid() {
+        for name in processor_names() {
+            let preset = processor(&Files::default(), name).expect(name);
+            assert_eq!(preset.name, name);
+            assert!(preset.sources.iter().all(|one| !one.source.is_empty()));
+        }
+        let error = processor(&Files::default(), "desktop").expect_err("no such one");
+        assert!(error.to_string().contains("desktop-2015"), "{error}");
     }
 
     #[test]

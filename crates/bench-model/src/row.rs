@@ -47,6 +47,10 @@ pub(crate) fn rows(
             row.tag_overflows = Some(result.tag_overflows);
             row.leaped_percent = percent(result.leaped.0, total);
             row.members = members(presets, &result.members);
+            row.cpu_percent = result.processor.as_ref().map(|used| {
+                let jobs = used.user + used.system;
+                percent(jobs.0, result.runtime.0)
+            });
             row.disk_band = unfitted.band(&job.work, &row);
             row
         })
@@ -54,7 +58,7 @@ pub(crate) fn rows(
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]
-fn percent(part: u64, whole: u64) -> f64 {
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }

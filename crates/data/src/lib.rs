@@ -2,7 +2,7 @@
 //! what was published, claimed and measured of them.
 //!
 //! The build finds the files: every `.toml` file in the folders `suites`, `subjects`, `disks`,
-//! `published`, `claims` and `facts` of `data/` is here under its own name.
+//! `processors`, `published`, `claims` and `facts` of `data/` is here under its own name.
 
 /// A file built into the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -116,6 +116,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
         },
         random: random.fork("jobs", 0),
         leaps: false,
+        processor: None,
     }))
 }
 

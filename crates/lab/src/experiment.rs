@@ -36,6 +36,9 @@ pub struct Experiment {
     pub seed: u64,
     /// Features of the model that are switched off, by name: `read-ahead`.
     pub without: Vec<String>,
+    /// The processor of the modelled host, a preset by name or path; `None`: computing
+    /// takes no time.
+    pub processor: Option<String>,
     /// What is done, in this order.
     pub steps: Vec<PlannedStep>,
     /// The place of what arrays do in the background among the rows: behind all of the
@@ -56,6 +59,8 @@ pub struct Choices {
     pub seed: u64,
     /// Features of the model to switch off.
     pub without: Vec<String>,
+    /// The processor of modelled hosts, instead of the suite's.
+    pub processor: Option<String>,
     /// The machines, in the order of the rows; none for modelled ones.
     pub hosts: Vec<HostChoice>,
     /// Whether the machines' disks are blank, so that all members are equal as they
@@ -267,6 +272,14 @@ impl Experiment {
             &host.disks
         });
         let regions = subject.choose(&suite.regions);
+        let modelled = host.name.is_empty();
+        let processor = || {
+            choices
+                .processor
+                .as_ref()
+                .or(suite.processor.as_ref())
+                .cloned()
+        };
         Self {
             suite: suite.name.clone(),
             host: host.name.clone(),
@@ -278,6 +291,7 @@ impl Experiment {
             fit: fit.to_owned(),
             seed: choices.seed,
             without: choices.without.clone(),
+            processor: modelled.then(processor).flatten(),
             left_out: for_it - (steps.len() - first),
             steps,
             background_sequence: suite.jobs().count().try_into().unwrap_or(u32::MAX),

@@ -42,8 +42,23 @@ pub struct Host {
     pub queue: QueueStyle,
     /// Main memory: what a file system's cache can take of.
     pub memory: Bytes,
+    /// Locks of md that newer kernels have not: `barrier`, `direct-read`, `overlap`.
+    pub old_locks: Vec<OldLock>,
     /// Every field of the host's table with its source.
     pub settings: Vec<Setting>,
+}
+
+/// A lock of md that a newer Linux has not, or passes less often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OldLock {
+    /// Each request of RAID 1 and RAID 10 takes `resync_lock` at its begin and its end, and
+    /// wakes the queue of the barrier.
+    Barrier,
+    /// Each read of RAID 5 past the stripe cache takes `device_lock`.
+    DirectRead,
+    /// Each write to RAID 5 takes the lock of the queue `wait_for_overlap`.
+    Overlap,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +84,8 @@ struct RawHost {
     maximum_request: Size,
     queue: QueueStyle,
     memory: Size,
+    #[serde(default)]
+    old_locks: Vec<OldLock>,
     #[serde(rename = "sources")]
     _sources: Option<IgnoredAny>,
 }
@@ -125,6 +142,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             maximum_request: host.maximum_request.0,
             queue: host.queue,
             memory: host.memory.0,
+            old_locks: host.old_locks,
             settings,
         });
     }

@@ -39,7 +39,7 @@ pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA, check_values};
 pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
 pub use files::Files;
-pub use host::{Host, QueueStyle};
+pub use host::{Host, OldLock, QueueStyle};
 pub use job_words::describe_job;
 pub use placeholder::{PlaceholderError, Placeholders, expand};
 pub use plan::Plan;

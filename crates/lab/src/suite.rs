@@ -48,6 +48,8 @@ pub struct Suite {
     /// Which part of which drive each of them is, on the benches that model disks;
     /// as long as `disks`.
     pub regions: Vec<Region>,
+    /// The processor of modelled hosts, by name or path; `None`: computing takes no time.
+    pub processor: Option<String>,
     /// The file systems that each subject is measured with, one after the
     /// other; `None` is the raw array. Never empty.
     pub filesystems: Vec<Option<FileSystemSpec>>,
@@ -382,6 +384,7 @@ impl Suite {
             source: name.clone(),
             disks,
             regions,
+            processor: None,
             filesystems: vec![None],
             repetitions: 1,
             begin: Begin::InSync,

@@ -113,6 +113,9 @@ impl Experiment {
         header(&mut text, "disk fit", &self.fit);
         header(&mut text, "seed", &self.seed.to_string());
         header(&mut text, "without", &self.without.join(", "));
+        if let Some(processor) = &self.processor {
+            header(&mut text, "processor", processor);
+        }
         for (index, step) in self.steps.iter().enumerate() {
             let lines = match step {
                 PlannedStep::Wait(wait) => vec![wait_in_words(*wait)],

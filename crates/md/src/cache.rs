@@ -13,7 +13,7 @@
 //! a shortage of memory, which does so too, is not modelled.
 
 use super::stripe::Stripe;
-use raidlab_array::Mixed;
+use raidlab_array::{Mixed, StripeWork};
 use std::collections::{HashMap, VecDeque};
 
 /// Lists of free places (`NR_STRIPE_HASH_LOCKS`).
@@ -46,6 +46,8 @@ pub(super) struct Cache {
     /// Of these, how many still wait: the others have left the list.
     waiting: usize,
     next_ticket: u64,
+    /// What was done to stripes since somebody took note of it.
+    pub(super) work: StripeWork,
 }
 
 fn list_of(number: u64) -> usize {
@@ -66,6 +68,7 @@ impl Cache {
             ready: VecDeque::new(),
             waiting: 0,
             next_ticket: 0,
+            work: StripeWork::default(),
         };
         for _ in 0..places {
             cache.add_place();
@@ -81,6 +84,7 @@ impl Cache {
     /// Takes a stripe, which is then held once more; false: there is no place.
     pub(super) fn acquire(&mut self, number: u64) -> bool {
         let list = list_of(number);
+        self.work.found += 1;
         if let Some(stripe) = self.stripes.get_mut(&number) {
             if !stripe.is_active {
                 stripe.is_active = true;
@@ -145,12 +149,14 @@ impl Cache {
         }
         if stripe.wants_handling {
             stripe.ticket = Some(ticket);
+            self.work.released += 1;
             self.next_ticket += 1;
             self.waiting += 1;
             self.ready.push_back((number, ticket));
         } else {
             stripe.is_active = false;
             self.active -= 1;
+            self.work.freed += 1;
             self.free[list_of(number)].push_back(Some(number));
         }
     }

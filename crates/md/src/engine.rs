@@ -47,6 +47,7 @@ impl Engine for Raid5d {
             Operation::Discard => self.settle(id, Ok(()), out),
         }
         self.pump_sync(out);
+        self.tell_work(out);
     }
 
     fn complete(
@@ -59,6 +60,7 @@ impl Engine for Raid5d {
         self.now = now;
         self.command_done(command, result, out);
         self.pump_sync(out);
+        self.tell_work(out);
     }
 
     fn computed(&mut self, now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {
@@ -71,6 +73,7 @@ impl Engine for Raid5d {
             self.take_turn(out);
         }
         self.pump_sync(out);
+        self.tell_work(out);
     }
 
     fn next_tick(&self) -> Option<Nanos> {

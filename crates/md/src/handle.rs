@@ -15,7 +15,7 @@ use super::stripe::{Check, Drained, Part, Stripe, SyncStage};
 use super::{BLOCK, Raid5d};
 use raidlab_array::{Operation, Outputs, Purpose, RequestError, Slot};
 use raidlab_geometry::{Level, Row, SlotSet};
-use raidlab_units::Span;
+use raidlab_units::{Sectors, Span};
 
 /// A stripe as the thread finds it (`struct stripe_head_state`).
 #[derive(Debug)]
@@ -58,6 +58,7 @@ impl Raid5d {
         let failed = self.lost_blocks(number);
         let may_check = self.parity_is_due(number);
         let mut stripe = std::mem::take(self.cache.stripe(number));
+        self.cache.work.handled += 1;
         stripe.wants_handling = false;
         stripe.is_known = true;
         // Nobody corrects what is not there.
@@ -106,6 +107,7 @@ impl Raid5d {
         if !found.computes.is_empty() {
             stripe.fresh = stripe.fresh | found.computes;
             stripe.wants_handling = true;
+            self.computes(self.map.data_count() * found.computes.len());
         }
         self.send(&found, &mut stripe, out);
         *self.cache.stripe(number) = stripe;
@@ -130,6 +132,7 @@ impl Raid5d {
             .reads
             .extract_if(.., |(slot, _)| fresh.contains(*slot))
         {
+            self.cache.work.copied += Sectors(BLOCK);
             self.settle(request, Ok(()), out);
         }
     }
@@ -310,9 +313,19 @@ impl Raid5d {
         };
         let drains = |part: &mut Part| taken.contains(part.slot);
         stripe.written.extend(stripe.writes.extract_if(.., drains));
+        // What changes goes into parity twice, as it was and as it will be.
+        let sources = if modified {
+            2 * taken.len() + found.parities.len()
+        } else {
+            self.map.data_count()
+        };
+        self.computes(sources * (1 + stripe.batch.len()));
+        self.cache.work.copied += sectors_of(&stripe.written);
         for other in &stripe.batch {
             let other = self.cache.stripe(*other);
             other.written.append(&mut other.writes);
+            let copied = sectors_of(&other.written);
+            self.cache.work.copied += copied;
         }
         // Locked until they are written; in memory they are as they will be.
         stripe.locked = stripe.locked | taken | found.parities;
@@ -320,13 +333,19 @@ impl Raid5d {
         stripe.drained = Some(Drained { modified });
     }
 
+    /// So many blocks go through the computing of parity.
+    fn computes(&mut self, blocks: usize) {
+        self.cache.work.parity += Sectors(BLOCK * blocks as u64);
+    }
+
     /// `handle_parity_checks5` and `6`. What is compared agrees: there are no bytes.
-    fn check_parity(&self, found: &mut Analysis, stripe: &mut Stripe) {
+    fn check_parity(&mut self, found: &mut Analysis, stripe: &mut Stripe) {
         let is_raid6 = self.map.level() == Level::Raid6;
         stripe.wants_handling = true;
         match stripe.check {
             Check::Idle if found.failed.len() < self.map.level().parity_count() => {
                 stripe.check = Check::Compared { computed: false };
+                self.computes(self.map.members());
                 // Comparing P alone uses it up.
                 let checks_p = !is_raid6 || found.q.is_some_and(|q| found.failed.contains(q));
                 if checks_p {
@@ -403,6 +422,11 @@ impl Raid5d {
             }
         }
     }
+}
+
+/// What these parts write, together.
+fn sectors_of(parts: &[Part]) -> Sectors {
+    Sectors(parts.iter().map(|part| part.to - part.from).sum())
 }
 
 fn parities(row: &Row) -> SlotSet {

@@ -160,6 +160,11 @@ impl Raid5d {
         self.write_policy != WritePolicy::Md4_1(RmwLevel::Disabled)
     }
 
+    /// Hands over what was done to stripes since the last time.
+    fn tell_work(&mut self, out: &mut Outputs) {
+        out.work.add(std::mem::take(&mut self.cache.work));
+    }
+
     fn count(&mut self, id: RequestId) {
         if let Some(active) = self.requests.get_mut(&id) {
             active.waits_for += 1;

@@ -100,6 +100,8 @@ pub enum Command {
     Subjects(crate::subjects::Arguments),
     /// List the disk presets, or show one with every parameter and its source.
     Disks(crate::disks::Arguments),
+    /// List the processors of modelled hosts, or show one with every charge and its source.
+    Processors(crate::processors::Arguments),
     /// Fit a disk preset to its facts, or check how well it fits them.
     Fit(crate::fit::Arguments),
     /// Measure what each feature of the model is worth by leaving it out.
@@ -127,7 +129,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 31, "each command has examples");
+        assert_eq!(helps.len(), 32, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

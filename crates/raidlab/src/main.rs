@@ -22,6 +22,7 @@ mod kernel;
 mod manual;
 mod merge;
 mod output;
+mod processors;
 mod report;
 mod resume;
 mod run;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Command::Suites(arguments) => suites::suites(&arguments),
         Command::Subjects(arguments) => subjects::subjects(&arguments),
         Command::Disks(arguments) => disks::disks(&arguments),
+        Command::Processors(arguments) => processors::processors(&arguments),
         Command::Fit(arguments) => fit::fit(&arguments),
         Command::Ablations(arguments) => ablations::ablations(&arguments),
         Command::Manual(arguments) => manual::manual(&arguments, Cli::command()),

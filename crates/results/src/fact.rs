@@ -381,6 +381,47 @@ pub const SYNC_MEMBER_BYTES: &str = "sync.member_bytes";
 pub const FOREIGN_BYTES: &str = "foreign.bytes";
 /// Time that the hypervisor gave to others, percent of the job.
 pub const CPU_STEAL_PERCENT: &str = "cpu.steal_percent";
+/// The processor that computing takes its time on, of a modelled machine.
+pub const CPU_PRESET: &str = "cpu.preset";
+/// Time that the kernel and the jobs used of all cores, percent of all of them together.
+pub const CPU_BUSY_PERCENT: &str = "cpu.busy_percent";
+/// Time of the job's threads outside of the kernel, percent of one processor.
+pub const CPU_USER_PERCENT: &str = "cpu.user_percent";
+/// Time of the job's threads in the kernel, percent of one processor.
+pub const CPU_SYSTEM_PERCENT: &str = "cpu.system_percent";
+/// Time in interrupts, percent of one processor.
+pub const CPU_INTERRUPT_PERCENT: &str = "cpu.interrupt_percent";
+
+/// Time of a thread of the kernel, percent of one processor: `cpu.thread.md0_raid5.percent`.
+#[must_use]
+pub fn cpu_thread_percent(name: &str) -> String {
+    format!("cpu.thread.{name}.percent")
+}
+
+/// Time of all cores by what it was for, percent of one processor: `cpu.for.lock.percent`.
+#[must_use]
+pub fn cpu_for_percent(place: &str) -> String {
+    format!("cpu.for.{place}.percent")
+}
+
+/// What is known of a lock of the kernel during a job, for [`lock`].
+pub mod lock_part {
+    /// Times that it was taken.
+    pub const PASSES: &str = "passes";
+    /// Times that it was found taken.
+    pub const CONTENDED: &str = "contended";
+    /// Time that cores spun for it, nanoseconds of all together.
+    pub const WAIT_NS: &str = "wait_ns";
+    /// Time for which it was held, nanoseconds.
+    pub const HOLD_NS: &str = "hold_ns";
+}
+
+/// A lock of the kernel, `lock.device_lock.passes`; `what` is one of [`lock_part`].
+#[must_use]
+pub fn lock(name: &str, what: &str) -> String {
+    format!("lock.{name}.{what}")
+}
+
 /// Times that the processor was slowed by heat during the job.
 pub const CPU_THROTTLED: &str = "cpu.throttled";
 /// By how much the wall clock and the monotonic clock disagree about the job's

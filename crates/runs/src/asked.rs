@@ -49,6 +49,9 @@ pub struct Asked {
     pub without: Vec<String>,
     /// The host that all subjects are modelled on, by name or path.
     pub model_host: Option<String>,
+    /// The processor of the modelled host, by name or path, instead of the suite's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
     /// Whether jobs that end by time are cut short, and one parameter set is enough.
     pub quick: bool,
     /// What files may ask of fio beside its load.
@@ -158,9 +161,10 @@ pub struct Here {
 }
 
 /// The benches that an option is for, where it is not for all of them.
-const FOR: [(&str, &[On]); 15] = [
+const FOR: [(&str, &[On]); 16] = [
     ("--without", &[On::Model]),
     ("--model-host", &[On::Model]),
+    ("--processor", &[On::Model]),
     ("--fit", &[On::Model, On::Kernel]),
     ("--quick", &[On::Model, On::Kernel]),
     ("--kernel", &[On::Kernel]),
@@ -190,6 +194,7 @@ impl Asked {
             draw: None,
             without: Vec::new(),
             model_host: None,
+            processor: None,
             quick: false,
             allow_fio: Vec::new(),
             host: HostAsked {

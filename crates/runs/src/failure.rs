@@ -214,6 +214,7 @@ fn listing(what: &str) -> &'static str {
         "subject" => "`raidlab subjects` lists the subjects",
         "host" => "`raidlab subjects --hosts` lists the hosts",
         "disk preset" => "`raidlab disks` lists the presets",
+        "processor" => "`raidlab processors` lists the processors",
         _ => "docs/reference/files.md tells which come with raidlab",
     }
 }
@@ -259,12 +260,16 @@ fn instead_of_path(path: &Path) -> Option<String> {
 
 impl From<LoadPresetError> for Failure {
     fn from(error: LoadPresetError) -> Self {
-        if let LoadPresetError::Unknown { name, .. } = &error {
-            let help = instead(name, listing("disk preset"));
+        if let LoadPresetError::Unknown { what, name, .. } = &error {
+            let help = instead(name, listing(what));
             return Self::new(Kind::Usage, error).help(help);
         }
         let failure = match error {
             LoadPresetError::File(error) => Self::from(*error),
+            error @ LoadPresetError::Processor(_) => {
+                let help = "`raidlab processors nas --toml` prints a complete one";
+                return Self::new(Kind::Input, error).help(help);
+            }
             error => Self::new(Kind::Input, error),
         };
         failure.or_help("`raidlab disks wd4000fyyz --toml` prints a complete preset")

@@ -56,6 +56,7 @@ pub fn for_model(task: &Task) -> Result<Prepared, Failure> {
         fits,
         seed: asked.seed,
         without: asked.without.clone(),
+        processor: asked.processor.clone(),
         ..Choices::default()
     };
     let mut remarks = remarks(asked, &mut suite);

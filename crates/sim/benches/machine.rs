@@ -49,6 +49,7 @@ fn machine(members: u64) -> Machine {
         },
         random,
         leaps: true,
+        processor: None,
     })
 }
 

@@ -18,6 +18,7 @@ mod leap;
 mod machine;
 mod pace;
 mod persistent_subject;
+mod processor;
 mod result;
 mod run;
 mod steady;
@@ -29,6 +30,10 @@ pub use drive::DiskCommand;
 pub use host::Host;
 pub use machine::{CommandWatcher, Machine, MachineConfig, SimError, Watch};
 pub use persistent_subject::PersistentSubject;
+pub use processor::{
+    ArrayKind, ArrayPaths, LockUse, OldLocks, ProcessorConfig, ProcessorError, ProcessorNumbers,
+    ProcessorPreset, ProcessorSource, ProcessorUse, ThreadUse,
+};
 pub use result::{
     DepthFound, JobOperations, JobResult, MemberStatistics, OperationResult, Steadiness,
 };

@@ -5,6 +5,7 @@
 //! go in that order, disks by slot, so that a run is repeatable. Whatever the
 //! subject orders in answer is handed to the disks at once.
 
+mod compute;
 mod error;
 mod standstill;
 mod waits;
@@ -15,6 +16,7 @@ pub(crate) use standstill::{LOOK, OldestRequest};
 use crate::calendar::Calendar;
 use crate::drive::{DiskCommand, Drive};
 use crate::host::Host;
+use crate::processor::{Processor, ProcessorConfig, ProcessorUse};
 use crate::result::MemberStatistics;
 use crate::steps::answer;
 use crate::subject::{Subject, SubjectError, SubjectState, SyncProgress};
@@ -39,6 +41,8 @@ pub struct MachineConfig {
     /// Skip long uniform phases analytically. Only where every member has a disk of
     /// its own: what shares an arm or a cable is simulated as a whole.
     pub leaps: bool,
+    /// What computing costs; `None`: it takes no time. With it nothing is leaped over.
+    pub processor: Option<ProcessorConfig>,
 }
 
 /// Events between two calls of a watcher: a few milliseconds of real time where an
@@ -108,6 +112,7 @@ pub struct Machine {
     pub(crate) leaped: Nanos,
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
+    processor: Option<Box<Processor>>,
     /// Events since the start, for the watcher.
     passed: u64,
     /// And in this instant.
@@ -120,6 +125,7 @@ impl Machine {
     pub fn new(config: MachineConfig) -> Self {
         let rules = config.host.queue();
         let shared = config.disks.iter().any(Attached::is_shared);
+        let processor = Self::processor_of(&config);
         Self {
             shared,
             subject: config.subject,
@@ -131,7 +137,8 @@ impl Machine {
             host: config.host,
             now: Nanos::ZERO,
             calendar: Calendar::new(),
-            leaps: config.leaps && !shared,
+            leaps: config.leaps && !shared && processor.is_none(),
+            processor,
             random: config.random,
             outputs: Outputs::default(),
             finished: Vec::new(),
@@ -291,7 +298,12 @@ impl Machine {
             return Err(SimError::Interrupted);
         }
         let host = self.calendar.next_time().map_or(u64::MAX, |time| time.0);
-        let tick = self.subject.next_tick().map_or(u64::MAX, |time| time.0);
+        let tick = match self.can_tick() {
+            true => self.subject.next_tick().map_or(u64::MAX, |time| time.0),
+            false => u64::MAX,
+        };
+        let core = self.processor.as_ref();
+        let core = core.map_or(u64::MAX, |cores| cores.next_time());
         self.refresh_shared();
         let mut disk = u64::MAX;
         let mut slot = 0;
@@ -301,7 +313,7 @@ impl Machine {
                 slot = index;
             }
         }
-        let next = host.min(disk).min(tick);
+        let next = host.min(core).min(disk).min(tick);
         if next == u64::MAX || next > end.0 {
             return Ok(false);
         }
@@ -314,8 +326,12 @@ impl Machine {
                 self.finish(load)?;
             }
             load => {
-                if next == disk {
+                if next == core {
+                    self.compute();
+                } else if next == disk {
                     self.advance_disk(slot);
+                } else if let Some(cores) = &mut self.processor {
+                    cores.turn(self.now);
                 } else {
                     self.subject.tick(self.now, &mut self.outputs);
                     self.pump();
@@ -342,6 +358,13 @@ impl Machine {
                 });
             }
         }
+        if let Some(cores) = &mut self.processor {
+            for &id in &done {
+                cores.ended(self.now, id);
+            }
+            self.done = done;
+            return;
+        }
         for &id in &done {
             self.subject
                 .complete(self.now, id, Ok(()), &mut self.outputs);
@@ -352,8 +375,21 @@ impl Machine {
 
     /// Hands a request to the subject.
     pub(crate) fn submit(&mut self, request: Request) {
+        if self.computes_request(request) {
+            return;
+        }
         self.subject.submit(self.now, request, &mut self.outputs);
         self.pump();
+    }
+
+    /// What became of the processor so far, if there is one.
+    pub(crate) fn processor_used(&self) -> Option<ProcessorUse> {
+        self.processor.as_ref().map(|cores| cores.used())
+    }
+
+    /// Whether a disk takes such a command.
+    fn takes(&self, disk: usize, operation: Operation) -> bool {
+        operation != Operation::Discard || self.drives[disk].takes_discards()
     }
 
     pub(crate) fn freeze_sync(&mut self) {
@@ -377,20 +413,15 @@ impl Machine {
         let now = self.now;
         loop {
             for command in &self.outputs.commands {
-                let drive = &mut self.drives[self.subject.disk_of(command.slot)];
-                if command.operation == Operation::Discard && !drive.takes_discards() {
-                    self.refused.push(command.id);
+                let disk = self.subject.disk_of(command.slot);
+                if self.takes(disk, command.operation) {
+                    self.drives[disk].submit(now, command);
                 } else {
-                    drive.submit(now, command);
+                    self.refused.push(command.id);
                 }
             }
             self.finished.append(&mut self.outputs.finished);
-            if !self.outputs.events.is_empty() {
-                let state = self.state();
-                self.states.push(state);
-            }
-            self.events
-                .extend(self.outputs.events.drain(..).map(|event| (now, event)));
+            self.note_events();
             self.answers
                 .extend(self.outputs.steps.iter().filter_map(answer));
             self.outputs.clear();
@@ -406,6 +437,18 @@ impl Machine {
                 self.subject.computed(now, step, result, &mut self.outputs);
             }
         }
+    }
+
+    /// Keeps what has happened to the array, and how it stands after that.
+    fn note_events(&mut self) {
+        if self.outputs.events.is_empty() {
+            return;
+        }
+        let state = self.state();
+        self.states.push(state);
+        let now = self.now;
+        self.events
+            .extend(self.outputs.events.drain(..).map(|event| (now, event)));
     }
 
     fn finish(&mut self, load: &mut dyn Load) -> Result<(), SimError> {

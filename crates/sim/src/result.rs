@@ -1,5 +1,6 @@
 //! What a job's run gives.
 
+use crate::processor::ProcessorUse;
 use hdrhistogram::Histogram;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::Direction;
@@ -230,6 +231,8 @@ pub struct JobResult {
     pub steady: Vec<Steadiness>,
     /// Emulated zones that began anew.
     pub zone_resets: u64,
+    /// What became of the processor meanwhile, where one is modelled.
+    pub processor: Option<ProcessorUse>,
 }
 
 impl JobResult {

@@ -34,6 +34,7 @@ impl Machine {
         let random = self.random.clone();
         let before: Vec<MemberStatistics> = self.member_statistics();
         let overflows: u64 = self.tag_overflows();
+        let processor = self.processor_used();
         let health = self.health();
         let sync = self.sync().map(|sync| sync.percent());
         self.subject.job_begins();
@@ -77,6 +78,10 @@ impl Machine {
             depths: jobs.depths(),
             steady: jobs.steady(),
             zone_resets: jobs.zone_resets(),
+            processor: self
+                .processor_used()
+                .zip(processor)
+                .map(|(now, before)| now.since(&before)),
             jobs: jobs.results,
         })
     }

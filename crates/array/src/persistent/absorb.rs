@@ -36,6 +36,7 @@ impl PersistentArray {
     /// would wait for ever. They are given back.
     fn take_in(&mut self, inner: &mut Outputs, out: &mut Outputs) -> Vec<CommandId> {
         out.steps.append(&mut inner.steps);
+        out.work.add(inner.work);
         let is_broken = self.mode == Mode::Broken && !mutation::is(Mutation::BrokenWritesOn);
         let mut refused = Vec::new();
         for mut command in inner.commands.drain(..) {

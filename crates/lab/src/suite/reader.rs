@@ -29,6 +29,7 @@ struct RawSuite {
     source: String,
     disks: Spanned<Vec<Spanned<RawDisk>>>,
     subjects: Spanned<Vec<Spanned<RawSelection>>>,
+    processor: Option<String>,
     filesystems: Option<Spanned<Vec<Spanned<super::selection::RawFileSystem>>>>,
     repetitions: Option<Spanned<u32>>,
     #[serde(default)]
@@ -159,6 +160,7 @@ impl Suite {
             source: raw.source,
             disks,
             regions,
+            processor: raw.processor.map(|name| catalogue::resolve(&name, folder)),
             filesystems: filesystems.unwrap_or_else(|| vec![None]),
             repetitions,
             begin: raw.begin,

@@ -70,6 +70,12 @@ pub struct Wanted {
     #[arg(long, value_name = "NAME|PATH")]
     model_host: Option<String>,
 
+    /// Let computing take the time that it takes on this processor, by name (`raidlab
+    /// processors`) or path. Default: the suite's; most have none, and computing takes
+    /// no time.
+    #[arg(long, value_name = "NAME|PATH")]
+    processor: Option<String>,
+
     /// A first look: only the first parameter set, and no job that ends by
     /// time runs longer than 6 s of virtual time. Noisier, and without a band.
     #[arg(long)]
@@ -245,6 +251,7 @@ impl Wanted {
             draw: self.draw,
             without: self.without,
             model_host: self.model_host,
+            processor: self.processor,
             quick: self.quick,
             allow_fio: self.allow_fio,
             host: HostAsked {

@@ -16,7 +16,12 @@ fn help() {
 #[test]
 fn lists() {
     let lab = Lab::new();
-    for (folder, but) in [("suites", ""), ("subjects", "hosts"), ("disks", "")] {
+    for (folder, but) in [
+        ("suites", ""),
+        ("subjects", "hosts"),
+        ("disks", ""),
+        ("processors", ""),
+    ] {
         let shown = lab.ok(&[folder]);
         let names = shown
             .lines()
@@ -36,6 +41,7 @@ fn lists() {
     };
     insta::assert_snapshot!(first("suites", "md-levels"), @"suite jobs title | md-levels 13 md at every level: RAID 0, 1, 5, 6, 10");
     insta::assert_snapshot!(first("subjects", "md"), @"subject kind host title | md mirror linux-3.16 md, Linux 3.16");
+    insta::assert_snapshot!(first("processors", "nas"), @"processor cores speed title | nas 2 0.3 A small NAS box: two cores of 1.6 GHz");
     insta::assert_snapshot!(first("disks", "wd4000fyyz"), @"disk model sets fitted title | wd4000fyyz WDC WD4000FYYZ-01UL1B2 strict, joint yes Western Digital Re 4 TB (7200 rpm, 64 MB cache)");
 }
 
@@ -64,6 +70,10 @@ fn files_that_are_printed_are_good_starts() {
     lab.write("own-subject.toml", &subject);
     let disk = lab.ok(&["disks", "wd4000fyyz", "--toml"]);
     lab.write("own-disk.toml", &disk);
+    let processor = lab.ok(&["processors", "nas", "--toml"]);
+    lab.write("own-processor.toml", &processor);
+    let shown = lab.ok(&["processors", "./own-processor.toml"]);
+    assert!(shown.contains("clone_ns"), "{shown}");
     let plan = lab.ok(&[
         "run",
         "./own-suite.toml",

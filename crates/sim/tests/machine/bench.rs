@@ -5,7 +5,7 @@ use raidlab_disk::shared::{Attached, Region, Sharing, ports};
 use raidlab_disk::{Disk, DiskParameters, Order, Preset};
 use raidlab_policies::read_policy;
 use raidlab_random::Stream;
-use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig};
+use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, ProcessorConfig};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
 
@@ -25,6 +25,9 @@ pub struct Bench {
     pub take_discards: u64,
     /// The disks are shingled ones.
     pub shingled: bool,
+    /// The disks are of flash, for data centres.
+    pub flash: bool,
+    pub processor: Option<ProcessorConfig>,
     pub seed: u64,
 }
 
@@ -44,6 +47,8 @@ impl Default for Bench {
             cable: false,
             take_discards: 0,
             shingled: false,
+            flash: false,
+            processor: None,
             seed: 1,
         }
     }
@@ -64,6 +69,9 @@ impl Bench {
         let mut parameters = if self.shingled {
             let text = include_str!("../../../../data/disks/st4000dm004.toml");
             shipped(text, "rated")
+        } else if self.flash {
+            let text = include_str!("../../../../data/disks/p5520.toml");
+            shipped(text, "rated")
         } else {
             strict()
         };
@@ -73,7 +81,7 @@ impl Bench {
         let member = MemberConfig {
             size: parameters.capacity,
             data_offset: Sectors::ZERO,
-            rotational: true,
+            rotational: !self.flash,
             write_mostly: false,
             bad_blocks: None,
         };
@@ -115,6 +123,7 @@ impl Bench {
             },
             random: random.fork("jobs", 0),
             leaps: self.leaps,
+            processor: self.processor.clone(),
         })
     }
 }

@@ -107,6 +107,7 @@ fn machine(period: Option<Nanos>) -> Machine {
         },
         random: Stream::new(1),
         leaps: false,
+        processor: None,
     })
 }
 

@@ -9,6 +9,7 @@ mod leaps;
 mod members;
 mod open_loop;
 mod pace;
+mod processor;
 mod repeatable;
 mod trims;
 mod zones;

@@ -45,6 +45,7 @@ fn machine() -> Machine {
         },
         random: Stream::new(3),
         leaps: false,
+        processor: None,
     })
 }
 

@@ -1,0 +1,127 @@
+//! A machine whose processor takes its time: what its cores come to is done here.
+//!
+//! Where there is a processor, the machine hands it requests and answers of disks instead
+//! of passing them on at once, and does what its cores come to at the time that they do.
+
+use super::{Machine, MachineConfig};
+use crate::processor::{Action, Processor, Role};
+use crate::steps::answer;
+use raidlab_array::{CommandId, Operation, Request};
+
+impl Machine {
+    pub(super) fn processor_of(config: &MachineConfig) -> Option<Box<Processor>> {
+        let processor = config.processor.as_ref()?;
+        Some(Box::new(Processor::new(processor)))
+    }
+
+    /// Whether the subject's tick can be done when its time comes.
+    pub(super) fn can_tick(&self) -> bool {
+        self.processor.as_ref().is_none_or(|cores| cores.may_turn())
+    }
+
+    /// A core has an event.
+    pub(super) fn compute(&mut self) {
+        let Some(mut cores) = self.processor.take() else {
+            return;
+        };
+        if let Some(core) = cores.pop(self.now) {
+            while let Some((role, action)) = cores.run(core, self.now) {
+                self.act(&mut cores, core, role, action);
+            }
+        }
+        self.processor = Some(cores);
+    }
+
+    /// What a core has come to.
+    fn act(&mut self, cores: &mut Processor, core: usize, role: Role, action: Action) {
+        let now = self.now;
+        match action {
+            Action::Request(request) => {
+                let process = request.process;
+                self.subject.submit(now, request, &mut self.outputs);
+                if self.subject.holds_submitter(process) {
+                    cores.sleeps_next(core, process);
+                }
+                self.follow(cores, core);
+            }
+            Action::Sleep(process) => {
+                if self.subject.holds_submitter(process) {
+                    cores.hold(process);
+                }
+            }
+            Action::Send(command) => {
+                let disk = self.subject.disk_of(command.slot);
+                let has_nothing_to_flush =
+                    command.operation == Operation::Flush && self.drives[disk].keeps_nothing();
+                if has_nothing_to_flush || !self.takes(disk, command.operation) {
+                    cores.ended_at_once(core, command.id);
+                } else {
+                    cores.dispatch(core, command);
+                }
+            }
+            Action::Dispatch(command) => {
+                let disk = self.subject.disk_of(command.slot);
+                cores.sent(command.id, core);
+                self.drives[disk].submit(now, &command);
+            }
+            Action::Complete(command) => self.complete(cores, core, command),
+            Action::Answer(finished) => cores.answer(now, core, finished),
+            Action::Notice(finished) => {
+                self.finished.push(finished);
+                // What the job submits next is there before its thread looks for more.
+                cores.pause(core, now);
+            }
+            Action::Gathered => cores.gathered(),
+            Action::Turn => {
+                cores.turn_begins();
+                self.subject.tick(now, &mut self.outputs);
+                self.follow(cores, core);
+            }
+            Action::TurnOver => {
+                let due = self.subject.next_tick().is_some_and(|tick| tick <= now);
+                if let Role::Thread(thread) = role {
+                    cores.turn_over(thread, due);
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, cores: &mut Processor, core: usize, command: CommandId) {
+        let outputs = &mut self.outputs;
+        self.subject.complete(self.now, command, Ok(()), outputs);
+        self.follow(cores, core);
+    }
+
+    /// Charges what the subject has ordered, to be done in its turn.
+    fn follow(&mut self, cores: &mut Processor, core: usize) {
+        loop {
+            self.note_events();
+            let steps = self.outputs.steps.drain(..);
+            self.answers.extend(steps.filter_map(|step| answer(&step)));
+            cores.follow(self.now, core, &mut self.outputs);
+            self.outputs.clear();
+            if self.answers.is_empty() {
+                break;
+            }
+            let mut answers = std::mem::take(&mut self.answers);
+            for (step, result) in answers.drain(..) {
+                let outputs = &mut self.outputs;
+                self.subject.computed(self.now, step, result, outputs);
+            }
+            self.answers = answers;
+        }
+        let subject = &self.subject;
+        cores.let_go(self.now, |process| subject.holds_submitter(process));
+    }
+
+    /// Hands a request to the processor, if there is one.
+    pub(super) fn computes_request(&mut self, request: Request) -> bool {
+        match &mut self.processor {
+            None => false,
+            Some(cores) => {
+                cores.submit(self.now, request);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,521 @@
+//! The processor: cores, threads, interrupts and locks as servers in virtual time.
+//!
+//! Without it computing takes no time, which is right for a few hard disks and wrong for
+//! NVMe drives. With it each thing that somebody does for a request is charged to a core:
+//!
+//! * **Threads.** Each clone of a job is a thread; the array has one of its own, and RAID 5
+//!   with `group_thread_cnt` has workers beside it. What a thread has to do stands in line
+//!   before it, in parts: a charge, a pass of a lock, something that happens. A request
+//!   reaches the array, and a command its disk, when the parts before that are done.
+//! * **Cores.** A thread that has something to do takes the core that it had, or else an idle
+//!   one, or else waits in line for one; who has had less time goes first, as in CFS, with a
+//!   granularity of 1 ms. A thread with nothing to do sleeps. It takes `wake_ns` until it
+//!   runs on an idle core, and a change of threads costs `switch_ns`.
+//! * **Interrupts.** An answer of a disk comes to the core that sent the command, and takes
+//!   precedence there between two parts of a thread's work. All answers that are there when
+//!   an interrupt begins are dealt with in it. The end of a request wakes its thread.
+//! * **Locks.** See [`locks`]: first come, first served; who spins holds its core and is billed.
+//! * **The array's thread** sends what a completion or a tick has led to: writes after their
+//!   bitmap pages, resync, the next phase of a stripe. RAID 5's takes `device_lock` to
+//!   take over what interrupts let go and to take a batch of eight stripes, looks through them,
+//!   computes, and sends. With workers it only takes over and wakes them; each
+//!   takes its own batches. One more is woken when the one before has taken its batch and
+//!   there is more (`raid5_wakeup_stripe_thread`).
+//!
+//! So at queue depth 1 charges add to a request's latency, and at a high one they bound
+//! requests per second at cores by charges.
+//!
+//! Left out: threads of one core slow each other down only by taking turns (no SMT, no
+//! shared caches, no frequency); the scheduler never moves a running thread.
+
+mod charges;
+mod locks;
+mod paths;
+mod task;
+mod turns;
+mod usage;
+
+pub use charges::{ProcessorError, ProcessorNumbers, ProcessorPreset, ProcessorSource};
+pub use locks::LockUse;
+pub use paths::{ArrayKind, ArrayPaths, OldLocks};
+pub(crate) use task::{Action, Role};
+pub use usage::{ProcessorUse, ThreadUse};
+
+use crate::calendar::Calendar;
+use charges::Charges;
+use locks::{LockName, Locks};
+use raidlab_array::{
+    CommandId, Finished, MemberCommand, Mixed, Operation, Outputs, Purpose, Request, RequestId,
+};
+use raidlab_units::Nanos;
+use std::collections::{HashMap, VecDeque};
+use task::{Part, Place};
+use turns::Turns;
+use usage::Bill;
+
+/// How much less time a waiting thread must have had to take the core of another one.
+const GRANULARITY: Nanos = Nanos::from_millis(1);
+/// What a sleeper is given for having slept, at most.
+const SLEEPERS_BONUS: Nanos = Nanos::from_millis(3);
+
+/// A processor for a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessorConfig {
+    /// What everything costs.
+    pub numbers: ProcessorNumbers,
+    /// The threads and locks of the array.
+    pub array: ArrayPaths,
+}
+
+#[derive(Debug, Default)]
+struct Core {
+    /// Who has it, running or about to.
+    thread: Option<usize>,
+    /// It computes, spins, or is about to wake up: an event will come.
+    busy: bool,
+    holds: Option<LockName>,
+    /// What the interrupt that goes on has left to do.
+    interrupt: VecDeque<Part>,
+    in_interrupt: bool,
+    /// Commands that have ended and that no interrupt has dealt with yet.
+    ended: Vec<CommandId>,
+    /// Threads in line for it.
+    ready: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    work: VecDeque<Part>,
+    awake: bool,
+    /// It sleeps in the array with a request, whatever else it has to do.
+    held: bool,
+    core: usize,
+    /// Its share of time so far.
+    share: Nanos,
+}
+
+/// Who asked for a request that has not ended, and what.
+type Asked = Option<(u32, Operation)>;
+
+/// The cores of a machine at work.
+#[derive(Debug)]
+pub(crate) struct Processor {
+    charges: Charges,
+    array: ArrayPaths,
+    cores: Vec<Core>,
+    /// The array's thread, its workers, then a thread for each clone of the jobs.
+    threads: Vec<Thread>,
+    workers: usize,
+    calendar: Calendar<usize>,
+    locks: Locks,
+    bill: Bill,
+    asked: Vec<Asked>,
+    /// The cores that wait for commands.
+    senders: HashMap<CommandId, usize, Mixed>,
+    turns: Turns,
+    /// Threads that sleep in the array with a request.
+    held: Vec<usize>,
+    next_hash: u8,
+    scratch: Vec<Part>,
+}
+
+impl Processor {
+    pub(crate) fn new(config: &ProcessorConfig) -> Self {
+        let charges = Charges::of(&config.numbers);
+        let array = config.array;
+        let sockets = charges.sockets.min(charges.cores);
+        let workers = match array.has_parity() {
+            true => array.group_threads as usize * sockets,
+            false => 0,
+        };
+        let cores: Vec<Core> = (0..charges.cores).map(|_| Core::default()).collect();
+        let mut processor = Self {
+            locks: Locks::new(
+                charges.cores.div_ceil(sockets),
+                charges.way,
+                charges.crowd_picos,
+            ),
+            cores,
+            threads: Vec::new(),
+            workers,
+            calendar: Calendar::new(),
+            bill: Bill::default(),
+            asked: Vec::new(),
+            senders: HashMap::default(),
+            turns: Turns::default(),
+            held: Vec::new(),
+            next_hash: 0,
+            scratch: Vec::new(),
+            charges,
+            array,
+        };
+        for _ in 0..=workers {
+            processor.add_thread();
+        }
+        processor
+    }
+
+    fn add_thread(&mut self) {
+        // Threads begin spread over the sockets, as the scheduler spreads them.
+        let sockets = self.charges.sockets.min(self.cores.len());
+        let each = self.cores.len().div_ceil(sockets);
+        let number = self.threads.len();
+        let core = (number % sockets) * each + number / sockets % each;
+        self.threads.push(Thread {
+            work: VecDeque::new(),
+            awake: false,
+            held: false,
+            core: core % self.cores.len(),
+            share: Nanos::ZERO,
+        });
+    }
+
+    fn thread_of(&mut self, process: u32) -> usize {
+        let thread = 1 + self.workers + process as usize;
+        while self.threads.len() <= thread {
+            self.add_thread();
+        }
+        thread
+    }
+
+    pub(crate) fn next_time(&self) -> u64 {
+        self.calendar.next_time().map_or(u64::MAX, |time| time.0)
+    }
+
+    /// A core's event has come; which core's.
+    pub(crate) fn pop(&mut self, now: Nanos) -> Option<usize> {
+        let core = self.calendar.pop()?;
+        self.cores[core].busy = false;
+        if let Some(lock) = self.cores[core].holds.take()
+            && let Some((next, spun, time)) = self.locks.release(lock, now)
+        {
+            let role = self.role(next);
+            self.bill_for(role, Place::Lock, spun + time);
+            self.calendar.schedule(now + time, next);
+        }
+        Some(core)
+    }
+
+    fn role(&self, core: usize) -> Role {
+        match (self.cores[core].in_interrupt, self.cores[core].thread) {
+            (false, Some(thread)) => Role::Thread(thread),
+            _ => Role::Interrupt,
+        }
+    }
+
+    fn bill_for(&mut self, role: Role, place: Place, time: Nanos) {
+        if let Role::Thread(thread) = role {
+            self.threads[thread].share += time;
+        }
+        self.bill.add(role, place, time);
+    }
+
+    /// What a core that is not busy does next: the machine does that and comes back, until
+    /// there is nothing or the core is busy.
+    pub(crate) fn run(&mut self, core: usize, now: Nanos) -> Option<(Role, Action)> {
+        loop {
+            if self.cores[core].busy {
+                return None;
+            }
+            let (role, part) = self.next_part(core)?;
+            match part {
+                Part::Charge(_, Nanos::ZERO) => {}
+                Part::Charge(place, time) => {
+                    self.bill_for(role, place, time);
+                    self.cores[core].busy = true;
+                    self.calendar.schedule(now + time, core);
+                }
+                Part::Lock(lock, hold) => {
+                    self.cores[core].busy = true;
+                    self.cores[core].holds = Some(lock);
+                    if let Some(time) = self.locks.take(lock, core, now, hold) {
+                        self.bill_for(role, Place::Lock, time);
+                        self.calendar.schedule(now + time, core);
+                    }
+                }
+                Part::Do(action) => return Some((role, *action)),
+            }
+        }
+    }
+
+    fn next_part(&mut self, core: usize) -> Option<(Role, Part)> {
+        loop {
+            if let Some(part) = self.cores[core].interrupt.pop_front() {
+                return Some((Role::Interrupt, part));
+            }
+            self.cores[core].in_interrupt = false;
+            if !self.cores[core].ended.is_empty() {
+                self.begin_interrupt(core);
+                continue;
+            }
+            let thread = self.thread_to_run(core)?;
+            let own = &mut self.threads[thread];
+            if !own.held
+                && let Some(part) = own.work.pop_front()
+            {
+                return Some((Role::Thread(thread), part));
+            }
+            own.awake = false;
+            self.cores[core].thread = None;
+        }
+    }
+
+    /// All answers that are there are dealt with in one interrupt.
+    fn begin_interrupt(&mut self, core: usize) {
+        let charges = &self.charges;
+        let own = &mut self.cores[core];
+        own.in_interrupt = true;
+        let entry = Part::Charge(Place::Interrupt, charges.interrupt);
+        own.interrupt.push_back(entry);
+        for id in own.ended.drain(..) {
+            let time = charges.complete;
+            own.interrupt
+                .push_back(Part::Charge(Place::Interrupt, time));
+            if self.array.maps() {
+                let time = charges.clone_end;
+                own.interrupt.push_back(Part::Charge(Place::Array, time));
+            }
+            let action = Box::new(Action::Complete(id));
+            own.interrupt.push_back(Part::Do(action));
+        }
+    }
+
+    /// Who of those in line has the core now.
+    fn thread_to_run(&mut self, core: usize) -> Option<usize> {
+        let own = &self.cores[core];
+        let share = |thread: &usize| (self.threads[*thread].share, *thread);
+        let first = own.ready.iter().min_by_key(|thread| share(thread)).copied();
+        match (own.thread, first) {
+            (Some(thread), None) => Some(thread),
+            (Some(thread), Some(first))
+                if self.threads[first].share + GRANULARITY >= self.threads[thread].share =>
+            {
+                Some(thread)
+            }
+            (before, Some(first)) => {
+                let own = &mut self.cores[core];
+                own.ready.retain(|thread| *thread != first);
+                own.ready.extend(before);
+                own.thread = Some(first);
+                let switch = Part::Charge(Place::Switch, self.charges.switch);
+                self.threads[first].work.push_front(switch);
+                Some(first)
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// A thread has something to do. Whether it slept.
+    fn wake(&mut self, thread: usize, now: Nanos) -> bool {
+        if self.threads[thread].awake || self.threads[thread].held {
+            return false;
+        }
+        let core = self.core_for(self.threads[thread].core);
+        let least = self.cores[core].thread.map_or(Nanos::ZERO, |other| {
+            self.threads[other].share.saturating_sub(SLEEPERS_BONUS)
+        });
+        let own = &mut self.threads[thread];
+        own.awake = true;
+        own.core = core;
+        own.share = own.share.max(least);
+        let target = &mut self.cores[core];
+        if target.thread.is_some() {
+            target.ready.push(thread);
+            return true;
+        }
+        target.thread = Some(thread);
+        let switch = Part::Charge(Place::Switch, self.charges.switch);
+        own.work.push_front(switch);
+        if !target.busy && !target.in_interrupt {
+            target.busy = true;
+            self.calendar.schedule(now + self.charges.wake, core);
+        }
+        true
+    }
+
+    /// The core of a thread that wakes: the one that it had, if nobody has it, or the next
+    /// idle one, or the one with the fewest in line.
+    fn core_for(&self, last: usize) -> usize {
+        if self.cores[last].thread.is_none() {
+            return last;
+        }
+        let count = self.cores.len();
+        let mut others = (1..count).map(|far| (last + far) % count);
+        let idle = others.find(|&core| {
+            let core = &self.cores[core];
+            core.thread.is_none() && !core.in_interrupt && !core.busy
+        });
+        idle.unwrap_or_else(|| {
+            let line = |core: &usize| self.cores[*core].ready.len();
+            let all = (0..count).map(|far| (last + far) % count);
+            all.min_by_key(line).unwrap_or(last)
+        })
+    }
+
+    /// A job's thread is to submit a request.
+    pub(crate) fn submit(&mut self, now: Nanos, request: Request) {
+        let thread = self.thread_of(request.process);
+        self.remember(request.id, (request.process, request.operation));
+        let charges = &self.charges;
+        let mut parts = std::mem::take(&mut self.scratch);
+        parts.push(Part::Charge(Place::User, charges.user));
+        parts.push(Part::Charge(Place::Call, charges.call / 2));
+        self.array.before(request.operation, charges, &mut parts);
+        parts.push(Part::Do(Box::new(Action::Request(request))));
+        self.threads[thread].work.extend(parts.drain(..));
+        self.scratch = parts;
+        self.wake(thread, now);
+    }
+
+    fn remember(&mut self, id: RequestId, asked: (u32, Operation)) {
+        let place = usize::try_from(id.0).unwrap_or(usize::MAX);
+        if self.asked.len() <= place {
+            self.asked.resize(place + 1, None);
+        }
+        self.asked[place] = Some(asked);
+    }
+
+    /// A command leaves from a core, which will be told of its end.
+    pub(crate) fn sent(&mut self, command: CommandId, core: usize) {
+        self.senders.insert(command, core);
+    }
+
+    /// A disk has answered: an interrupt for whoever sent the command.
+    pub(crate) fn ended(&mut self, now: Nanos, command: CommandId) {
+        let core = self.senders.remove(&command).unwrap_or(0);
+        let own = &mut self.cores[core];
+        own.ended.push(command);
+        if !own.busy && !own.in_interrupt && own.ended.len() == 1 {
+            // It is idle: nobody else would look.
+            own.busy = true;
+            self.calendar.schedule(now, core);
+        }
+    }
+
+    /// A request has ended: its thread has its answer to fetch.
+    pub(crate) fn answer(&mut self, now: Nanos, core: usize, finished: Finished) {
+        let place = usize::try_from(finished.id.0).unwrap_or(usize::MAX);
+        let asked = self.asked.get_mut(place).and_then(Option::take);
+        let (process, _) = asked.unwrap_or((0, Operation::Read));
+        let thread = self.thread_of(process);
+        let own = &mut self.threads[thread].work;
+        own.push_back(Part::Charge(Place::Call, self.charges.call / 2));
+        own.push_back(Part::Do(Box::new(Action::Notice(finished))));
+        if self.wake(thread, now) {
+            self.put_first(
+                core,
+                &mut vec![Part::Charge(Place::Switch, self.charges.wake_call)],
+            );
+        }
+    }
+
+    /// Puts parts before all that whoever has the core has left to do.
+    fn put_first(&mut self, core: usize, parts: &mut Vec<Part>) {
+        let role = self.role(core);
+        let work = match role {
+            Role::Thread(thread) => &mut self.threads[thread].work,
+            Role::Interrupt => &mut self.cores[core].interrupt,
+        };
+        for part in parts.drain(..).rev() {
+            work.push_front(part);
+        }
+    }
+
+    /// What a command costs whoever sends it.
+    fn command(&self, command: MemberCommand, parts: &mut Vec<Part>) {
+        if self.array.maps() {
+            parts.push(Part::Charge(Place::Array, self.charges.clone));
+        }
+        parts.push(Part::Do(Box::new(Action::Send(command))));
+    }
+
+    /// A command goes to its disk by way of the block layer's queue and the driver.
+    pub(crate) fn dispatch(&mut self, core: usize, command: MemberCommand) {
+        let mut parts = vec![
+            Part::Charge(Place::Driver, self.charges.dispatch),
+            Part::Do(Box::new(Action::Dispatch(command))),
+        ];
+        self.put_first(core, &mut parts);
+    }
+
+    /// A core goes on when all else of this moment has happened.
+    pub(crate) fn pause(&mut self, core: usize, now: Nanos) {
+        self.cores[core].busy = true;
+        self.calendar.schedule(now, core);
+    }
+
+    /// A command has ended before it came to a driver.
+    pub(crate) fn ended_at_once(&mut self, core: usize, command: CommandId) {
+        let mut parts = vec![Part::Do(Box::new(Action::Complete(command)))];
+        if self.array.maps() {
+            let end = Part::Charge(Place::Array, self.charges.clone_end);
+            parts.insert(0, end);
+        }
+        self.put_first(core, &mut parts);
+    }
+
+    /// Charges what the subject did and ordered when it was called on a core.
+    pub(crate) fn follow(&mut self, now: Nanos, core: usize, outputs: &mut Outputs) {
+        let mut parts = std::mem::take(&mut self.scratch);
+        let (work, charges) = (outputs.work, &self.charges);
+        let hash = &mut self.next_hash;
+        self.array.stripes(work, hash, charges, &mut parts);
+        for finished in outputs.finished.drain(..) {
+            let place = usize::try_from(finished.id.0).unwrap_or(usize::MAX);
+            if let Some(Some((_, operation))) = self.asked.get(place) {
+                self.array.after(*operation, charges, &mut parts);
+            }
+            parts.push(Part::Do(Box::new(Action::Answer(finished))));
+        }
+        let in_interrupt = self.cores[core].in_interrupt;
+        let mut of_thread = Vec::new();
+        for command in outputs.commands.drain(..) {
+            // What an answer leads to, and the array's metadata, its own thread sends.
+            if in_interrupt || command.purpose == Purpose::Metadata {
+                self.command(command, &mut of_thread);
+            } else {
+                self.command(command, &mut parts);
+            }
+        }
+        if !of_thread.is_empty() {
+            self.threads[0].work.extend(of_thread);
+            if self.wake(0, now) {
+                parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
+            }
+        }
+        self.note_stripes(work, in_interrupt, &mut parts);
+        self.put_first(core, &mut parts);
+        self.scratch = parts;
+    }
+
+    /// When it has sent what it has to, a process sleeps with the request that it has just
+    /// submitted.
+    pub(crate) fn sleeps_next(&mut self, core: usize, process: u32) {
+        let sleep = Part::Do(Box::new(Action::Sleep(process)));
+        self.put_first(core, &mut vec![sleep]);
+    }
+
+    /// The array has this process sleep with a request, until it is let go.
+    pub(crate) fn hold(&mut self, process: u32) {
+        let thread = self.thread_of(process);
+        if !std::mem::replace(&mut self.threads[thread].held, true) {
+            self.held.push(thread);
+        }
+    }
+
+    /// Lets those go on whom the array no longer has sleep.
+    pub(crate) fn let_go(&mut self, now: Nanos, is_held: impl Fn(u32) -> bool) {
+        let first = 1 + self.workers;
+        for place in (0..self.held.len()).rev() {
+            let thread = self.held[place];
+            if is_held(u32::try_from(thread - first).unwrap_or(u32::MAX)) {
+                continue;
+            }
+            self.held.remove(place);
+            self.threads[thread].held = false;
+            if !self.threads[thread].work.is_empty() {
+                self.wake(thread, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! A processor's numbers: how many cores there are, and what each thing that they do costs.
+//!
+//! A file of `data/processors` has them, each with its source. A time there is that of one
+//! core at `speed` 1; all times are divided by the speed, and all rates multiplied by it.
+
+use raidlab_units::{Nanos, Sectors};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use thiserror::Error;
+use toml::Spanned;
+
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        /// The numbers of a preset under their names there, which carry their units.
+        #[derive(Debug, Clone, PartialEq, Default)]
+        pub struct ProcessorNumbers {
+            $($(#[$doc])* pub $name: f64,)+
+        }
+
+        impl ProcessorNumbers {
+            /// Every name, in the order in which they are shown.
+            pub const NAMES: &[&str] = &[$(stringify!($name)),+];
+
+            fn set(&mut self, name: &str, value: f64) {
+                match name {
+                    $(stringify!($name) => self.$name = value,)+
+                    _ => {}
+                }
+            }
+
+            /// Every number with its name.
+            #[must_use]
+            pub fn named(&self) -> Vec<(&'static str, f64)> {
+                vec![$((stringify!($name), self.$name)),+]
+            }
+        }
+    };
+}
+
+numbers! {
+    /// Cores, those of all sockets together; 1 to 4096.
+    cores,
+    /// Sockets over which they are spread evenly; 1 to 64.
+    sockets,
+    /// How fast a core is; above 0.
+    speed,
+    /// What fio itself does for a request, outside of the kernel.
+    user_ns,
+    /// Two system calls for each request, to submit it and to fetch its answer, with all
+    /// that the kernel does there before an array or a driver.
+    call_ns,
+    /// The block layer's queue and the driver, for each command to a disk.
+    dispatch_ns,
+    /// To enter and to leave an interrupt, once for all answers that it finds.
+    interrupt_ns,
+    /// The end of a command in the interrupt, up to the request that it was for.
+    complete_ns,
+    /// An array takes a request and maps it.
+    request_ns,
+    /// An array ends a request.
+    request_end_ns,
+    /// An array makes a command to a member.
+    clone_ns,
+    /// An array ends a command of a member.
+    clone_end_ns,
+    /// From the wake-up of a thread until it runs on an idle core; nobody computes then.
+    wake_ns,
+    /// What waking a sleeping thread costs whoever does it.
+    wake_call_ns,
+    /// A change of threads on a core.
+    switch_ns,
+    /// What a spinlock is held for where no more is said: to take it, to change a few
+    /// words, and to let it go.
+    lock_ns,
+    /// A lock and what it guards come from another core's cache.
+    transfer_ns,
+    /// How much longer a pass takes for each core that spins for the same lock.
+    crowd_ns,
+    /// By how much both take longer where the lock comes from another socket.
+    remote_factor,
+    /// The bitmap's lock, held to look up and count a bit.
+    bitmap_ns,
+    /// A stripe is looked up in the cache for a request, and a part of the request is
+    /// put into it.
+    find_ns,
+    /// The array's thread, or a worker, looks through a stripe once.
+    handle_ns,
+    /// A stripe is put into the list of those that wait for a thread, under `device_lock`.
+    release_ns,
+    /// Bytes per second that go through XOR on one core.
+    xor_bytes_per_second,
+    /// Bytes per second that go through P and Q on one core.
+    pq_bytes_per_second,
+    /// Bytes per second that one core copies.
+    copy_bytes_per_second,
+    /// Bytes per second of which one core makes checksums (fletcher4 of ZFS).
+    checksum_bytes_per_second,
+}
+
+/// A number of a preset and where it is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessorSource {
+    /// Its name, unit included.
+    pub name: String,
+    /// Its value as text.
+    pub value: String,
+    /// In a word how it is known: `measured`, `published`, `inferred`, `assumed`.
+    pub basis: String,
+    /// Where it is from, in words.
+    pub source: String,
+}
+
+/// A machine's processor as data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessorPreset {
+    /// Short name: the file's.
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Remarks for people.
+    pub description: String,
+    /// Its numbers.
+    pub numbers: ProcessorNumbers,
+    /// The same with their sources, in the order of [`ProcessorNumbers::NAMES`].
+    pub sources: Vec<ProcessorSource>,
+}
+
+/// Why a file is no processor's.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{file}:{line}: {what}")]
+pub struct ProcessorError {
+    /// The file in which it stands.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: Spanned<u32>,
+    name: String,
+    title: String,
+    description: String,
+    numbers: Spanned<BTreeMap<String, Spanned<Value>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Value {
+    value: f64,
+    basis: Spanned<String>,
+    source: String,
+}
+
+/// How a number can be known, the best first.
+const BASES: [&str; 4] = ["measured", "published", "inferred", "assumed"];
+
+impl ProcessorPreset {
+    /// Reads a preset from the text of `file` (used in errors).
+    ///
+    /// # Errors
+    /// Names file, line and field of the first thing that is wrong.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ProcessorError> {
+        let fail = |at: usize, what: String| ProcessorError {
+            file: file.to_owned(),
+            line: 1 + text[..at.min(text.len())].matches('\n').count(),
+            what,
+        };
+        let raw: File = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            fail(at, error.message().to_owned())
+        })?;
+        if *raw.schema.get_ref() != 1 {
+            let what = format!(
+                "schema is {}, but must be 1, the only version there is",
+                raw.schema.get_ref()
+            );
+            return Err(fail(raw.schema.span().start, what));
+        }
+        let begin = raw.numbers.span().start;
+        let given = raw.numbers.into_inner();
+        let known = ProcessorNumbers::NAMES;
+        for (name, value) in &given {
+            let at = value.span().start;
+            if !known.contains(&name.as_str()) {
+                let what = format!(
+                    "`{name}` is no number of a processor; known are: {}",
+                    known.join(", ")
+                );
+                return Err(fail(at, what));
+            }
+            let (number, (least, most)) = (value.get_ref().value, range(name));
+            if !(least..=most).contains(&number) {
+                let what = format!("`{name}` is {number}, but must be {least} to {most}");
+                return Err(fail(at, what));
+            }
+            let basis = &value.get_ref().basis;
+            if !BASES.contains(&basis.get_ref().as_str()) {
+                let what = format!(
+                    "the basis `{}` of `{name}` is none of: {}",
+                    basis.get_ref(),
+                    BASES.join(", ")
+                );
+                return Err(fail(basis.span().start, what));
+            }
+        }
+        let mut numbers = ProcessorNumbers::default();
+        let mut sources = Vec::new();
+        for &name in known {
+            let Some(value) = given.get(name) else {
+                return Err(fail(begin, format!("the number `{name}` is missing")));
+            };
+            let value = value.get_ref();
+            numbers.set(name, value.value);
+            sources.push(ProcessorSource {
+                name: name.to_owned(),
+                value: value.value.to_string(),
+                basis: value.basis.get_ref().clone(),
+                source: value.source.clone(),
+            });
+        }
+        Ok(Self {
+            name: raw.name,
+            title: raw.title,
+            description: raw.description,
+            numbers,
+            sources,
+        })
+    }
+}
+
+/// From where to where a number may go.
+fn range(name: &str) -> (f64, f64) {
+    match name {
+        "cores" => (1.0, 4096.0),
+        "sockets" => (1.0, 64.0),
+        "speed" => (0.001, 1000.0),
+        "remote_factor" => (1.0, 1000.0),
+        rate if rate.ends_with("_per_second") => (1e3, 1e15),
+        _ => (0.0, 1e9),
+    }
+}
+
+/// The numbers as whole nanoseconds of this processor's own cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Charges {
+    pub(crate) cores: usize,
+    pub(crate) sockets: usize,
+    pub(crate) user: Nanos,
+    pub(crate) call: Nanos,
+    pub(crate) dispatch: Nanos,
+    pub(crate) interrupt: Nanos,
+    pub(crate) complete: Nanos,
+    pub(crate) request: Nanos,
+    pub(crate) request_end: Nanos,
+    pub(crate) clone: Nanos,
+    pub(crate) clone_end: Nanos,
+    pub(crate) wake: Nanos,
+    pub(crate) wake_call: Nanos,
+    pub(crate) switch: Nanos,
+    pub(crate) lock: Nanos,
+    /// A lock's way from another core of the socket, and from another socket.
+    pub(crate) way: [Nanos; 2],
+    /// The same for each core in line, picoseconds.
+    pub(crate) crowd_picos: [u64; 2],
+    pub(crate) bitmap: Nanos,
+    pub(crate) find: Nanos,
+    pub(crate) handle: Nanos,
+    pub(crate) release: Nanos,
+    xor_rate: u64,
+    pq_rate: u64,
+    copy_rate: u64,
+}
+
+impl Charges {
+    pub(crate) fn of(numbers: &ProcessorNumbers) -> Self {
+        let time = |nanos: f64| Nanos(whole(nanos / numbers.speed));
+        let far = [1.0, numbers.remote_factor];
+        let rate = |bytes: f64| whole(bytes * numbers.speed).max(1);
+        Self {
+            cores: usize::try_from(whole(numbers.cores)).unwrap_or(1).max(1),
+            sockets: usize::try_from(whole(numbers.sockets)).unwrap_or(1).max(1),
+            user: time(numbers.user_ns),
+            call: time(numbers.call_ns),
+            dispatch: time(numbers.dispatch_ns),
+            interrupt: time(numbers.interrupt_ns),
+            complete: time(numbers.complete_ns),
+            request: time(numbers.request_ns),
+            request_end: time(numbers.request_end_ns),
+            clone: time(numbers.clone_ns),
+            clone_end: time(numbers.clone_end_ns),
+            wake: time(numbers.wake_ns),
+            wake_call: time(numbers.wake_call_ns),
+            switch: time(numbers.switch_ns),
+            lock: time(numbers.lock_ns),
+            way: far.map(|factor| time(numbers.transfer_ns * factor)),
+            crowd_picos: far.map(|factor| time(numbers.crowd_ns * factor * 1000.0).0),
+            bitmap: time(numbers.bitmap_ns),
+            find: time(numbers.find_ns),
+            handle: time(numbers.handle_ns),
+            release: time(numbers.release_ns),
+            xor_rate: rate(numbers.xor_bytes_per_second),
+            pq_rate: rate(numbers.pq_bytes_per_second),
+            copy_rate: rate(numbers.copy_bytes_per_second),
+        }
+    }
+
+    /// The time of so many sectors through XOR, or through P and Q.
+    pub(crate) fn parity(&self, sectors: Sectors, with_q: bool) -> Nanos {
+        per_byte(sectors, if with_q { self.pq_rate } else { self.xor_rate })
+    }
+
+    /// The time of copying so many sectors.
+    pub(crate) fn copy(&self, sectors: Sectors) -> Nanos {
+        per_byte(sectors, self.copy_rate)
+    }
+}
+
+fn per_byte(sectors: Sectors, rate: u64) -> Nanos {
+    let bytes = u128::from(sectors.to_bytes().0);
+    let time = bytes * u128::from(Nanos::SECOND.0) / u128::from(rate);
+    Nanos(u64::try_from(time).unwrap_or(u64::MAX))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of a preset, within their ranges"
+)]
+fn whole(number: f64) -> u64 {
+    number.round() as u64
+}

@@ -1,0 +1,146 @@
+//! Which threads an array has, and which locks its requests pass on their way.
+//!
+//! This is md's, from its sources: `wait_barrier` and `allow_barrier` of RAID 1 and 10,
+//! `chunk_aligned_read` and `make_stripe_request` of RAID 5, the bitmap's counters. Locks
+//! that nobody stands in line for (of a stripe, of a bucket's counter) are part of the
+//! charges.
+
+use super::charges::Charges;
+use super::locks::LockName;
+use super::task::{Part, Place};
+use raidlab_array::{Operation, StripeWork};
+use raidlab_units::Nanos;
+
+/// What kind of array it is, as far as its threads and locks go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ArrayKind {
+    /// A disk: nothing is mapped.
+    #[default]
+    Disk,
+    /// Linear and RAID 0: mapped, and no lock.
+    Stripes,
+    /// RAID 1.
+    Mirror,
+    /// RAID 10.
+    Raid10,
+    /// RAID 4 and 5.
+    Parity,
+    /// RAID 6.
+    DoubleParity,
+}
+
+/// What of md's locks an older Linux has that a newer one has not, under the names that
+/// hosts' files have for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OldLocks {
+    /// Each request takes `resync_lock` at its begin and its end and wakes the queue of the
+    /// barrier: RAID 1 before 4.11, RAID 10 before its seqlock.
+    pub barrier: bool,
+    /// Each read past RAID 5's stripe cache takes `device_lock`: before 5.13.
+    pub direct_read: bool,
+    /// Each write to RAID 5 takes the lock of one queue, `wait_for_overlap`: before 6.11.
+    pub overlap: bool,
+}
+
+/// The array of a machine for its processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ArrayPaths {
+    /// What kind of array.
+    pub kind: ArrayKind,
+    /// Which old locks its md has.
+    pub old: OldLocks,
+    /// It keeps a write-intent bitmap.
+    pub bitmap: bool,
+    /// RAID 5's `group_thread_cnt`, workers on each socket; 0: its thread does all itself.
+    pub group_threads: u32,
+}
+
+impl ArrayPaths {
+    pub(super) const fn has_parity(&self) -> bool {
+        matches!(self.kind, ArrayKind::Parity | ArrayKind::DoubleParity)
+    }
+
+    /// Whether there is an array at all.
+    pub(super) const fn maps(&self) -> bool {
+        !matches!(self.kind, ArrayKind::Disk)
+    }
+
+    /// The name of its thread.
+    pub(super) const fn thread(&self) -> &'static str {
+        match self.kind {
+            ArrayKind::Disk | ArrayKind::Stripes => "md0",
+            ArrayKind::Mirror => "md0_raid1",
+            ArrayKind::Raid10 => "md0_raid10",
+            ArrayKind::Parity => "md0_raid5",
+            ArrayKind::DoubleParity => "md0_raid6",
+        }
+    }
+
+    /// What the submitting thread passes before the array takes a request.
+    pub(super) fn before(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
+        if self.maps() {
+            to.push(Part::Charge(Place::Array, charges.request));
+        }
+        let mut pass = |name, hold| to.push(Part::Lock(name, hold));
+        match self.kind {
+            ArrayKind::Mirror | ArrayKind::Raid10 if self.old.barrier => {
+                pass(LockName::Resync, charges.lock);
+            }
+            ArrayKind::Parity | ArrayKind::DoubleParity => match operation {
+                Operation::Read if self.old.direct_read => {
+                    pass(LockName::Device, charges.lock);
+                }
+                Operation::Write if self.old.overlap => {
+                    pass(LockName::OverlapQueue, charges.lock);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        if self.bitmap && operation == Operation::Write {
+            to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
+        }
+    }
+
+    /// What the thread that ends a request passes.
+    pub(super) fn after(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
+        if self.bitmap && operation == Operation::Write {
+            to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
+        }
+        if self.old.barrier && matches!(self.kind, ArrayKind::Mirror | ArrayKind::Raid10) {
+            to.push(Part::Lock(LockName::Resync, charges.lock));
+            to.push(Part::Lock(LockName::BarrierQueue, charges.lock));
+        }
+        if self.maps() {
+            to.push(Part::Charge(Place::Array, charges.request_end));
+        }
+    }
+
+    /// What has to be done for stripes that somebody has found, handled and let go.
+    pub(super) fn stripes(
+        &self,
+        work: StripeWork,
+        first_hash: &mut u8,
+        charges: &Charges,
+        to: &mut Vec<Part>,
+    ) {
+        let times = |count: u32, each: Nanos| each * u64::from(count);
+        let mut hash = |count: u32, to: &mut Vec<Part>| {
+            for _ in 0..count {
+                *first_hash = first_hash.wrapping_add(1);
+                to.push(Part::Lock(LockName::Hash(*first_hash), charges.lock));
+            }
+        };
+        hash(work.found, to);
+        to.push(Part::Charge(Place::Stripe, times(work.found, charges.find)));
+        to.push(Part::Charge(
+            Place::Stripe,
+            times(work.handled, charges.handle),
+        ));
+        let with_q = self.kind == ArrayKind::DoubleParity;
+        let parity = charges.parity(work.parity, with_q);
+        to.push(Part::Charge(Place::Parity, parity));
+        to.push(Part::Charge(Place::Copy, charges.copy(work.copied)));
+        hash(work.freed, to);
+    }
+}

@@ -1,0 +1,91 @@
+//! What threads and interrupts do, in parts.
+
+use super::locks::LockName;
+use raidlab_array::{CommandId, Finished, MemberCommand, Request};
+use raidlab_units::Nanos;
+
+/// Where time goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// fio itself.
+    User,
+    /// System calls and the block layer above arrays and drivers.
+    Call,
+    /// The block layer's queue and the driver, below.
+    Driver,
+    /// The array maps, clones and ends.
+    Array,
+    /// The array looks up and handles stripes.
+    Stripe,
+    /// Parity is computed.
+    Parity,
+    /// Data are copied between requests and the stripe cache.
+    Copy,
+    /// Locks are waited for, taken and held.
+    Lock,
+    /// Interrupts, and the ends of commands in them.
+    Interrupt,
+    /// Wake-ups and changes of threads.
+    Switch,
+}
+
+impl Place {
+    /// All, in the order of their numbers.
+    pub(crate) const ALL: [(Self, &str); 10] = [
+        (Self::User, "fio"),
+        (Self::Call, "submit"),
+        (Self::Driver, "driver"),
+        (Self::Array, "array"),
+        (Self::Stripe, "stripe"),
+        (Self::Parity, "parity"),
+        (Self::Copy, "copy"),
+        (Self::Lock, "lock"),
+        (Self::Interrupt, "interrupt"),
+        (Self::Switch, "switch"),
+    ];
+}
+
+/// A part of what is to be done. Between two of them whoever does it may be interrupted.
+#[derive(Debug, Clone)]
+pub(super) enum Part {
+    /// The core is at work for so long.
+    Charge(Place, Nanos),
+    /// A lock is taken, held for so long, and let go.
+    Lock(LockName, Nanos),
+    /// Something happens, at once.
+    Do(Box<Action>),
+}
+
+/// What happens at a moment within somebody's work; the machine does it.
+#[derive(Debug, Clone)]
+pub(crate) enum Action {
+    /// A job's request reaches the subject.
+    Request(Request),
+    /// A job's thread sleeps in the subject, if that still wants it to.
+    Sleep(u32),
+    /// A command leaves the array.
+    Send(MemberCommand),
+    /// A command reaches its disk's queue.
+    Dispatch(MemberCommand),
+    /// The subject is told that a command has ended.
+    Complete(CommandId),
+    /// A request has ended: whoever asked is woken.
+    Answer(Finished),
+    /// Who asked knows it.
+    Notice(Finished),
+    /// The array's thread has taken over the stripes that interrupts let go.
+    Gathered,
+    /// The array's thread, or a worker, has its turn.
+    Turn,
+    /// It has done all that the turn led to.
+    TurnOver,
+}
+
+/// On whose account something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The thread of this number.
+    Thread(usize),
+    /// An interrupt.
+    Interrupt,
+}

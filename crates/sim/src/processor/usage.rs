@@ -1,0 +1,151 @@
+//! Who used the cores, and for what.
+
+use super::Processor;
+use super::locks::LockUse;
+use super::task::{Place, Role};
+use raidlab_units::Nanos;
+
+const PLACES: usize = Place::ALL.len();
+
+/// Time by place, for each thread and for interrupts.
+#[derive(Debug, Default)]
+pub(super) struct Bill {
+    threads: Vec<[Nanos; PLACES]>,
+    interrupts: [Nanos; PLACES],
+}
+
+impl Bill {
+    pub(super) fn add(&mut self, role: Role, place: Place, time: Nanos) {
+        let account = match role {
+            Role::Interrupt => &mut self.interrupts,
+            Role::Thread(thread) => {
+                if self.threads.len() <= thread {
+                    self.threads.resize(thread + 1, [Nanos::ZERO; PLACES]);
+                }
+                &mut self.threads[thread]
+            }
+        };
+        account[place as usize] += time;
+    }
+}
+
+/// A thread's share of the cores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// `md0_raid5`, or `md0_raid5 workers` for all workers together.
+    pub name: String,
+    /// Time on a core.
+    pub busy: Nanos,
+}
+
+/// What became of a machine's cores in a time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProcessorUse {
+    /// How many there are.
+    pub cores: u64,
+    /// Time of all jobs' threads outside of the kernel.
+    pub user: Nanos,
+    /// Time of all jobs' threads in the kernel, without interrupts.
+    pub system: Nanos,
+    /// Time in interrupts.
+    pub interrupts: Nanos,
+    /// The kernel's own threads that did anything.
+    pub threads: Vec<ThreadUse>,
+    /// Time of all of these by what it was for, where it was for anything.
+    pub places: Vec<(&'static str, Nanos)>,
+    /// Every lock of md that was taken.
+    pub locks: Vec<LockUse>,
+}
+
+fn sum(account: &[Nanos]) -> Nanos {
+    account
+        .iter()
+        .copied()
+        .fold(Nanos::ZERO, |all, one| all + one)
+}
+
+impl Processor {
+    /// What became of the cores since the start.
+    pub(crate) fn used(&self) -> ProcessorUse {
+        let nobody = [Nanos::ZERO; PLACES];
+        let of = |thread: usize| self.bill.threads.get(thread).unwrap_or(&nobody);
+        let first = 1 + self.workers;
+        let (mut user, mut all) = (Nanos::ZERO, Nanos::ZERO);
+        for account in self.bill.threads.iter().skip(first) {
+            user += account[Place::User as usize];
+            all += sum(account);
+        }
+        let name = self.array.thread();
+        let mut threads = vec![ThreadUse {
+            name: name.to_owned(),
+            busy: sum(of(0)),
+        }];
+        if self.workers > 0 {
+            let each = (1..first).map(|worker| sum(of(worker)));
+            threads.push(ThreadUse {
+                name: format!("{name} workers"),
+                busy: each.fold(Nanos::ZERO, |all, one| all + one),
+            });
+        }
+        let accounts = || self.bill.threads.iter().chain([&self.bill.interrupts]);
+        let places = Place::ALL.iter().map(|&(place, name)| {
+            let each = accounts().map(|account| account[place as usize]);
+            (name, each.fold(Nanos::ZERO, |all, one| all + one))
+        });
+        ProcessorUse {
+            cores: self.cores.len() as u64,
+            user,
+            system: all - user,
+            interrupts: sum(&self.bill.interrupts),
+            threads,
+            places: places.collect(),
+            locks: self.locks.used(),
+        }
+    }
+}
+
+impl ProcessorUse {
+    /// What was used since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let less = |now: Nanos, then: Nanos| now.saturating_sub(then);
+        let threads = self.threads.iter().zip(&earlier.threads);
+        let places = self.places.iter().zip(&earlier.places);
+        let locks = self.locks.iter().zip(&earlier.locks);
+        Self {
+            cores: self.cores,
+            user: less(self.user, earlier.user),
+            system: less(self.system, earlier.system),
+            interrupts: less(self.interrupts, earlier.interrupts),
+            threads: threads
+                .map(|(now, then)| ThreadUse {
+                    name: now.name.clone(),
+                    busy: less(now.busy, then.busy),
+                })
+                .filter(|thread| thread.busy > Nanos::ZERO)
+                .collect(),
+            places: places
+                .map(|(now, then)| (now.0, less(now.1, then.1)))
+                .filter(|place| place.1 > Nanos::ZERO)
+                .collect(),
+            locks: locks
+                .map(|(now, then)| LockUse {
+                    name: now.name,
+                    passes: now.passes - then.passes,
+                    contended: now.contended - then.contended,
+                    wait: less(now.wait, then.wait),
+                    hold: less(now.hold, then.hold),
+                })
+                .filter(|lock| lock.passes > 0)
+                .collect(),
+        }
+    }
+
+    /// Time of all cores together that somebody used.
+    #[must_use]
+    pub fn busy(&self) -> Nanos {
+        let threads = self.threads.iter().map(|thread| thread.busy);
+        let kernel = threads.fold(Nanos::ZERO, |all, one| all + one);
+        self.user + self.system + self.interrupts + kernel
+    }
+}

@@ -1,0 +1,126 @@
+//! What a processor costs, against sums by hand.
+
+use crate::bench::{Bench, group, random};
+use raidlab_sim::{
+    ArrayKind, ArrayPaths, JobResult, OldLocks, ProcessorConfig, ProcessorNumbers, ProcessorPreset,
+};
+use raidlab_units::{Bytes, Nanos};
+use raidlab_workload::{JobSpec, Pattern};
+
+fn server() -> ProcessorNumbers {
+    let text = include_str!("../../../../data/processors/server-2021.toml");
+    let preset = ProcessorPreset::parse("server-2021", text).expect("it is valid");
+    preset.numbers
+}
+
+/// Requests to flash disks, with so many cores or without a processor.
+fn run(members: u64, processor: Option<ProcessorConfig>, job: &JobSpec) -> JobResult {
+    let bench = Bench {
+        members,
+        flash: true,
+        tags: 1023,
+        turnaround: Nanos::ZERO,
+        processor,
+        ..Bench::default()
+    };
+    let job = JobSpec {
+        file_size: Some(Bytes(10 << 30)),
+        ..job.clone()
+    };
+    let jobs = group([job]);
+    bench.machine().run(&jobs).expect("it runs")
+}
+
+fn on(cores: f64, array: ArrayPaths) -> Option<ProcessorConfig> {
+    Some(ProcessorConfig {
+        numbers: ProcessorNumbers { cores, ..server() },
+        array,
+    })
+}
+
+#[test]
+fn at_depth_one_charges_add_to_each_latency() {
+    let job = random(Pattern::RandRead, 1, 2000);
+    let bare = run(1, None, &job);
+    let with = run(1, on(4.0, ArrayPaths::default()), &job);
+    let it = server();
+    let jobs = it.user_ns + it.call_ns + it.dispatch_ns + it.switch_ns;
+    let interrupts = it.interrupt_ns + it.complete_ns + it.wake_call_ns;
+    let more = with.reads().latency.mean() - bare.reads().latency.mean();
+    // A histogram has three digits.
+    assert!(
+        (more - jobs - interrupts).abs() < 100.0,
+        "{more} for {}",
+        jobs + interrupts
+    );
+    let used = with.processor.expect("it has one");
+    assert_eq!(bare.processor, None);
+    let each = |time: Nanos| time.0 as f64 / 2000.0;
+    assert!((each(used.user) - it.user_ns).abs() < 1.0);
+    assert!((each(used.user + used.system) - jobs).abs() < 5.0);
+    assert!((each(used.interrupts) - interrupts).abs() < 5.0);
+    assert_eq!(used.locks, [], "a disk has none");
+}
+
+#[test]
+fn a_deep_queue_is_bound_by_cores() {
+    let it = server();
+    let jobs = it.user_ns + it.call_ns + it.dispatch_ns;
+    let most = 1e9 / (jobs + it.complete_ns);
+    let least = 1e9 / (jobs + it.complete_ns + it.interrupt_ns);
+    let job = random(Pattern::RandRead, 128, 20_000);
+    let one = run(1, on(1.0, ArrayPaths::default()), &job);
+    let rate = one.reads().iops(one.runtime);
+    assert!(
+        (0.97 * least..most).contains(&rate),
+        "{rate}, not {least} to {most}"
+    );
+    let busy = one.processor.expect("it has one").busy();
+    assert!(
+        busy.0 * 100 > one.runtime.0 * 99,
+        "{busy:?} of {:?}",
+        one.runtime
+    );
+    let two = JobSpec { num_jobs: 2, ..job };
+    let two = run(1, on(2.0, ArrayPaths::default()), &two);
+    let both = two.reads().iops(two.runtime);
+    assert!((1.9..2.1).contains(&(both / rate)), "{both} after {rate}");
+}
+
+#[test]
+fn who_spins_is_billed_and_a_lock_bounds_all_cores() {
+    let job = JobSpec {
+        num_jobs: 32,
+        ..random(Pattern::RandRead, 16, 1000)
+    };
+    let mirror = |barrier| ArrayPaths {
+        kind: ArrayKind::Mirror,
+        old: OldLocks {
+            barrier,
+            ..OldLocks::default()
+        },
+        ..ArrayPaths::default()
+    };
+    let new = run(2, on(128.0, mirror(false)), &job);
+    let old = run(2, on(128.0, mirror(true)), &job);
+    let rates = [&new, &old].map(|result| result.reads().iops(result.runtime));
+    assert!(rates[1] < 0.8 * rates[0], "{rates:?}");
+    let used = old.processor.clone().expect("it has one");
+    let lock = used.locks.iter().find(|lock| lock.name == "resync_lock");
+    let lock = lock.expect("each request takes it");
+    assert_eq!(lock.passes, 2 * 32_000);
+    assert!(
+        lock.hold.0 * 10 > old.runtime.0 * 9,
+        "it is the bottleneck: {lock:?}"
+    );
+    let spun = used.locks.iter().map(|lock| lock.wait.0).sum::<u64>();
+    let billed = used.places.iter().find(|place| place.0 == "lock");
+    assert!(
+        billed.is_some_and(|place| place.1.0 >= spun),
+        "{billed:?}, {spun}"
+    );
+    // The same again is the same again.
+    let again = run(2, on(128.0, mirror(true)), &job);
+    assert_eq!(again.processor, old.processor);
+    assert_eq!(again.runtime, old.runtime);
+}
