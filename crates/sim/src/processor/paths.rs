@@ -90,6 +90,7 @@ impl ArrayPaths {
                 Operation::Read if self.old.direct_read => {
                     pass(LockName::Device, charges.lock);
                 }
+                Operation::Read => pass(LockName::DirectReads, Nanos::ZERO),
                 Operation::Write if self.old.overlap => {
                     pass(LockName::OverlapQueue, charges.lock);
                 }
@@ -106,6 +107,9 @@ impl ArrayPaths {
     pub(super) fn after(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
         if self.bitmap && operation == Operation::Write {
             to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
+        }
+        if self.has_parity() && operation == Operation::Read {
+            to.push(Part::Lock(LockName::DirectReads, Nanos::ZERO));
         }
         if self.old.barrier && matches!(self.kind, ArrayKind::Mirror | ArrayKind::Raid10) {
             to.push(Part::Lock(LockName::Resync, charges.lock));

@@ -1,0 +1,418 @@
+//! Published figures of md on NVMe drives beside the model's, with a processor.
+//!
+//!     cargo run --release -p raidlab-bench-model --example nvme_md
+//!
+//! Where a machine is described as one socket, the processor is `server-2021` with half its
+//! cores and one socket. Drives that nobody named are those of a preset that can do what the
+//! raw drives did; where the drives' limit is known, the preset has that limit. Which figure
+//! was used to fit a charge, the last column says.
+
+use raidlab_bench_model::{ModelBench, presets};
+use raidlab_lab::{Bench, Choices, Files, Observer, Suite, catalogue};
+use raidlab_store::{CellResult, Measurement, Records};
+use std::error::Error;
+use std::path::PathBuf;
+
+/// One figure.
+struct Case {
+    /// What was measured, for people.
+    what: &'static str,
+    /// A preset, changes of its text, and how many of it.
+    disk: (&'static str, &'static [(&'static str, &'static str)], usize),
+    sockets: u32,
+    /// The subject as a suite names it.
+    subject: &'static str,
+    host: &'static str,
+    fio: &'static str,
+    unit: Unit,
+    published: f64,
+    role: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    /// Thousand requests a second.
+    Thousand,
+    /// MB/s.
+    Megabytes,
+    /// Microseconds of a request and member, from two rates.
+    PerMember(u32, u32),
+}
+
+const READ_64: &str = "--rw=randread --iodepth=64 --numjobs=64";
+const ONE_WRITER: &str = "--rw=randwrite --iodepth=64 --numjobs=1";
+const STREAM: &str = "--rw=write --bs=1m --iodepth=32 --numjobs=1 --size=50g";
+
+/// A drive that can do 1.3 million reads a second, as those of the raw figure.
+const QUICK: (&str, &[(&str, &str)], usize) = ("cm7r", &[], 11);
+const THREE: (&str, &[(&str, &str)], usize) = ("pm9a3", &[], 3);
+const LIMIT: &str = "flash_commands_per_second = { value = 700000";
+const QUARTER: (&str, &[(&str, &str)], usize) = (
+    "p5520",
+    &[(LIMIT, "flash_commands_per_second = { value = 250000")],
+    8,
+);
+const FOUR: (&str, &[(&str, &str)], usize) = ("p5520", &[], 4);
+const FITTED: &str = "fitted";
+const PREDICTED: &str = "predicted";
+
+macro_rules! case {
+    ($what:expr, $disk:expr, $sockets:expr, $subject:expr, $host:expr, $fio:expr, $unit:expr, $published:expr, $role:expr) => {
+        Case {
+            what: $what,
+            disk: $disk,
+            sockets: $sockets,
+            subject: $subject,
+            host: $host,
+            fio: $fio,
+            unit: $unit,
+            published: $published,
+            role: $role,
+        }
+    };
+}
+
+const CASES: &[Case] = &[
+    case!(
+        "RAID 5 of 10+1, 64 jobs, read 4 KiB, device_lock in reads",
+        QUICK,
+        1,
+        r#""md-raid5-clean""#,
+        "linux-5.10",
+        READ_64,
+        Unit::Thousand,
+        1260.0,
+        FITTED
+    ),
+    case!(
+        "the same without it (5.14)",
+        QUICK,
+        1,
+        r#""md-raid5-clean""#,
+        "linux-6.9",
+        READ_64,
+        Unit::Thousand,
+        5330.0,
+        PREDICTED
+    ),
+    case!(
+        "RAID 6 of 6+2, 64 jobs, read 4 KiB, device_lock in reads",
+        QUARTER,
+        1,
+        r#""md-raid6-clean""#,
+        "linux-5.10",
+        READ_64,
+        Unit::Thousand,
+        1600.0,
+        PREDICTED
+    ),
+    case!(
+        "the same without it: the drives' limit",
+        QUARTER,
+        1,
+        r#""md-raid6-clean""#,
+        "linux-6.9",
+        READ_64,
+        Unit::Thousand,
+        2000.0,
+        PREDICTED
+    ),
+    case!(
+        "RAID 10 of 4, 16 jobs QD256, read 4 KiB, resync_lock, both sockets",
+        FOUR,
+        2,
+        r#""md-raid10-clean""#,
+        "linux-5.10",
+        "--rw=randread --iodepth=256 --numjobs=16",
+        Unit::Thousand,
+        839.0,
+        PREDICTED
+    ),
+    case!(
+        "the same, one socket",
+        FOUR,
+        1,
+        r#""md-raid10-clean""#,
+        "linux-5.10",
+        "--rw=randread --iodepth=256 --numjobs=16",
+        Unit::Thousand,
+        1809.0,
+        PREDICTED
+    ),
+    case!(
+        "the same, seqlock, both sockets",
+        FOUR,
+        2,
+        r#""md-raid10-clean""#,
+        "linux-6.9",
+        "--rw=randread --iodepth=256 --numjobs=16",
+        Unit::Thousand,
+        2071.0,
+        PREDICTED
+    ),
+    case!(
+        "the same, seqlock, one socket",
+        FOUR,
+        1,
+        r#""md-raid10-clean""#,
+        "linux-6.9",
+        "--rw=randread --iodepth=256 --numjobs=16",
+        Unit::Thousand,
+        2097.0,
+        PREDICTED
+    ),
+    case!(
+        "RAID 5 of 2+1, one job, write 4 KiB, 256 stripes",
+        THREE,
+        2,
+        r#"{ subject = "md-raid5-clean" }"#,
+        "linux-6.9",
+        ONE_WRITER,
+        Unit::Thousand,
+        64.7,
+        FITTED
+    ),
+    case!(
+        "the same, group_thread_cnt 8, 32768 stripes",
+        THREE,
+        2,
+        r#"{ subject = "md-raid5-clean", build = { group_thread_count = 8, stripe_cache_size = 32768 } }"#,
+        "linux-6.9",
+        ONE_WRITER,
+        Unit::Thousand,
+        80.8,
+        PREDICTED
+    ),
+    case!(
+        "the same, group_thread_cnt 2, on one socket",
+        THREE,
+        1,
+        r#"{ subject = "md-raid5-clean", build = { group_thread_count = 2, stripe_cache_size = 32768 } }"#,
+        "linux-6.9",
+        ONE_WRITER,
+        Unit::Thousand,
+        109.0,
+        PREDICTED
+    ),
+    case!(
+        "RAID 10 of 3, one job, write 4 KiB",
+        THREE,
+        2,
+        r#""md-raid10-clean""#,
+        "linux-6.9",
+        ONE_WRITER,
+        Unit::Thousand,
+        96.6,
+        PREDICTED
+    ),
+    case!(
+        "RAID 5 of 2+1, one stream, 256 stripes",
+        THREE,
+        2,
+        r#"{ subject = "md-raid5-clean" }"#,
+        "linux-6.9",
+        STREAM,
+        Unit::Megabytes,
+        1380.0,
+        PREDICTED
+    ),
+    case!(
+        "the same, group_thread_cnt 8, 32768 stripes",
+        THREE,
+        2,
+        r#"{ subject = "md-raid5-clean", build = { group_thread_count = 8, stripe_cache_size = 32768 } }"#,
+        "linux-6.9",
+        STREAM,
+        Unit::Megabytes,
+        1770.0,
+        PREDICTED
+    ),
+    case!(
+        "RAID 10 of 4 P5520 with bitmap, write 4 KiB, QD1",
+        FOUR,
+        2,
+        r#""md-raid10-clean-bitmap""#,
+        "linux-6.9",
+        "--rw=randwrite --iodepth=1 --numjobs=1",
+        Unit::Thousand,
+        15.7,
+        PREDICTED
+    ),
+    case!(
+        "RAID 0, write and flush: us for each member",
+        ("pm9a3", &[], 64),
+        2,
+        r#"{ subject = "md-raid0", members = MEMBERS }"#,
+        "linux-6.9",
+        "--rw=randwrite --iodepth=1 --numjobs=1 --fsync=1",
+        Unit::PerMember(16, 64),
+        0.34,
+        "seen when clone_ns was chosen"
+    ),
+];
+
+/// Keeps the rows.
+#[derive(Default)]
+struct Rows(Vec<Measurement>);
+
+impl Observer for Rows {
+    fn record(&mut self, _: Records) {}
+    fn cell(&mut self, result: CellResult) {
+        self.0.extend(result.rows);
+    }
+}
+
+/// Writes a file into this example's folder, and says where.
+fn write(name: &str, text: &str) -> Result<String, Box<dyn Error>> {
+    let folder: PathBuf =
+        std::env::temp_dir().join(format!("raidlab-nvme-md-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join(name);
+    std::fs::write(&path, text)?;
+    Ok(path.display().to_string())
+}
+
+fn processor(sockets: u32) -> Result<String, Box<dyn Error>> {
+    let mut text = presets::processor_text("server-2021")?;
+    if sockets == 1 {
+        text = text.replace("cores = { value = 128", "cores = { value = 64");
+        text = text.replace("sockets = { value = 2", "sockets = { value = 1");
+    }
+    write("processor.toml", &text)
+}
+
+/// The row of a case; `members`: of a subject that leaves it open.
+fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
+    let (name, changes, count) = case.disk;
+    let mut preset = presets::text(name)?;
+    for (old, new) in changes {
+        assert!(preset.contains(old), "{name} has no {old}");
+        preset = preset.replace(old, new);
+    }
+    let disk = write("disk.toml", &preset)?;
+    let disks = vec![format!("\"{disk}\""); count].join(", ");
+    let subject = case.subject.replace("MEMBERS", &members.to_string());
+    let size = if case.fio.contains("--bs") {
+        ""
+    } else {
+        "--bs=4k --filesize=100g --norandommap"
+    };
+    let text = format!(
+        "schema = 1\nname = \"nvme-md\"\ntitle = \"nvme-md\"\ndescription = \"one figure\"\n\
+         source = \"this example\"\ndisks = [{disks}]\nprocessor = \"{}\"\nsubjects = [{subject}]\n\
+         [[step]]\njob = \"a\"\ntitle = \"a\"\nclass = \"a\"\nfio = \"{} {size} --ioengine=libaio \
+         --direct=1 --time_based --runtime=0.03 --group_reporting --randseed=7\"\n",
+        processor(case.sockets)?,
+        case.fio,
+    );
+    let suite = Suite::load(&write("suite.toml", &text)?)?;
+    let mut subjects = suite.subjects.clone();
+    let host = catalogue::host(&Files::default(), case.host)?;
+    for subject in &mut subjects {
+        subject.move_to(&host);
+    }
+    let choices = Choices {
+        fits: vec!["rated".to_owned()],
+        seed: 1,
+        ..Choices::default()
+    };
+    let experiment = suite.experiments(&subjects, &choices).swap_remove(0);
+    let mut rows = Rows::default();
+    ModelBench::default().run(&experiment, &mut rows)?;
+    rows.0.into_iter().next().ok_or_else(|| "no row".into())
+}
+
+fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
+    Ok(match case.unit {
+        Unit::Thousand => row(case, 0)?.iops / 1e3,
+        Unit::Megabytes => row(case, 0)?.bytes_per_second / 1e6,
+        Unit::PerMember(few, many) => {
+            let each = |members| row(case, members).map(|row| 1e6 / row.iops);
+            (each(many)? - each(few)?) / f64::from(many - few)
+        }
+    })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("| figure | Linux | unit | published | model | ratio | |");
+    println!("|---|---|---|---|---|---|---|");
+    let mut ratios = Vec::new();
+    for case in CASES {
+        let model = figure(case)?;
+        let ratio = model / case.published;
+        let (unit, digits) = match case.unit {
+            Unit::Thousand => ("thousand/s", 1),
+            Unit::Megabytes => ("MB/s", 0),
+            Unit::PerMember(..) => ("us", 2),
+        };
+        if case.role == PREDICTED {
+            ratios.push(ratio.max(1.0 / ratio));
+        }
+        println!(
+            "| {} | {} | {unit} | {:.digits$} | {model:.digits$} | {ratio:.2} | {} |",
+            case.what,
+            case.host.trim_start_matches("linux-"),
+            case.published,
+            case.role
+        );
+    }
+    ratios.sort_by(f64::total_cmp);
+    let (middle, worst) = (ratios[ratios.len() / 2], ratios[ratios.len() - 1]);
+    println!(
+        "\nOf {} predicted figures the ratio is {middle:.2} in the middle and {worst:.2} at worst.",
+        ratios.len()
+    );
+    workers()
+}
+
+/// Writes against workers, which nobody published with these drives: where the best is.
+fn workers() -> Result<(), Box<dyn Error>> {
+    println!(
+        "\n| group_thread_cnt, on each of two sockets | thousand writes/s, 1 job | 8 jobs |\n|---|---|---|"
+    );
+    for (workers, subject) in [
+        (
+            0,
+            r#"{ subject = "md-raid5-clean", build = { group_thread_count = 0, stripe_cache_size = 32768 } }"#,
+        ),
+        (
+            1,
+            r#"{ subject = "md-raid5-clean", build = { group_thread_count = 1, stripe_cache_size = 32768 } }"#,
+        ),
+        (
+            2,
+            r#"{ subject = "md-raid5-clean", build = { group_thread_count = 2, stripe_cache_size = 32768 } }"#,
+        ),
+        (
+            4,
+            r#"{ subject = "md-raid5-clean", build = { group_thread_count = 4, stripe_cache_size = 32768 } }"#,
+        ),
+        (
+            8,
+            r#"{ subject = "md-raid5-clean", build = { group_thread_count = 8, stripe_cache_size = 32768 } }"#,
+        ),
+        (
+            16,
+            r#"{ subject = "md-raid5-clean", build = { group_thread_count = 16, stripe_cache_size = 32768 } }"#,
+        ),
+    ] {
+        let rate = |fio| {
+            let case = case!(
+                "",
+                THREE,
+                2,
+                subject,
+                "linux-6.9",
+                fio,
+                Unit::Thousand,
+                1.0,
+                PREDICTED
+            );
+            figure(&case)
+        };
+        let one = rate(ONE_WRITER)?;
+        let eight = rate("--rw=randwrite --iodepth=64 --numjobs=8")?;
+        println!("| {workers} | {one:.1} | {eight:.1} |");
+    }
+    Ok(())
+}
