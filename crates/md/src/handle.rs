@@ -202,6 +202,7 @@ impl Raid5d {
         result: Result<(), RequestError>,
         out: &mut Outputs,
     ) {
+        self.handles_batch(stripe);
         for number in std::mem::take(&mut stripe.batch) {
             let other = self.cache.stripe(number);
             other.head = None;
@@ -320,6 +321,7 @@ impl Raid5d {
             self.map.data_count()
         };
         self.computes(sources * (1 + stripe.batch.len()));
+        self.handles_batch(stripe);
         self.cache.work.copied += sectors_of(&stripe.written);
         for other in &stripe.batch {
             let other = self.cache.stripe(*other);
@@ -331,6 +333,13 @@ impl Raid5d {
         stripe.locked = stripe.locked | taken | found.parities;
         stripe.fresh = stripe.fresh | taken | found.parities;
         stripe.drained = Some(Drained { modified });
+    }
+
+    /// What is done for the head of a batch is done for each of the others (`raid_run_ops`,
+    /// `break_stripe_batch_list`).
+    fn handles_batch(&mut self, head: &Stripe) {
+        let others = u32::try_from(head.batch.len()).unwrap_or(u32::MAX);
+        self.cache.work.handled += others;
     }
 
     /// So many blocks go through the computing of parity.
