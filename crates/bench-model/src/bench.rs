@@ -32,6 +32,8 @@ pub struct ModelBench {
     pub commands: Option<PathBuf>,
     /// Where the disks' files are read.
     pub files: Arc<Files>,
+    /// Whether facts of each job say where the time of its requests went.
+    pub explains: bool,
 }
 
 impl Bench for ModelBench {
@@ -62,6 +64,9 @@ impl Bench for ModelBench {
             machine.watch_commands(Box::new(move |command| {
                 file.borrow_mut().write(&line(command));
             }));
+        }
+        if self.explains {
+            machine.explain();
         }
         observer.record(Records {
             settings: settings(&plan, experiment),

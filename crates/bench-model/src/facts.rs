@@ -181,6 +181,12 @@ pub(crate) fn of_job(
         of_group(&mut facts, group, plan);
         of_endings(&mut facts, group, result);
     }
+    if let Some(explained) = &result.explained {
+        let requests = explained.requests.max(1);
+        for (place, time) in &explained.places {
+            facts.add(fact::time_ns(place), time.0 / requests, "ns");
+        }
+    }
     if let Some(used) = &result.processor {
         of_processor(&mut facts, used, result.runtime);
     }

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Completion};
 use crate::medium::parameters::DiskParameters;
-use crate::medium::{AnyMechanism, Mechanism};
+use crate::medium::{AnyMechanism, Inside, Mechanism};
 use crate::surface::Surface;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
@@ -44,6 +44,12 @@ impl Disk {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.mechanism.is_quiet()
+    }
+
+    /// Where the commands that it has are.
+    #[must_use]
+    pub fn inside(&self) -> Inside {
+        self.mechanism.inside()
     }
 
     /// Hours have passed that nobody simulated, in which the host went on as before up to

@@ -31,6 +31,6 @@ pub use disk::Disk;
 pub use feature::{Feature, UnknownFeature};
 pub use medium::flash::translation::State;
 pub use medium::parameters::{DiskParameters, ParameterError, StateError};
-pub use medium::{Medium, MediumParameters};
+pub use medium::{Inside, Medium, MediumParameters};
 pub use preset::{Basis, Preset, PresetError, Provenance};
 pub use queue::{HostQueue, Order, QueueRules, UnknownOrder};

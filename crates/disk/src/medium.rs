@@ -31,6 +31,18 @@ pub struct Facts {
     pub own_names: &'static [&'static str],
 }
 
+/// Where the commands that a disk has are. All others are with its medium: they wait for
+/// an arm or a die, or are served by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Inside {
+    /// They wait for the controller, or its firmware is at work.
+    pub controller: usize,
+    /// Their data wait for the link, or cross it.
+    pub link: usize,
+    /// They wait for room in the write buffer.
+    pub buffer: usize,
+}
+
 /// A number of a preset file, in the units that names of parameters can end with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
@@ -131,6 +143,11 @@ pub(crate) trait Mechanism: Debug + Clone {
 
     /// Nothing waits, nothing is dirty, nothing is under way.
     fn is_quiet(&self) -> bool;
+
+    /// Where its commands are.
+    fn inside(&self) -> Inside {
+        Inside::default()
+    }
 
     /// Hours have passed in which the host did what it did before, up to `sector`.
     fn leap(&mut self, _surface: &Surface, _sector: Sectors) {}
@@ -261,6 +278,10 @@ macro_rules! media {
 
             fn is_quiet(&self) -> bool {
                 match self { $(Self::$medium(own) => own.is_quiet()),+ }
+            }
+
+            fn inside(&self) -> Inside {
+                match self { $(Self::$medium(own) => own.inside()),+ }
             }
 
             fn leap(&mut self, surface: &Surface, sector: Sectors) {

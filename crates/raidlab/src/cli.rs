@@ -67,6 +67,8 @@ pub enum Command {
     Audit(crate::audit::Arguments),
     /// Show, export, list or delete runs of a store.
     Report(crate::report::Arguments),
+    /// Say where the time of a job's requests went.
+    Explain(crate::explain::Arguments),
     /// Say which of an article's sentences hold of what was measured.
     Claims(crate::claims::Arguments),
     /// Say what is better, worse or cannot be told between runs.
@@ -129,7 +131,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 32, "each command has examples");
+        assert_eq!(helps.len(), 33, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

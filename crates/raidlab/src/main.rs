@@ -14,6 +14,7 @@ mod compare;
 mod completions;
 mod data;
 mod disks;
+mod explain;
 mod failure;
 mod fit;
 mod import;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Command::Suites(arguments) => suites::suites(&arguments),
         Command::Subjects(arguments) => subjects::subjects(&arguments),
         Command::Disks(arguments) => disks::disks(&arguments),
+        Command::Explain(arguments) => explain::command(&arguments),
         Command::Processors(arguments) => processors::processors(&arguments),
         Command::Fit(arguments) => fit::fit(&arguments),
         Command::Ablations(arguments) => ablations::ablations(&arguments),

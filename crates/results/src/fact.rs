@@ -404,6 +404,13 @@ pub fn cpu_for_percent(place: &str) -> String {
     format!("cpu.for.{place}.percent")
 }
 
+/// Time of the job's mean request that was spent at a place, nanoseconds:
+/// `time.medium.ns`. Those of all places add up to its latency.
+#[must_use]
+pub fn time_ns(place: &str) -> String {
+    format!("time.{place}.ns")
+}
+
 /// What is known of a lock of the kernel during a job, for [`lock`].
 pub mod lock_part {
     /// Times that it was taken.

@@ -160,6 +160,25 @@ pub struct Here {
     pub dry_run: bool,
 }
 
+impl Here {
+    /// What is usual, with this store.
+    #[must_use]
+    pub fn of(store: PathBuf) -> Self {
+        Self {
+            threads: None,
+            yes: false,
+            allowed_targets: Vec::new(),
+            patience: 60,
+            storage_memory: None,
+            storage_folder: PathBuf::from(TRIAL_FOLDER),
+            store,
+            shard: None,
+            disk_commands: None,
+            dry_run: false,
+        }
+    }
+}
+
 /// The benches that an option is for, where it is not for all of them.
 const FOR: [(&str, &[On]); 16] = [
     ("--without", &[On::Model]),

@@ -13,6 +13,7 @@
 //! program's exit code.
 
 mod asked;
+mod explain;
 mod failure;
 mod front;
 mod host;
@@ -36,6 +37,7 @@ pub use asked::{
     ALL_FITS, Asked, CALL_COST_NS, DEFAULT_SEED, GUEST_MEMORY, Here, HostAsked, KernelAsked,
     MEMBER_SIZE, On, TRIAL_FOLDER,
 };
+pub use explain::{ExplainedJob, explain};
 pub use failure::{Failure, Kind};
 pub use front::{Front, KeepError, Watcher};
 pub use kept::see;

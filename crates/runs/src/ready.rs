@@ -44,6 +44,15 @@ impl Task {
         Self::of_plan(plan, Some(run), here, front)
     }
 
+    /// What a kept run did, to be done once more.
+    ///
+    /// # Errors
+    /// When it has no plan.
+    pub fn again(run: RunSummary, here: Here, front: &'static dyn Front) -> Result<Self, Failure> {
+        let plan = planned::from_store(&here.store, &run, front)?;
+        Self::of_plan(plan, None, here, front)
+    }
+
     fn of_plan(
         plan: Plan<Asked>,
         resumed: Option<RunSummary>,
@@ -97,6 +106,7 @@ impl Task {
                 let bench = ModelBench {
                     commands: self.here.disk_commands.clone(),
                     files: Arc::clone(&self.files),
+                    explains: false,
                 };
                 (OnBench::Model(bench), prepared, threads(self.here.threads))
             }

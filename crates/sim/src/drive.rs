@@ -12,7 +12,7 @@ use crate::result::MemberStatistics;
 use raidlab_array::{CommandId, MemberCommand, Operation, Purpose};
 use raidlab_disk::shared::Attached;
 use raidlab_disk::surface::Surface;
-use raidlab_disk::{Command, CommandKind, Completion, HostQueue, QueueRules};
+use raidlab_disk::{Command, CommandKind, Completion, HostQueue, Inside, QueueRules};
 use raidlab_units::{Nanos, Sectors};
 
 /// A member command on its way.
@@ -116,6 +116,14 @@ impl Drive {
     /// Commands in the disk, and those that found no tag.
     pub(crate) fn queued(&self) -> (usize, usize) {
         self.queue.queued()
+    }
+
+    /// Where the commands that are with the disk are.
+    pub(crate) fn inside(&self) -> Inside {
+        match self.queue.disk() {
+            Attached::Whole(disk) => disk.inside(),
+            Attached::Port(_) => Inside::default(),
+        }
     }
 
     /// Commands that found no tag so far.

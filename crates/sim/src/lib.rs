@@ -11,6 +11,7 @@
 mod array_subject;
 mod calendar;
 mod drive;
+mod explain;
 mod host;
 mod jobs;
 mod latency_target;
@@ -27,6 +28,7 @@ mod subject;
 
 pub use array_subject::ArraySubject;
 pub use drive::DiskCommand;
+pub use explain::Explained;
 pub use host::Host;
 pub use machine::{CommandWatcher, Machine, MachineConfig, SimError, Watch};
 pub use persistent_subject::PersistentSubject;

@@ -15,6 +15,7 @@ pub(crate) use standstill::{LOOK, OldestRequest};
 
 use crate::calendar::Calendar;
 use crate::drive::{DiskCommand, Drive};
+use crate::explain::{self, Explain};
 use crate::host::Host;
 use crate::processor::{Processor, ProcessorConfig, ProcessorUse};
 use crate::result::MemberStatistics;
@@ -113,6 +114,8 @@ pub struct Machine {
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
     processor: Option<Box<Processor>>,
+    /// Where the time of requests goes, if somebody wants to know.
+    pub(crate) explain: Option<Box<Explain>>,
     /// Events since the start, for the watcher.
     passed: u64,
     /// And in this instant.
@@ -139,6 +142,7 @@ impl Machine {
             calendar: Calendar::new(),
             leaps: config.leaps && !shared && processor.is_none(),
             processor,
+            explain: None,
             random: config.random,
             outputs: Outputs::default(),
             finished: Vec::new(),
@@ -160,6 +164,11 @@ impl Machine {
     /// not of those that a leap passes over.
     pub fn watch_commands(&mut self, watcher: CommandWatcher) {
         self.command_watcher = Some(watcher);
+    }
+
+    /// From now on each job's result says where the time of its requests went.
+    pub fn explain(&mut self) {
+        self.explain = Some(Box::default());
     }
 
     /// Virtual time since the start.
@@ -317,6 +326,10 @@ impl Machine {
         if next == u64::MAX || next > end.0 {
             return Ok(false);
         }
+        if let Some(explain) = &mut self.explain {
+            let (processor, drives) = (self.processor.as_deref(), &self.drives);
+            explain.pass(Nanos(next), || explain::counts(processor, drives));
+        }
         self.tell_time(Nanos(next))?;
         match load {
             Some(load) if next == host => {
@@ -375,6 +388,9 @@ impl Machine {
 
     /// Hands a request to the subject.
     pub(crate) fn submit(&mut self, request: Request) {
+        if let Some(explain) = &mut self.explain {
+            explain.submitted();
+        }
         if self.computes_request(request) {
             return;
         }
@@ -452,6 +468,9 @@ impl Machine {
     }
 
     fn finish(&mut self, load: &mut dyn Load) -> Result<(), SimError> {
+        if let Some(explain) = &mut self.explain {
+            explain.ended(self.finished.len());
+        }
         for index in 0..self.finished.len() {
             let finished = self.finished[index];
             load.completed(self, finished.id, finished.result)?;

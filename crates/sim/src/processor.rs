@@ -74,6 +74,8 @@ struct Core {
     /// It computes, spins, or is about to wake up: an event will come.
     busy: bool,
     holds: Option<LockName>,
+    /// What it is at, and whether for a job's thread.
+    place: Option<(Place, bool)>,
     /// What the interrupt that goes on has left to do.
     interrupt: VecDeque<Part>,
     in_interrupt: bool,
@@ -92,6 +94,8 @@ struct Thread {
     core: usize,
     /// Its share of time so far.
     share: Nanos,
+    /// Stripes of its turn, if it has one.
+    stripes: u64,
 }
 
 /// Who asked for a request that has not ended, and what.
@@ -117,6 +121,11 @@ pub(crate) struct Processor {
     held: Vec<usize>,
     next_hash: u8,
     scratch: Vec<Part>,
+    /// Requests to be submitted and answers to be fetched by threads of jobs.
+    in_line: usize,
+    /// How many cores are at each place, and how many of these for jobs' threads.
+    at: [usize; Place::ALL.len()],
+    at_jobs: usize,
 }
 
 impl Processor {
@@ -146,6 +155,9 @@ impl Processor {
             held: Vec::new(),
             next_hash: 0,
             scratch: Vec::new(),
+            in_line: 0,
+            at: [0; Place::ALL.len()],
+            at_jobs: 0,
             charges,
             array,
         };
@@ -167,6 +179,7 @@ impl Processor {
             held: false,
             core: core % self.cores.len(),
             share: Nanos::ZERO,
+            stripes: 0,
         });
     }
 
@@ -186,6 +199,7 @@ impl Processor {
     pub(crate) fn pop(&mut self, now: Nanos) -> Option<usize> {
         let core = self.calendar.pop()?;
         self.cores[core].busy = false;
+        self.at(core, None);
         if let Some(lock) = self.cores[core].holds.take()
             && let Some((next, spun, time)) = self.locks.release(lock, now)
         {
@@ -222,10 +236,12 @@ impl Processor {
                 Part::Charge(_, Nanos::ZERO) => {}
                 Part::Charge(place, time) => {
                     self.bill_for(role, place, time);
+                    self.at(core, Some(place));
                     self.cores[core].busy = true;
                     self.calendar.schedule(now + time, core);
                 }
                 Part::Lock(lock, hold) => {
+                    self.at(core, Some(Place::Lock));
                     self.cores[core].busy = true;
                     self.cores[core].holds = Some(lock);
                     if let Some(time) = self.locks.take(lock, core, now, hold) {
@@ -233,7 +249,12 @@ impl Processor {
                         self.calendar.schedule(now + time, core);
                     }
                 }
-                Part::Do(action) => return Some((role, *action)),
+                Part::Do(action) => {
+                    if matches!(*action, Action::Request(_) | Action::Notice(_)) {
+                        self.in_line -= 1;
+                    }
+                    return Some((role, *action));
+                }
             }
         }
     }
@@ -328,6 +349,7 @@ impl Processor {
         own.work.push_front(switch);
         if !target.busy && !target.in_interrupt {
             target.busy = true;
+            self.at(core, Some(Place::Switch));
             self.calendar.schedule(now + self.charges.wake, core);
         }
         true
@@ -364,6 +386,7 @@ impl Processor {
         parts.push(Part::Do(Box::new(Action::Request(request))));
         self.threads[thread].work.extend(parts.drain(..));
         self.scratch = parts;
+        self.in_line += 1;
         self.wake(thread, now);
     }
 
@@ -401,6 +424,7 @@ impl Processor {
         let own = &mut self.threads[thread].work;
         own.push_back(Part::Charge(Place::Call, self.charges.call / 2));
         own.push_back(Part::Do(Box::new(Action::Notice(finished))));
+        self.in_line += 1;
         if self.wake(thread, now) {
             self.put_first(
                 core,
@@ -483,7 +507,7 @@ impl Processor {
                 parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
             }
         }
-        self.note_stripes(work, in_interrupt, &mut parts);
+        self.note_stripes(work, self.role(core), &mut parts);
         self.put_first(core, &mut parts);
         self.scratch = parts;
     }

@@ -1,5 +1,6 @@
 //! What a job's run gives.
 
+use crate::explain::Explained;
 use crate::processor::ProcessorUse;
 use hdrhistogram::Histogram;
 use raidlab_units::{Bytes, Nanos};
@@ -231,6 +232,10 @@ pub struct JobResult {
     pub steady: Vec<Steadiness>,
     /// Emulated zones that began anew.
     pub zone_resets: u64,
+    /// Where the time of requests went, if the machine was told to [explain] that.
+    ///
+    /// [explain]: crate::Machine::explain
+    pub explained: Option<Explained>,
     /// What became of the processor meanwhile, where one is modelled.
     pub processor: Option<ProcessorUse>,
 }

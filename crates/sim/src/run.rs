@@ -37,6 +37,9 @@ impl Machine {
         let processor = self.processor_used();
         let health = self.health();
         let sync = self.sync().map(|sync| sync.percent());
+        if let Some(explain) = &mut self.explain {
+            explain.begin(self.now);
+        }
         self.subject.job_begins();
         let mut jobs = Jobs::start(group, self, &random)?;
         let limit = self.now + ENDLESS;
@@ -78,6 +81,7 @@ impl Machine {
             depths: jobs.depths(),
             steady: jobs.steady(),
             zone_resets: jobs.zone_resets(),
+            explained: self.explain.as_ref().map(|explain| explain.explained()),
             processor: self
                 .processor_used()
                 .zip(processor)

@@ -1,7 +1,7 @@
 //! The turns of the array's thread and of its workers.
 
 use super::locks::LockName;
-use super::task::{Action, Part};
+use super::task::{Action, Part, Role};
 use super::{Charges, Processor};
 use raidlab_array::StripeWork;
 use raidlab_units::Nanos;
@@ -19,6 +19,16 @@ pub(super) struct Turns {
     is_coming: bool,
     /// Threads with a turn that is not over.
     running: usize,
+    /// How many stripes are in these turns.
+    at_work: u64,
+}
+
+impl Turns {
+    /// Stripes that wait for a thread, or are in its turn.
+    pub(super) fn stripes(&self) -> usize {
+        let all = self.released + self.gathering + self.gathered + self.at_work;
+        usize::try_from(all).unwrap_or(usize::MAX)
+    }
 }
 
 impl Charges {
@@ -77,6 +87,7 @@ impl Processor {
             0 => std::mem::take(&mut self.turns.released),
             _ => 0,
         };
+        self.turns.gathered += taken_over;
         let work = &mut self.threads[thread].work;
         // Between two turns the lock is taken once, at the end of the first.
         if self.array.has_parity() && (first || taken_over > 0) {
@@ -101,6 +112,7 @@ impl Processor {
     /// A thread's turn is over. `due`: there is more for it.
     pub(crate) fn turn_over(&mut self, thread: usize, due: bool) {
         self.turns.running -= 1;
+        self.turns.at_work -= std::mem::take(&mut self.threads[thread].stripes);
         let turns = &self.turns;
         let nothing =
             self.workers > 0 && turns.gathered == 0 && turns.released + turns.gathering > 0;
@@ -110,18 +122,17 @@ impl Processor {
     }
 
     /// Takes note of what a call did to stripes, and charges the lock of their lists.
-    pub(super) fn note_stripes(
-        &mut self,
-        work: StripeWork,
-        in_interrupt: bool,
-        parts: &mut Vec<Part>,
-    ) {
-        if in_interrupt {
+    pub(super) fn note_stripes(&mut self, work: StripeWork, role: Role, parts: &mut Vec<Part>) {
+        if role == Role::Interrupt {
             // A list without a lock (`released_stripes`).
             self.turns.released += u64::from(work.released);
             return;
         }
         let handled = u64::from(work.handled);
+        if let Role::Thread(thread) = role {
+            self.turns.at_work += handled;
+            self.threads[thread].stripes += handled;
+        }
         let stripes = handled.max(u64::from(work.released));
         self.turns.gathered =
             (self.turns.gathered + u64::from(work.released)).saturating_sub(handled);

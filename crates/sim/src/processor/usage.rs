@@ -3,6 +3,7 @@
 use super::Processor;
 use super::locks::LockUse;
 use super::task::{Place, Role};
+use crate::explain::{ARRAY_THREAD, Counts, THREAD};
 use raidlab_units::Nanos;
 
 const PLACES: usize = Place::ALL.len();
@@ -65,6 +66,30 @@ fn sum(account: &[Nanos]) -> Nanos {
 }
 
 impl Processor {
+    /// A core is at this from now on, or at nothing.
+    pub(super) fn at(&mut self, core: usize, place: Option<Place>) {
+        let for_job = matches!(self.role(core), Role::Thread(thread) if thread > self.workers);
+        let own = &mut self.cores[core];
+        if let Some((before, for_job)) = own.place.take() {
+            self.at[before as usize] -= 1;
+            self.at_jobs -= usize::from(for_job);
+        }
+        if let Some(place) = place {
+            own.place = Some((place, for_job));
+            self.at[place as usize] += 1;
+            self.at_jobs += usize::from(for_job);
+        }
+    }
+
+    /// Adds what goes on in the cores now.
+    pub(crate) fn count(&self, counts: &mut Counts) {
+        counts[..PLACES].copy_from_slice(&self.at);
+        counts[THREAD] = self.in_line.saturating_sub(self.at_jobs);
+        let stripes = self.turns.stripes();
+        let handled = self.at[Place::Stripe as usize] + self.at[Place::Parity as usize];
+        counts[ARRAY_THREAD] = stripes.saturating_sub(handled);
+    }
+
     /// What became of the cores since the start.
     pub(crate) fn used(&self) -> ProcessorUse {
         let nobody = [Nanos::ZERO; PLACES];

@@ -9,7 +9,7 @@ use super::parameters::Parameters;
 use super::shape::NONE;
 use super::writes::Writes;
 use crate::command::{Command, CommandKind, Completion};
-use crate::medium::Mechanism;
+use crate::medium::{Inside, Mechanism};
 use crate::medium::parameters::DiskParameters;
 use crate::surface::Surface;
 use raidlab_random::Stream;
@@ -429,6 +429,13 @@ impl Mechanism for FlashDisk {
             let dies = self.numbers.dies;
             while self.units.len() < dies && self.writes.fold(&mut self.units) {}
             self.program(now);
+        }
+    }
+
+    fn inside(&self) -> Inside {
+        Inside {
+            buffer: self.waiting.len(),
+            ..self.events.inside()
         }
     }
 

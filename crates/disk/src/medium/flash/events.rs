@@ -5,6 +5,7 @@
 //! their own each, which is cheaper than a heap; what does not fit behind its queue's last
 //! goes to the heap. Of events at one time the order is fixed.
 
+use crate::medium::Inside;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -47,6 +48,17 @@ impl Events {
             self.heap.push(Reverse((at, event)));
         } else {
             queue.push_back((at, event));
+        }
+    }
+
+    /// Commands with the controller and on the link.
+    pub(super) fn inside(&self) -> Inside {
+        let ready = |event: &&Reverse<(u64, Event)>| matches!(event.0.1, Event::Ready(_));
+        let [sent, done, arrived, read] = [0, 1, 2, 3].map(|queue: usize| self.queues[queue].len());
+        Inside {
+            controller: read + done + self.heap.iter().filter(ready).count(),
+            link: sent + arrived,
+            buffer: 0,
         }
     }
 

@@ -1,0 +1,198 @@
+//! `raidlab explain`: where the time of a job's requests goes.
+
+use crate::failure::Failure;
+use crate::output;
+use crate::run::terminal::Terminal;
+use clap::Args;
+use raidlab_runs::notes::STORE;
+use raidlab_runs::{ExplainedJob, explain};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Arguments of `raidlab explain`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Says where the time of a job's mean request went, for each subject of a run on the model \
+bench: in fio, system calls and drivers, in the array, on locks and in interrupts, in line for a \
+thread, and in the disks' queues, controllers, links, buffers and media. The places add up to the \
+mean latency. With a processor it also says who used the cores, and which locks were spun \
+for. The run's experiments are done once more up to that job, which gives the same to the \
+nanosecond; nothing is kept.
+
+At queue depth 1 each place has what a request spends there. At a higher one requests wait \
+for each other, and the place that keeps them waiting has most.",
+    after_help = "\
+Examples:
+  raidlab explain latest read-32
+  raidlab explain latest read-32 --subject md-raid5-clean
+  raidlab explain 20261121T021000Z-quick 1 --json"
+)]
+pub struct Arguments {
+    /// The run's name, or `latest` for the one begun last.
+    run: String,
+
+    /// The name of the job.
+    job: String,
+
+    /// Only this subject; may be repeated. Default: all that do the job.
+    #[arg(long = "subject", value_name = "NAME")]
+    subjects: Vec<String>,
+
+    /// Print one JSON object for each subject.
+    #[arg(long)]
+    json: bool,
+
+    /// The file that keeps the run.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+}
+
+/// Explains a job.
+///
+/// # Errors
+/// When there is no such run or job, or it cannot be repeated.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let (run, job) = (&arguments.run, &arguments.job);
+    let all = explain(&arguments.store, run, job, &arguments.subjects, &Terminal)?;
+    let text = if arguments.json {
+        all.iter().map(|one| format!("{}\n", line(one))).collect()
+    } else {
+        tables(&all)
+    };
+    output::print(&text)
+}
+
+/// The facts of a kind with what stands between the ends of their names, as numbers.
+fn named<'a>(
+    one: &'a ExplainedJob,
+    begin: &'a str,
+    end: &'a str,
+) -> impl Iterator<Item = (&'a str, f64)> {
+    one.facts.iter().filter_map(move |fact| {
+        let name = fact.name.strip_prefix(begin)?.strip_suffix(end)?;
+        Some((name, fact.value.parse().ok()?))
+    })
+}
+
+fn line(one: &ExplainedJob) -> Value {
+    let map = |begin, end| -> Map<String, Value> {
+        named(one, begin, end)
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect()
+    };
+    let row = &one.rows[0];
+    let locks: Map<String, Value> = named(one, "lock.", ".passes")
+        .map(|(name, passes)| {
+            let part = |what: &str| one.number(&format!("lock.{name}.{what}"));
+            let lock = json!({
+                "passes": passes,
+                "contended": part("contended"),
+                "wait_ns": part("wait_ns"),
+                "hold_ns": part("hold_ns"),
+            });
+            (name.to_owned(), lock)
+        })
+        .collect();
+    let mut object = json!({
+        "subject": row.subject,
+        "job": row.job,
+        "requests": one.rows.iter().map(|row| row.total_ios).sum::<u64>(),
+        "runtime_ns": row.runtime_ns,
+        "time_ns": map("time.", ".ns"),
+    });
+    if let (Some(busy), Some(fields)) = (one.number("cpu.busy_percent"), object.as_object_mut()) {
+        fields.insert("cpu_busy_percent".to_owned(), json!(busy));
+        fields.insert(
+            "cpu_percent".to_owned(),
+            Value::from(map("cpu.for.", ".percent")),
+        );
+        fields.insert(
+            "thread_percent".to_owned(),
+            Value::from(map("cpu.thread.", ".percent")),
+        );
+        fields.insert("locks".to_owned(), Value::from(locks));
+    }
+    object
+}
+
+/// A table of places, subject by subject, and one of who used the cores.
+fn tables(all: &[ExplainedJob]) -> String {
+    let row = &all[0].rows[0];
+    let mut text = format!(
+        "Job {}: {}\nWhere the time of a mean request goes, microseconds\n\n",
+        row.job, row.job_title
+    );
+    let columns: Vec<usize> = (1..=2 * all.len()).collect();
+    let mut head = vec!["place".to_owned()];
+    for one in all {
+        head.extend([one.rows[0].subject.clone(), "%".to_owned()]);
+    }
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let total = |one: &ExplainedJob| named(one, "time.", ".ns").map(|it| it.1).sum::<f64>();
+    let mut rows = Vec::new();
+    for place in in_order(all, "time.", ".ns") {
+        let mut row = vec![place.clone()];
+        for one in all {
+            let time = one.number(&format!("time.{place}.ns")).unwrap_or(0.0);
+            let share = 100.0 * time / total(one).max(1.0);
+            row.extend([format!("{:.1}", time / 1e3), format!("{share:.0}")]);
+        }
+        rows.push(row);
+    }
+    let mut sum = vec!["all".to_owned()];
+    for one in all {
+        sum.extend([format!("{:.1}", total(one) / 1e3), "100".to_owned()]);
+    }
+    rows.push(sum);
+    text += &output::table(&head, &columns, rows);
+    for one in all {
+        text += &processor(one);
+    }
+    text
+}
+
+/// The names of facts of a kind, in the order in which they come.
+fn in_order(all: &[ExplainedJob], begin: &str, end: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in all.iter().flat_map(|one| named(one, begin, end)) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Who used the cores, in lines; nothing where no processor is modelled.
+fn processor(one: &ExplainedJob) -> String {
+    let Some(busy) = one.number("cpu.busy_percent") else {
+        return String::new();
+    };
+    let row = &one.rows[0];
+    let of = |name: &str| one.number(name).unwrap_or(0.0);
+    let mut text = format!(
+        "\n{}: {busy:.1} % of all cores; percent of one core: jobs {:.0} (fio {:.0}), interrupts {:.0}",
+        row.subject,
+        of("cpu.user_percent") + of("cpu.system_percent"),
+        of("cpu.user_percent"),
+        of("cpu.interrupt_percent"),
+    );
+    for (name, percent) in named(one, "cpu.thread.", ".percent") {
+        let _ = write!(text, ", {name} {percent:.0}");
+    }
+    text.push('\n');
+    let runtime = (row.runtime_ns as f64).max(1.0);
+    for (name, passes) in named(one, "lock.", ".passes") {
+        let part = |what: &str| of(&format!("lock.{name}.{what}"));
+        let _ = writeln!(
+            text,
+            "  {name}: {passes} passes, {:.0} % found it taken, held {:.0} % of the time, \
+             {:.2} us of spinning for a pass",
+            100.0 * part("contended") / passes.max(1.0),
+            100.0 * part("hold_ns") / runtime,
+            part("wait_ns") / passes.max(1.0) / 1e3,
+        );
+    }
+    text
+}

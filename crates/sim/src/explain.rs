@@ -1,0 +1,178 @@
+//! Where the time of requests goes.
+//!
+//! A request's time is that from its submission to the moment at which its job knows of
+//! its end. At each moment there are so many requests, and so many things go on: cores
+//! compute, spin or change threads, threads wait for a core, commands wait for a disk or are
+//! somewhere in it. The time of all requests between two events is shared out to the
+//! places where something goes on, in proportion to how much goes on there. So the places'
+//! times add up to the time of all requests, exactly. At queue depth 1, where one thing goes
+//! on after the other, each place has what was spent there. With many requests a place
+//! has the more the more of them it keeps waiting: the bottleneck has most.
+//!
+//! What goes on for others counts as well: while an array is rebuilt, the commands of
+//! the rebuild are what requests wait for. Where nothing goes on, the array holds the
+//! requests back.
+
+use crate::drive::Drive;
+use crate::processor::Processor;
+use raidlab_units::Nanos;
+
+/// A place where time goes, and how much goes on there.
+pub(crate) type Counts = [usize; PLACES.len()];
+
+/// All places: those of the processor first, by its own numbers.
+pub(crate) const PLACES: [&str; 17] = [
+    "fio",
+    "submit",
+    "driver",
+    "array",
+    "stripe",
+    "parity",
+    "copy",
+    "lock",
+    "interrupt",
+    "switch",
+    "thread",
+    "array thread",
+    "host queue",
+    "controller",
+    "link",
+    "buffer",
+    "medium",
+];
+/// The first place that is no core's.
+pub(crate) const THREAD: usize = 10;
+/// Stripes that wait for the array's thread or a worker.
+pub(crate) const ARRAY_THREAD: usize = 11;
+const HOST_QUEUE: usize = 12;
+const CONTROLLER: usize = 13;
+const LINK: usize = 14;
+const BUFFER: usize = 15;
+const MEDIUM: usize = 16;
+
+/// Where nothing goes on.
+const HELD: &str = "held back";
+
+/// The time of requests by place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Explained {
+    /// Requests that have ended.
+    pub requests: u64,
+    /// The time of all of them, and of those that had not ended, by place; only where it is
+    /// not nothing.
+    pub places: Vec<(&'static str, Nanos)>,
+}
+
+/// The sums while jobs run.
+#[derive(Debug, Default)]
+pub(crate) struct Explain {
+    /// Requests that have not ended.
+    in_flight: u64,
+    ended: u64,
+    last: Nanos,
+    /// Thousandths of a nanosecond.
+    spent: [u128; PLACES.len()],
+    held: u128,
+}
+
+impl Explain {
+    /// A job begins: nothing is in flight, and nothing was.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        *self = Self {
+            last: now,
+            ..Self::default()
+        };
+    }
+
+    pub(crate) const fn submitted(&mut self) {
+        self.in_flight += 1;
+    }
+
+    pub(crate) fn ended(&mut self, requests: usize) {
+        let requests = requests as u64;
+        self.in_flight = self.in_flight.saturating_sub(requests);
+        self.ended += requests;
+    }
+
+    /// Time has come to `now`; since the last time so much went on.
+    pub(crate) fn pass(&mut self, now: Nanos, counts: impl FnOnce() -> Counts) {
+        let time = now.saturating_sub(self.last);
+        self.last = self.last.max(now);
+        if time == Nanos::ZERO || self.in_flight == 0 {
+            return;
+        }
+        let all = u128::from(time.0) * u128::from(self.in_flight) * 1000;
+        let counts = counts();
+        let total: usize = counts.iter().sum();
+        if total == 0 {
+            self.held += all;
+            return;
+        }
+        for (spent, count) in self.spent.iter_mut().zip(counts) {
+            *spent += all * count as u128 / total as u128;
+        }
+    }
+
+    pub(crate) fn explained(&self) -> Explained {
+        let spent = PLACES.into_iter().zip(self.spent);
+        let places = spent.chain([(HELD, self.held)]);
+        let time = |sum: u128| Nanos(u64::try_from(sum / 1000).unwrap_or(u64::MAX));
+        Explained {
+            requests: self.ended,
+            places: places
+                .map(|(name, sum)| (name, time(sum)))
+                .filter(|place| place.1 > Nanos::ZERO)
+                .collect(),
+        }
+    }
+}
+
+/// What goes on now.
+pub(crate) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts {
+    let mut counts = [0; PLACES.len()];
+    if let Some(cores) = processor {
+        cores.count(&mut counts);
+    }
+    for drive in drives {
+        let (in_drive, in_host) = drive.queued();
+        let inside = drive.inside();
+        counts[HOST_QUEUE] += in_host;
+        counts[CONTROLLER] += inside.controller;
+        counts[LINK] += inside.link;
+        counts[BUFFER] += inside.buffer;
+        let elsewhere = inside.controller + inside.link + inside.buffer;
+        counts[MEDIUM] += in_drive.saturating_sub(elsewhere);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONTROLLER, Counts, Explain, MEDIUM, PLACES};
+    use raidlab_units::Nanos;
+
+    /// By hand: two requests for 300 ns while three things go on, one for 100 ns more while
+    /// nothing does.
+    #[test]
+    fn the_time_of_requests_is_shared_out_whole() {
+        let mut explain = Explain::default();
+        explain.begin(Nanos(50));
+        explain.submitted();
+        explain.submitted();
+        let mut counts: Counts = [0; PLACES.len()];
+        counts[CONTROLLER] = 1;
+        counts[MEDIUM] = 2;
+        explain.pass(Nanos(350), || counts);
+        explain.ended(1);
+        explain.pass(Nanos(450), || [0; PLACES.len()]);
+        explain.ended(1);
+        explain.pass(Nanos(999), || counts);
+        let found = explain.explained();
+        assert_eq!(found.requests, 2);
+        let expected = [("controller", 200), ("medium", 400), ("held back", 100)];
+        assert_eq!(
+            found.places,
+            expected.map(|(name, time)| (name, Nanos(time)))
+        );
+    }
+}
