@@ -164,6 +164,21 @@ fn in_order(all: &[ExplainedJob], begin: &str, end: &str) -> Vec<String> {
     names
 }
 
+/// What cores were busy with, most first, as shares of the time in which they were.
+fn purposes(one: &ExplainedJob) -> String {
+    let mut parts: Vec<(&str, f64)> = named(one, "cpu.for.", ".percent").collect();
+    parts.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let all = parts.iter().map(|part| part.1).sum::<f64>().max(1e-9);
+    let shares = parts
+        .iter()
+        .map(|(name, percent)| (name, 100.0 * percent / all));
+    let shares: Vec<String> = shares
+        .filter(|share| share.1 >= 0.5)
+        .map(|(name, share)| format!("{name} {share:.0}"))
+        .collect();
+    format!("\n  percent of what they did: {}\n", shares.join(", "))
+}
+
 /// Who used the cores, in lines; nothing where no processor is modelled.
 fn processor(one: &ExplainedJob) -> String {
     let Some(busy) = one.number("cpu.busy_percent") else {
@@ -181,7 +196,7 @@ fn processor(one: &ExplainedJob) -> String {
     for (name, percent) in named(one, "cpu.thread.", ".percent") {
         let _ = write!(text, ", {name} {percent:.0}");
     }
-    text.push('\n');
+    text += &purposes(one);
     let runtime = (row.runtime_ns as f64).max(1.0);
     for (name, passes) in named(one, "lock.", ".passes") {
         let part = |what: &str| of(&format!("lock.{name}.{what}"));

@@ -214,6 +214,7 @@ pages! {
     rebuild: "rebuild.md",
     serve_an_array: "serve-an-array.md",
     which_layout: "which-layout.md",
+    why_is_my_nvme_array_slow: "why-is-my-nvme-array-slow.md",
     write_a_disk: "write-a-disk.md",
     write_a_subject: "write-a-subject.md",
     write_a_suite: "write-a-suite.md",

@@ -52,6 +52,9 @@ pub fn for_model(task: &Task) -> Result<Prepared, Failure> {
     if asked.quick {
         fits.truncate(1);
     }
+    if let Some(name) = asked.processor.as_ref().or(suite.processor.as_ref()) {
+        presets::processor(files, name)?;
+    }
     let choices = Choices {
         fits,
         seed: asked.seed,

@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod array;
+mod explain;
 mod faults;
 mod foreign;
 #[cfg(target_os = "linux")]
