@@ -47,8 +47,8 @@ enum Action {
 #[derive(Debug, Args)]
 struct BuildArguments {
     /// The version of an installed package `linux-source-VERSION`, or the
-    /// folder of an unpacked tree, which is copied. Default: the newest
-    /// package that is installed.
+    /// folder of an unpacked tree, which is copied. Kernels since 6.16 run faster
+    /// than older ones. Default: the newest package that is installed.
     #[arg(long, value_name = "VERSION|DIR")]
     source: Option<String>,
 

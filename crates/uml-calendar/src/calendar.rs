@@ -16,6 +16,7 @@ use crate::device::{Device, listen};
 use crate::drive::{Answer, DiskCounters};
 use crate::error::{CalendarError, Outcome, system};
 use crate::halt::Halt;
+use crate::shared_time::Kick;
 use crate::sparse::Arena;
 use crate::starvation::Processes;
 use crate::trace::{TraceDigest, TraceRecord};
@@ -63,6 +64,7 @@ pub struct Calendar {
     next_sample: u64,
     counters: Vec<DiskCounters>,
     answers: Vec<Answer>,
+    kicks: Vec<Kick>,
     digest: TraceDigest,
     messages: u64,
 }
@@ -112,6 +114,7 @@ impl Calendar {
             next_sample: options.sample_every.0.max(1),
             counters: Vec::new(),
             answers: Vec::new(),
+            kicks: Vec::new(),
             digest: TraceDigest::default(),
             messages: 0,
             options,

@@ -87,6 +87,21 @@ impl Channel {
 
     /// Reads what is there, at most to the end of one message.
     pub(crate) fn receive(&mut self) -> Result<Received, ChannelError> {
+        self.read(RecvFlags::DONTWAIT)
+    }
+
+    /// The same, and waits for it, at most as long as [`Self::set_longest_wait`] says.
+    pub(crate) fn wait(&mut self) -> Result<Received, ChannelError> {
+        self.read(RecvFlags::empty())
+    }
+
+    /// How long [`Self::wait`] waits for more bytes.
+    pub(crate) fn set_longest_wait(&self, time: Duration) -> Result<(), ChannelError> {
+        let receive = sockopt::Timeout::Recv;
+        sockopt::set_socket_timeout(&self.socket, receive, Some(time)).map_err(system)
+    }
+
+    fn read(&mut self, flags: RecvFlags) -> Result<Received, ChannelError> {
         loop {
             let have = self.partial.bytes.len();
             let need = (self.framing)(&self.partial.bytes).ok_or(ChannelError::Length)?;
@@ -98,6 +113,7 @@ impl Channel {
                 self.socket.as_fd(),
                 &mut self.partial.bytes[have..],
                 &mut self.partial.descriptors,
+                flags,
             );
             let read_bytes = read.as_ref().map_or(0, |&bytes| bytes);
             self.partial.bytes.truncate(have + read_bytes);
@@ -152,6 +168,7 @@ fn read_some(
     socket: BorrowedFd<'_>,
     bytes: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
+    flags: RecvFlags,
 ) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -159,7 +176,7 @@ fn read_some(
         socket,
         &mut [IoSliceMut::new(bytes)],
         &mut ancillary,
-        RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC,
+        flags | RecvFlags::CMSG_CLOEXEC,
     )?;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {

@@ -5,7 +5,7 @@ use crate::channel::{Channel, ChannelError, Received};
 use crate::config::Protocol;
 use crate::error::{CalendarError, ClockError, Outcome, system};
 use crate::halt::Halt;
-use crate::shared_time::{CALENDAR, GUEST, SharedTime};
+use crate::shared_time::{CALENDAR, GUEST, Kick, SharedTime};
 use crate::starvation::Processes;
 use crate::time_travel::{Operation, TimeMessage, framing};
 use raidlab_units::Nanos;
@@ -18,6 +18,9 @@ use std::time::Duration;
 /// A guest that asks for this time or a later one asks for nothing
 /// (`time_travel_sleep` waits until `S64_MAX`).
 pub(crate) const NEVER: u64 = i64::MAX as u64;
+
+/// How long the clock alone is waited for.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// What the guest does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub(crate) struct Clock {
     run_at: u64,
     /// The guest's clock may run before this time.
     free_until: u64,
+    /// The guest has shared a kick.
+    kicked: bool,
     sequence: u32,
     /// Numbers of messages that the guest has still to answer.
     unanswered: VecDeque<u32>,
@@ -60,7 +65,9 @@ impl Clock {
     ) -> Result<Self, CalendarError> {
         let kernel = socket_peercred(&socket).map(|peer| peer.pid.as_raw_pid());
         let channel = Channel::new(socket, framing, patience);
-        let channel = channel.map_err(|error| CalendarError::Clock(ClockError::Channel(error)))?;
+        let channel = channel
+            .and_then(|channel| channel.set_longest_wait(GLANCE).map(|()| channel))
+            .map_err(|error| CalendarError::Clock(ClockError::Channel(error)))?;
         Ok(Self {
             channel,
             processes: kernel.map(|kernel| Processes { kernel }).ok(),
@@ -73,6 +80,7 @@ impl Clock {
             shown: 0,
             run_at: 0,
             free_until: 0,
+            kicked: false,
             sequence: 0,
             unanswered: VecDeque::new(),
             messages: 0,
@@ -100,13 +108,34 @@ impl Clock {
 
     /// Reads what is there and does what it asks; `now` is the calendar's time.
     pub(crate) fn serve(&mut self, now: u64, epoch: Nanos) -> Result<(), Halt> {
-        match self.channel.receive() {
-            Ok(Received::Nothing) => Ok(()),
+        let received = self.channel.receive();
+        self.obey(received, now, epoch).map(drop)
+    }
+
+    /// Waits a glance for a message and does what it asks, where hardly any comes from
+    /// elsewhere: a guest that shares its disks' kicks speaks to the clock alone. False if
+    /// nothing came, or another guest has to be waited for.
+    pub(crate) fn wait_and_serve(&mut self, now: u64, epoch: Nanos) -> Result<bool, Halt> {
+        if !self.kicked {
+            return Ok(false);
+        }
+        let received = self.channel.wait();
+        self.obey(received, now, epoch)
+    }
+
+    fn obey(
+        &mut self,
+        received: Result<Received, ChannelError>,
+        now: u64,
+        epoch: Nanos,
+    ) -> Result<bool, Halt> {
+        match received {
+            Ok(Received::Nothing) => Ok(false),
             Ok(Received::Closed) => Err(Outcome::GuestEnded.into()),
             Ok(Received::Message(message)) => {
                 self.messages += 1;
                 let message = TimeMessage::decode(&message.bytes).map_err(ClockError::Message)?;
-                self.handle(&message, now, epoch)
+                self.handle(&message, now, epoch).map(|()| true)
             }
             Err(error) => Err(ClockError::Channel(error).into()),
         }
@@ -170,6 +199,7 @@ impl Clock {
 
     /// The guest has stopped. It drops what it was allowed.
     fn wait(&mut self, sequence: u32, now: u64) -> Result<(), Halt> {
+        self.shown()?;
         self.turn = Turn::Calendar;
         self.free_until = 0;
         if self.shared.is_some() {
@@ -203,6 +233,29 @@ impl Clock {
         }
         self.shown = self.shown.max(time);
         Ok(())
+    }
+
+    /// Moves the kicks that the guest has left in shared memory into `kicks`; they are of
+    /// the time that its clock shows.
+    pub(crate) fn take_kicks(&mut self, kicks: &mut Vec<Kick>) -> Result<(), Halt> {
+        if let Some(shared) = &self.shared {
+            shared.take_kicks(kicks)?;
+            self.kicked |= !kicks.is_empty();
+        }
+        Ok(())
+    }
+
+    /// Interrupts the guest, which waits, without a message: it finds that `device` does so
+    /// when it is run, and wants to run now. False where a message has to tell it.
+    pub(crate) fn interrupt(&mut self, device: usize, now: u64) -> Result<bool, Halt> {
+        let Some(shared) = &self.shared else {
+            return Ok(false);
+        };
+        let found = shared.interrupt(device)?;
+        if found {
+            self.request = Some(now);
+        }
+        Ok(found)
     }
 
     /// What the guest's clock shows while it runs.

@@ -117,6 +117,12 @@ pub enum ClockError {
         /// What it was allowed.
         allowed: Nanos,
     },
+    /// A kick for a device that does not exist.
+    #[error("the guest kicks device {device}, which does not exist")]
+    NoDevice {
+        /// The device's number, as the guest gave it.
+        device: usize,
+    },
     /// The guest wants to run at a time that is over.
     #[error("the guest asks for {requested}, and it is {now}")]
     InThePast {

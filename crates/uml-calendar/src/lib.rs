@@ -23,6 +23,9 @@
 //! [`Observer`] gets the disks' counters each virtual second and every command that
 //! has ended.
 //!
+//! A guest of raidlab's own kernels shares kicks and interrupts by memory beside the time;
+//! they take no messages then, and mean the same.
+//!
 //! The protocols, and what in Linux speaks them: [`time_travel`] and the shared
 //! memory of newer kernels (`arch/um/kernel/time.c`), [`vhost_user`]
 //! (`arch/um/drivers/virtio_uml.c`).

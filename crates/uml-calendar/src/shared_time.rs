@@ -7,6 +7,13 @@
 //! answers interrupts' questions by being able to share time too; slot 1 is the
 //! guest's. Exactly one of the two runs at a time and the socket's messages order
 //! their accesses, so that plain loads and stores of whole words are enough.
+//!
+//! In what the header leaves free, guests of raidlab's own kernels
+//! (`crates/uml/src/edits/disks_shared.c`) write their kicks, each with how far the ring
+//! was filled, and find which devices interrupt them when they are run. Both would be a
+//! message and its answer otherwise. After a kick the guest's time does not move before
+//! it has waited. A guest that does so says it in its capabilities; one that does not
+//! never looks there.
 
 use crate::error::{CalendarError, system};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -29,6 +36,20 @@ const CURRENT_TIME_AT: usize = 16;
 const RUNNING_AT: usize = 24;
 const MOST_PARTICIPANTS_AT: usize = 26;
 
+/// Where what raidlab's kernels share begins in the header, and the offsets from there.
+const OFFERED_AT: usize = 1024;
+const KICKS_AT: usize = OFFERED_AT + 4;
+const INTERRUPTS_AT: usize = OFFERED_AT + 8;
+const INTERRUPTING_AT: usize = OFFERED_AT + 12;
+const KICK_AT: usize = INTERRUPTING_AT + 4 * DEVICES;
+/// Devices that share kicks and interrupts; others have messages.
+const DEVICES: usize = 64;
+/// Kicks that find room there; for more the guest sends messages.
+const MOST_KICKS: usize = 700;
+/// Bytes of a kick: its device, the ring's available index.
+const KICK_BYTES: usize = 4;
+const _: () = assert!(KICK_AT + KICK_BYTES * MOST_KICKS <= HEADER_BYTES);
+
 /// Offsets in a slot.
 const CAPABILITIES_AT: usize = 0;
 const FLAGS_AT: usize = 4;
@@ -37,6 +58,8 @@ const NAME_AT: usize = 16;
 
 /// The participant can share the time.
 const CAN_SHARE: u32 = 1;
+/// The participant shares kicks and interrupts.
+const SHARES_DISKS: u32 = 1 << 31;
 /// The participant wants to run at its request's time.
 const WANTS_TO_RUN: u32 = 1;
 
@@ -44,6 +67,15 @@ const WANTS_TO_RUN: u32 = 1;
 pub(crate) const CALENDAR: u16 = 0;
 /// The guest's.
 pub(crate) const GUEST: u16 = 1;
+
+/// The guest has said that a device's ring is filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kick {
+    /// The device's number.
+    pub(crate) device: usize,
+    /// The ring's available index then.
+    pub(crate) available: u16,
+}
 
 /// The calendar's side of the shared memory.
 #[derive(Debug)]
@@ -73,6 +105,7 @@ impl SharedTime {
         self.store(LENGTH_AT, LENGTH as u32)?;
         self.store(MOST_PARTICIPANTS_AT, PARTICIPANTS)?;
         self.store(RUNNING_AT, GUEST)?;
+        self.store(OFFERED_AT, 1_u32)?;
         self.store(slot(CALENDAR) + CAPABILITIES_AT, CAN_SHARE)
     }
 
@@ -114,6 +147,40 @@ impl SharedTime {
         self.store(FREE_UNTIL_AT, free_until)?;
         self.store(CURRENT_TIME_AT, now)?;
         self.store(RUNNING_AT, running)
+    }
+
+    /// The guest's kicks since it last waited, in order.
+    pub(crate) fn take_kicks(&self, kicks: &mut Vec<Kick>) -> Result<(), CalendarError> {
+        let count: u32 = self.load(KICKS_AT)?;
+        for number in 0..(count as usize).min(MOST_KICKS) {
+            let at = KICK_AT + KICK_BYTES * number;
+            kicks.push(Kick {
+                device: self.load::<u16>(at)?.into(),
+                available: self.load(at + 2)?,
+            });
+        }
+        if count > 0 {
+            self.store(KICKS_AT, 0_u32)?;
+        }
+        Ok(())
+    }
+
+    /// The guest is to find an interrupt of `device` when it is run next; false where it
+    /// would not look for it.
+    pub(crate) fn interrupt(&self, device: usize) -> Result<bool, CalendarError> {
+        let capabilities: u32 = self.load(slot(GUEST) + CAPABILITIES_AT)?;
+        if capabilities & SHARES_DISKS == 0 || device >= DEVICES {
+            return Ok(false);
+        }
+        let count: u32 = self.load(INTERRUPTS_AT)?;
+        for number in 0..count as usize {
+            if self.load::<u32>(INTERRUPTING_AT + 4 * number)? as usize == device {
+                return Ok(true);
+            }
+        }
+        self.store(INTERRUPTING_AT + 4 * count as usize, device as u32)?;
+        self.store(INTERRUPTS_AT, count + 1)?;
+        Ok(true)
     }
 
     fn store<T: vm_memory::AtomicAccess>(&self, at: usize, value: T) -> Result<(), CalendarError> {

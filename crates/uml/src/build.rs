@@ -27,6 +27,11 @@ use std::path::{Path, PathBuf};
 /// The file in a build's folder that says which changes the tree has.
 const CHANGES: &str = "changes";
 
+/// The first kernel that shares the time by memory, and the first that runs its programs
+/// under seccomp(2) instead of ptrace(2).
+const SHARED_MEMORY: (u32, u32) = (6, 11);
+const SECCOMP: (u32, u32) = (6, 16);
+
 /// What tar says of the archive of 6.12, a line for each 1000 records of 10 KiB.
 const CHECKPOINTS: u64 = 155;
 
@@ -192,7 +197,7 @@ impl Build {
     ) -> Result<(), BuildError> {
         match step {
             Step::Unpack => self.unpack(runner, watcher),
-            Step::Change => Ok(edits::apply(&self.tree(), &edits::KERNEL)?),
+            Step::Change => self.change(),
             Step::Configure => self.configure(runner, watcher),
             Step::Zfs => match &self.zfs {
                 Some(zfs) => {
@@ -212,15 +217,23 @@ impl Build {
         }
     }
 
+    fn change(&self) -> Result<(), BuildError> {
+        let tree = self.tree();
+        edits::apply(&tree, &edits::KERNEL)?;
+        if release(&tree)?.since(SHARED_MEMORY) {
+            edits::apply(&tree, &edits::SHARED_MEMORY)?;
+        }
+        Ok(())
+    }
+
     fn kernel(&self, release: Release) -> Kernel {
-        let since = |major, minor| (release.major, release.minor) >= (major, minor);
         Kernel {
             name: self.name.clone(),
             release: release.to_string(),
             source: self.source.describe(),
             zfs: self.zfs.as_ref().map(|zfs| zfs.version().to_owned()),
-            shared_memory: since(6, 11),
-            seccomp: since(6, 16),
+            shared_memory: release.since(SHARED_MEMORY),
+            seccomp: release.since(SECCOMP),
             changes: Some(self.changes()),
             program: self.tree().join("linux"),
         }

@@ -9,7 +9,7 @@
 
 use crate::cache::Kernel;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lines};
-use crate::edits::{Edit, KERNEL, OPENZFS};
+use crate::edits::{Edit, KERNEL, OPENZFS, SHARED_MEMORY};
 use crate::source::TREE;
 use crate::zfs;
 use raidlab_units::{FNV_BASIS, fnv1a};
@@ -69,11 +69,11 @@ impl Kernel {
 pub(crate) fn digest(with_zfs: bool) -> String {
     if with_zfs {
         of(
-            &[&KERNEL, &OPENZFS],
+            &[&KERNEL, &SHARED_MEMORY, &OPENZFS],
             &[&lines(FOR_ZFS), &lines(WITH_ZFS), zfs::KCONFIG],
         )
     } else {
-        of(&[&KERNEL], &[&lines("")])
+        of(&[&KERNEL, &SHARED_MEMORY], &[&lines("")])
     }
 }
 
@@ -108,11 +108,13 @@ mod tests {
 
     #[test]
     fn every_edit_and_every_setting_counts() {
-        let whole = of(&[&KERNEL], &[&lines("")]);
+        let edits = [&KERNEL[..], &SHARED_MEMORY];
+        let whole = of(&edits, &[&lines("")]);
         assert_eq!(whole, digest(false));
         assert_eq!(whole.len(), 16);
-        assert_ne!(of(&[&KERNEL[1..]], &[&lines("")]), whole);
-        assert_ne!(of(&[&KERNEL], &[&lines(FOR_ZFS)]), whole);
+        assert_ne!(of(&[&KERNEL[1..], &SHARED_MEMORY], &[&lines("")]), whole);
+        assert_ne!(of(&[&KERNEL], &[&lines("")]), whole);
+        assert_ne!(of(&edits, &[&lines(FOR_ZFS)]), whole);
         // Where one text ends and the next begins counts too.
         assert_ne!(of(&[], &["ab", "c"]), of(&[], &["a", "bc"]));
         assert_ne!(digest(true), digest(false));

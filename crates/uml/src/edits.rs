@@ -14,6 +14,18 @@
 //! point state. On a processor with AMX it has 11008 bytes, and ptrace(2) takes
 //! all or nothing.
 //!
+//! Where the kernel shares the time by memory with the calendar (6.11 and later), two more
+//! things, which save stops and messages and change no time:
+//!
+//! - Programs read the clock without the kernel. Below the vDSO each has a page with the
+//!   time, how far it may be moved (to the next event of the kernel's or the calendar's),
+//!   and the timekeeper's numbers. The vDSO moves it by what the reading and the call cost;
+//!   what would come to an event is left to the system call. The kernel takes the time from
+//!   the page when the program stops.
+//! - Kicks and interrupts of the disks are entries in the calendar's memory instead of
+//!   messages that wait for an answer each. After a kick the kernel waits for the calendar
+//!   before its time moves; interrupts take effect when it is run.
+//!
 //! Where OpenZFS is built in, three things. As it starts it measures for a
 //! millisecond each how fast its checksums and parities are computed, and takes
 //! the fastest; computing takes no virtual time here, so only the readings of the
@@ -48,7 +60,21 @@ impl Edit {
     }
 }
 
+/// A place that every kernel has.
+const fn place(file: &'static str, from: &'static str, to: &'static str) -> Edit {
+    Edit {
+        file,
+        from,
+        to,
+        optional: false,
+    }
+}
+
 const TIME: &str = "arch/um/kernel/time.c";
+const PROCESS: &str = "arch/um/os-Linux/skas/process.c";
+const VDSO: &str = "arch/x86/um/vdso/um_vdso.c";
+const VDSO_MAPPING: &str = "arch/x86/um/vdso/vma.c";
+const DISKS: &str = "arch/um/drivers/virtio_uml.c";
 const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
 const UTIL: &str = "arch/um/os-Linux/util.c";
 const OFFSETS: &str = "arch/x86/um/user-offsets.c";
@@ -97,6 +123,137 @@ pub(crate) const KERNEL: [Edit; 6] = [
         to: "\tDEFINE_LONGS(HOST_FP_SIZE, 12288);\n",
         optional: true,
     },
+];
+
+/// What changes where the kernel shares the time by memory, since 6.11: programs read the
+/// clock without it, and its disks are kicked and interrupt without messages.
+pub(crate) const SHARED_MEMORY: [Edit; 22] = [
+    place(
+        TIME,
+        "#include <linux/um_timetravel.h>\n",
+        concat!(
+            "#include <linux/um_timetravel.h>\n#include <linux/pvclock_gtod.h>\n\
+             #include <linux/timekeeper_internal.h>\n\n",
+            include_str!("edits/clock_page.h")
+        ),
+    ),
+    place(
+        TIME,
+        "void read_persistent_clock64(struct timespec64 *ts)\n{\n",
+        include_str!("edits/clock_time.c"),
+    ),
+    place(
+        PROCESS,
+        "#include <skas.h>\n",
+        "#include <skas.h>\n\nvoid raidlab_enter_user(void);\nvoid raidlab_leave_user(void);\n",
+    ),
+    place(
+        PROCESS,
+        "\t\tcurrent_mm_sync();\n",
+        "\t\tcurrent_mm_sync();\n\t\traidlab_enter_user();\n",
+    ),
+    place(
+        PROCESS,
+        "\t\tUPT_SYSCALL_NR(regs) = -1; /* Assume: It's not a syscall */\n",
+        "\t\traidlab_leave_user();\n\
+         \t\tUPT_SYSCALL_NR(regs) = -1; /* Assume: It's not a syscall */\n",
+    ),
+    place(
+        VDSO,
+        "#include <asm/unistd.h>\n",
+        concat!(
+            include_str!("edits/clock_page.h"),
+            include_str!("edits/clock_read.c")
+        ),
+    ),
+    place(
+        VDSO,
+        "\tasm(\"syscall\"\n\t\t: \"=a\" (ret)\n\
+         \t\t: \"0\" (__NR_clock_gettime), \"D\" (clock), \"S\" (ts)\n",
+        include_str!("edits/clock_gettime.c"),
+    ),
+    place(
+        VDSO,
+        "\tasm(\"syscall\"\n\t\t: \"=a\" (ret)\n\
+         \t\t: \"0\" (__NR_gettimeofday), \"D\" (tv), \"S\" (tz)\n",
+        include_str!("edits/clock_gettimeofday.c"),
+    ),
+    place(
+        VDSO_MAPPING,
+        "int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)\n{\n",
+        include_str!("edits/clock_map.c"),
+    ),
+    place(
+        VDSO_MAPPING,
+        "\tvma = _install_special_mapping(mm, um_vdso_addr, PAGE_SIZE,\n",
+        include_str!("edits/clock_install.c"),
+    ),
+    place(
+        TIME,
+        "static void time_travel_setup_shm(int fd, u16 id)\n{\n",
+        include_str!("edits/disks_shared.c"),
+    ),
+    place(
+        TIME,
+        "\t/* always look at that free_until from now on */\n",
+        include_str!("edits/disks_setup.c"),
+    ),
+    place(
+        TIME,
+        "static void time_travel_ext_wait(bool idle)\n{\n",
+        "static void raidlab_interrupts(void);\n\n\
+         static void time_travel_ext_wait(bool idle)\n{\n",
+    ),
+    place(
+        TIME,
+        "\t\twhile (os_poll(1, &time_travel_ext_fd) != 0) {\n",
+        "\t\t/* Reading waits too. */\n\
+         \t\twhile (!raidlab_shared && os_poll(1, &time_travel_ext_fd) != 0) {\n",
+    ),
+    place(
+        TIME,
+        "\t\tret = os_read_file(time_travel_ext_fd, msg, sizeof(*msg));\n",
+        "\t\tdo {\n\
+         \t\t\tret = os_read_file(time_travel_ext_fd, msg, sizeof(*msg));\n\
+         \t\t} while (ret == -EINTR);\n",
+    ),
+    place(
+        TIME,
+        "\t/* we might request more stuff while polling - reset when we run */\n\
+         \ttime_travel_ext_prev_request_valid = false;\n",
+        "\t/* we might request more stuff while polling - reset when we run */\n\
+         \ttime_travel_ext_prev_request_valid = false;\n\traidlab_interrupts();\n",
+    ),
+    place(
+        TIME,
+        "static void __time_travel_update_time(unsigned long long ns, bool idle)\n{\n",
+        include_str!("edits/disks_wait_on.c"),
+    ),
+    place(
+        TIME,
+        "\t\ttime_travel_ext_wait(idle);\n",
+        "\t\tdo {\n\t\t\ttime_travel_ext_wait(idle);\n\t\t} while (raidlab_waits_on(ns));\n",
+    ),
+    place(
+        TIME,
+        "void time_travel_add_event_rel(struct time_travel_event *e,\n",
+        include_str!("edits/disks_time.c"),
+    ),
+    place(
+        DISKS,
+        "static irqreturn_t vu_req_interrupt(int irq, void *data)\n{\n",
+        include_str!("edits/disks_interrupt.c"),
+    ),
+    place(
+        DISKS,
+        "\tvu_dev->irq = rc;\n",
+        include_str!("edits/disks_register.c"),
+    ),
+    place(
+        DISKS,
+        "\t\treturn vhost_user_set_vring_state(vu_dev, VHOST_USER_VRING_KICK,\n",
+        include_str!("edits/disks_kick.c"),
+    ),
 ];
 
 /// What changes in OpenZFS, below the kernel's tree, and in the kernel for it. 2.1
@@ -214,7 +371,7 @@ pub enum EditError {
     /// A place looks different in this kernel.
     #[error(
         "{file} has {found} places that look like `{place}`, where one was expected: this \
-         source is not among those that can be changed (kernels 6.1 to 6.12 and OpenZFS 2.3.2 were tried)"
+         source is not among those that can be changed (kernels 6.1, 6.12 and 7.3 and OpenZFS 2.3.2 were tried)"
     )]
     Place {
         /// The file below the source tree.
@@ -267,6 +424,31 @@ mod tests {
         }
         apply(tree.path(), &KERNEL).expect("they are changed already");
         assert_eq!(texts(tree.path()), after);
+    }
+
+    #[test]
+    fn what_is_shared_changes_each_place_once_too() {
+        let tree = tree(&SHARED_MEMORY);
+        apply(tree.path(), &SHARED_MEMORY).expect("the places are there");
+        let read = |name: &str| fs::read_to_string(tree.path().join(name)).expect("there");
+        let all = || {
+            [TIME, PROCESS, VDSO, VDSO_MAPPING, DISKS]
+                .map(read)
+                .concat()
+        };
+        let after = all();
+        // The page of the clock looks the same to the kernel and to programs.
+        let page = include_str!("edits/clock_page.h");
+        assert_eq!(after.matches(page).count(), 2);
+        for once in [
+            "raidlab_leave_user();",
+            "\traidlab_interrupts();\n",
+            "if (raidlab_kick(",
+        ] {
+            assert_eq!(after.matches(once).count(), 1, "{once}");
+        }
+        apply(tree.path(), &SHARED_MEMORY).expect("they are changed already");
+        assert_eq!(all(), after);
     }
 
     #[test]

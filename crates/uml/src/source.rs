@@ -120,6 +120,13 @@ pub struct Release {
     pub patch: u32,
 }
 
+impl Release {
+    /// Whether it is of this version, major and minor number, or of a later one.
+    pub(crate) fn since(self, version: (u32, u32)) -> bool {
+        (self.major, self.minor) >= version
+    }
+}
+
 impl std::fmt::Display for Release {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)

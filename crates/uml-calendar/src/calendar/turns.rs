@@ -4,8 +4,9 @@ use super::{Awaited, Calendar, Observer, Source};
 use crate::channel::{ChannelError, Received};
 use crate::clock::{Clock, NEVER};
 use crate::device::{AnswerError, Device, Reaction};
-use crate::error::{CalendarError, DeviceError, Outcome};
+use crate::error::{CalendarError, ClockError, DeviceError, Outcome};
 use crate::halt::Halt;
+use crate::shared_time::Kick;
 use crate::sparse::ArenaError;
 use raidlab_units::Nanos;
 
@@ -16,6 +17,9 @@ impl Calendar {
         clock: &mut Clock,
         observer: &mut dyn Observer,
     ) -> Result<(), Halt> {
+        if clock.wait_and_serve(self.now, self.options.epoch)? {
+            return Ok(());
+        }
         match self.wait_for(clock, Awaited::All)? {
             Source::Clock => clock.serve(self.now, self.options.epoch),
             Source::Device(disk) if self.devices[disk].is_connected() => {
@@ -74,17 +78,36 @@ impl Calendar {
         disk: usize,
         observer: &mut dyn Observer,
     ) -> Result<(), Halt> {
+        self.shared_kicks(clock, observer)?;
         let shown = clock.shown()?;
         self.pass(shown, observer)?;
         let now = self.now();
         let device = &mut self.devices[disk];
-        let taken = device.take_requests(now);
+        let taken = device.take_requests(now, None);
         taken.map_err(|error| device.broken(error))?;
         clock.restrict(self.next_disk_event().0)?;
         while clock.owes_answers() {
             self.wait_for(clock, Awaited::Clock)?;
             clock.serve(self.now, self.options.epoch)?;
         }
+        Ok(())
+    }
+
+    /// The kicks for which the guest sends no message.
+    fn shared_kicks(&mut self, clock: &mut Clock, observer: &mut dyn Observer) -> Result<(), Halt> {
+        let mut kicks = std::mem::take(&mut self.kicks);
+        clock.take_kicks(&mut kicks)?;
+        if !kicks.is_empty() {
+            self.pass(clock.shown()?, observer)?;
+        }
+        let now = self.now();
+        for Kick { device, available } in kicks.drain(..) {
+            let kicked = self.devices.get_mut(device);
+            let kicked = kicked.ok_or(ClockError::NoDevice { device })?;
+            let taken = kicked.take_requests(now, Some(available));
+            taken.map_err(|error| kicked.broken(error))?;
+        }
+        self.kicks = kicks;
         Ok(())
     }
 
@@ -104,6 +127,7 @@ impl Calendar {
         observer: &mut dyn Observer,
     ) -> Result<(), Halt> {
         self.check_stop()?;
+        self.shared_kicks(clock, observer)?;
         let (event, disk) = self.next_disk_event();
         let request = clock.request();
         let next = event.min(request);
@@ -201,7 +225,7 @@ impl Calendar {
             return Ok(());
         }
         if self.options.suppress_kicks {
-            let taken = device.take_requests(now);
+            let taken = device.take_requests(now, None);
             taken.map_err(|error| device.broken(error))?;
         }
         let wanted = device.wants_interrupt();
@@ -214,6 +238,9 @@ impl Calendar {
     /// Interrupts the guest, which waits: it asks for the time, asks to run now,
     /// and then says that it has seen the interrupt.
     fn interrupt(&mut self, clock: &mut Clock, disk: usize) -> Result<(), Halt> {
+        if clock.interrupt(disk, self.now)? {
+            return Ok(());
+        }
         clock.before_interrupt(self.now)?;
         let device = &mut self.devices[disk];
         match device.send_interrupt() {

@@ -49,10 +49,15 @@ impl From<DeviceError> for AnswerError {
 }
 
 impl Device {
-    /// Takes what is new in the ring, at `now`.
-    pub(crate) fn take_requests(&mut self, now: Nanos) -> Result<(), DeviceError> {
+    /// Takes what is new in the ring, at `now`, and nothing from the available index
+    /// `until` on, if there is one.
+    pub(crate) fn take_requests(
+        &mut self,
+        now: Nanos,
+        until: Option<u16>,
+    ) -> Result<(), DeviceError> {
         loop {
-            self.take_available(now)?;
+            self.take_available(now, until)?;
             let Some(memory) = self.memory.as_ref().filter(|_| self.queue.ready()) else {
                 return Ok(());
             };
@@ -73,12 +78,17 @@ impl Device {
         }
     }
 
-    fn take_available(&mut self, now: Nanos) -> Result<(), DeviceError> {
+    fn take_available(&mut self, now: Nanos, until: Option<u16>) -> Result<(), DeviceError> {
         let Some(memory) = self.memory.as_ref().filter(|_| self.queue.ready()) else {
             return Ok(());
         };
+        let first = self.queue.next_avail();
+        // What was taken already lies behind: a ring has far fewer than half of all indices.
+        let most = until.map_or(usize::MAX, |until| {
+            usize::try_from(until.wrapping_sub(first).cast_signed()).unwrap_or(0)
+        });
         let chains = self.queue.iter(memory.shared());
-        for chain in chains.map_err(DeviceError::Queue)? {
+        for chain in chains.map_err(DeviceError::Queue)?.take(most) {
             let process = self.process.as_ref();
             let request = block::read_request(chain, memory, process, &self.abilities)?;
             let slot = match request.want {

@@ -4,7 +4,7 @@ use crate::peer::{Clock, Driver, Guest, PROBE_STEPS, Sockets};
 use crate::ring::{IN, Ring, SHARED_FROM, Transfer};
 use crate::stage::{Run, options, run, run_raw, simple};
 use proptest::prelude::*;
-use raidlab_uml_calendar::{CalendarError, DeviceError, Outcome, Protocol};
+use raidlab_uml_calendar::{CalendarError, ClockError, DeviceError, Outcome, Protocol};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -203,6 +203,23 @@ fn more_chains_than_the_ring_has_are_an_error() {
         guest.kick(0)
     });
     assert!(matches!(device_error(run), DeviceError::Queue(_)));
+}
+
+#[test]
+fn a_kick_for_a_disk_that_does_not_exist_is_an_error() {
+    let run = run(vec![simple()], options(Protocol::SharedMemory), |guest| {
+        guest.clock.share_disks();
+        assert!(guest.clock.leave_kick(1, 1));
+        guest.wait()
+    });
+    assert!(
+        matches!(
+            run.ending,
+            Err(CalendarError::Clock(ClockError::NoDevice { device: 1 }))
+        ),
+        "{:?}",
+        run.ending
+    );
 }
 
 #[test]

@@ -45,9 +45,17 @@ pub struct Clock {
     pub now: u64,
     propagated: u64,
     free_until: Option<u64>,
+    /// Kicks and interrupts are in shared memory too.
+    shares_disks: bool,
 }
 
-/// The shared memory's fields.
+/// The shared memory's fields, those of `crates/uml/src/edits/disks_shared.c` among them.
+const SHARED_OFFERED: u64 = 1024;
+const SHARED_KICKS: u64 = 1028;
+const SHARED_INTERRUPTS: u64 = 1032;
+const SHARED_INTERRUPTING: u64 = 1036;
+const SHARED_KICK: u64 = SHARED_INTERRUPTING + 64 * 4;
+const MOST_SHARED_KICKS: u32 = 700;
 const SHARED_FREE_UNTIL: u64 = 8;
 const SHARED_CURRENT_TIME: u64 = 16;
 const SHARED_RUNNING: u64 = 24;
@@ -62,6 +70,7 @@ impl Clock {
             now: 0,
             propagated: 0,
             free_until: None,
+            shares_disks: false,
         };
         clock.send(START, 1);
         let (message, files) = clock.receive_with_files();
@@ -92,6 +101,52 @@ impl Clock {
     fn store(&self, at: u64, value: u64) {
         let shared = self.shared.as_ref().unwrap();
         shared.write_all_at(&value.to_le_bytes(), at).unwrap();
+    }
+
+    fn load_word(&self, at: u64) -> u32 {
+        self.load(at) as u32
+    }
+
+    fn store_word(&self, at: u64, value: u32) {
+        let shared = self.shared.as_ref().unwrap();
+        shared.write_all_at(&value.to_le_bytes(), at).unwrap();
+    }
+
+    /// From now on kicks and interrupts go through shared memory.
+    pub fn share_disks(&mut self) {
+        assert_eq!(self.load_word(SHARED_OFFERED), 1, "it is offered");
+        self.store_word(SHARED_SLOT, 1 | 1 << 31);
+        self.shares_disks = true;
+    }
+
+    /// `raidlab_kick`; false if there is no room.
+    pub fn leave_kick(&mut self, disk: usize, available: u16) -> bool {
+        if !self.shares_disks {
+            return false;
+        }
+        let kicks = self.load_word(SHARED_KICKS);
+        if kicks >= MOST_SHARED_KICKS {
+            return false;
+        }
+        let kick = disk as u32 | u32::from(available) << 16;
+        self.store_word(SHARED_KICK + u64::from(kicks) * 4, kick);
+        self.store_word(SHARED_KICKS, kicks + 1);
+        self.store(
+            SHARED_FREE_UNTIL,
+            self.load(SHARED_FREE_UNTIL).min(self.now),
+        );
+        true
+    }
+
+    /// `raidlab_interrupts`: the disks that have interrupted while the guest waited.
+    fn take_interrupts(&self) -> Vec<usize> {
+        if !self.shares_disks {
+            return Vec::new();
+        }
+        let count = u64::from(self.load_word(SHARED_INTERRUPTS));
+        self.store_word(SHARED_INTERRUPTS, 0);
+        let number = |index| self.load_word(SHARED_INTERRUPTING + index * 4) as usize;
+        (0..count).map(number).collect()
     }
 
     pub fn send(&mut self, operation: u32, time: u64) -> u32 {
@@ -250,6 +305,9 @@ impl Guest {
     pub fn kick(&mut self, disk: usize) -> Result<(), Gone> {
         self.clock.propagate();
         let driver = &mut self.drivers[disk];
+        if self.clock.leave_kick(disk, driver.ring.available) {
+            return Ok(());
+        }
         driver.send(35, &[0; 8], None);
         loop {
             let ready = readable(&[driver.socket.as_fd(), self.clock.socket.as_fd()]);
@@ -291,6 +349,9 @@ impl Guest {
                 0 => {
                     let message = self.clock.receive().ok_or(Gone)?;
                     if self.clock.obey(message) {
+                        for disk in self.clock.take_interrupts() {
+                            self.drivers[disk].interrupted = true;
+                        }
                         return Ok(());
                     }
                 }

@@ -88,7 +88,7 @@ impl Transfer {
 pub struct Ring {
     pub memory: File,
     pub offered: u64,
-    available: u16,
+    pub available: u16,
     used: u16,
     free: Vec<u16>,
     rooms: Vec<u32>,

@@ -153,6 +153,59 @@ fn both_protocols_give_the_same_digest_and_another_load_another() {
 }
 
 #[test]
+fn kicks_and_interrupts_in_shared_memory_change_nothing_but_the_messages() {
+    for depth in [1, 20, 60] {
+        let digest = |protocol, shares_disks| {
+            let run = run(vec![modelled(8)], options(protocol), |guest| {
+                if shares_disks {
+                    guest.clock.share_disks();
+                }
+                // More at once than have room there.
+                for _ in 0..702 {
+                    guest.kick(0).unwrap();
+                }
+                closed_loop(guest, depth, 400);
+            });
+            let ended = matches!(run.ending, Ok(Outcome::GuestEnded));
+            assert!(ended, "{:?}", run.ending);
+            let digest = run.calendar.trace_digest();
+            assert_eq!(digest.records(), 400);
+            (digest.value(), run.calendar.messages())
+        };
+        let (alone, many) = digest(Protocol::Messages, false);
+        let (shared, fewer) = digest(Protocol::SharedMemory, false);
+        let (disks_too, few) = digest(Protocol::SharedMemory, true);
+        assert_eq!((alone, alone), (shared, disks_too), "at depth {depth}");
+        assert!(
+            few * 2 < fewer && fewer < many,
+            "{few}, {fewer} and {many} messages at depth {depth}"
+        );
+    }
+}
+
+#[test]
+fn disks_that_end_together_interrupt_together() {
+    for shares_disks in [false, true] {
+        let disks = vec![simple(), simple(), simple()];
+        let run = run(disks, options(Protocol::SharedMemory), |guest| {
+            if shares_disks {
+                guest.clock.share_disks();
+            }
+            for disk in [2, 0, 1] {
+                guest.submit(disk, &Transfer::read(800, 512)).unwrap();
+            }
+            let done = guest.wait().unwrap();
+            (
+                done.into_iter().map(|(disk, _)| disk).collect(),
+                guest.clock.now,
+            )
+        });
+        let expected: (Vec<usize>, u64) = (vec![0, 1, 2], 8_001_000);
+        assert_eq!(run.guest, expected, "{shares_disks}");
+    }
+}
+
+#[test]
 fn suppressed_kicks_change_nothing_for_a_disk_in_order_of_arrival() {
     let trace = |suppress| {
         let mut options = options(Protocol::Messages);

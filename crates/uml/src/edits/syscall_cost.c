@@ -1,4 +1,5 @@
-static unsigned long raidlab_syscall_cost;
+extern unsigned long raidlab_syscall_cost;
+unsigned long raidlab_syscall_cost;
 
 static int __init raidlab_setup_syscall_cost(char *text)
 {
