@@ -13,8 +13,6 @@
 //! the rebuild are what requests wait for. Where nothing goes on, the array holds the
 //! requests back.
 
-use crate::drive::Drive;
-use crate::processor::Processor;
 use raidlab_units::Nanos;
 
 /// A place where time goes, and how much goes on there.
@@ -44,11 +42,11 @@ pub(crate) const PLACES: [&str; 17] = [
 pub(crate) const THREAD: usize = 10;
 /// Stripes that wait for the array's thread or a worker.
 pub(crate) const ARRAY_THREAD: usize = 11;
-const HOST_QUEUE: usize = 12;
-const CONTROLLER: usize = 13;
-const LINK: usize = 14;
-const BUFFER: usize = 15;
-const MEDIUM: usize = 16;
+pub(crate) const HOST_QUEUE: usize = 12;
+pub(crate) const CONTROLLER: usize = 13;
+pub(crate) const LINK: usize = 14;
+pub(crate) const BUFFER: usize = 15;
+pub(crate) const MEDIUM: usize = 16;
 
 /// Where nothing goes on.
 const HELD: &str = "held back";
@@ -125,25 +123,6 @@ impl Explain {
                 .collect(),
         }
     }
-}
-
-/// What goes on now.
-pub(crate) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts {
-    let mut counts = [0; PLACES.len()];
-    if let Some(cores) = processor {
-        cores.count(&mut counts);
-    }
-    for drive in drives {
-        let (in_drive, in_host) = drive.queued();
-        let inside = drive.inside();
-        counts[HOST_QUEUE] += in_host;
-        counts[CONTROLLER] += inside.controller;
-        counts[LINK] += inside.link;
-        counts[BUFFER] += inside.buffer;
-        let elsewhere = inside.controller + inside.link + inside.buffer;
-        counts[MEDIUM] += in_drive.saturating_sub(elsewhere);
-    }
-    counts
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(crate) use standstill::{LOOK, OldestRequest};
 
 use crate::calendar::Calendar;
 use crate::drive::{DiskCommand, Drive};
-use crate::explain::{self, Explain};
+use crate::explain::Explain;
 use crate::host::Host;
 use crate::processor::{Processor, ProcessorConfig, ProcessorUse};
 use crate::result::MemberStatistics;
@@ -328,7 +328,7 @@ impl Machine {
         }
         if let Some(explain) = &mut self.explain {
             let (processor, drives) = (self.processor.as_deref(), &self.drives);
-            explain.pass(Nanos(next), || explain::counts(processor, drives));
+            explain.pass(Nanos(next), || compute::counts(processor, drives));
         }
         self.tell_time(Nanos(next))?;
         match load {

@@ -4,9 +4,35 @@
 //! of passing them on at once, and does what its cores come to at the time that they do.
 
 use super::{Machine, MachineConfig};
+use crate::drive::Drive;
+use crate::explain::{
+    ARRAY_THREAD, BUFFER, CONTROLLER, Counts, HOST_QUEUE, LINK, MEDIUM, PLACES, THREAD,
+};
 use crate::processor::{Action, Processor, Role};
 use crate::steps::answer;
 use raidlab_array::{CommandId, Operation, Request};
+
+/// What goes on now.
+pub(super) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts {
+    let mut counts = [0; PLACES.len()];
+    if let Some(cores) = processor {
+        let now = cores.goes_on();
+        counts[..THREAD].copy_from_slice(&now.at);
+        counts[THREAD] = now.for_thread;
+        counts[ARRAY_THREAD] = now.for_array_thread;
+    }
+    for drive in drives {
+        let (in_drive, in_host) = drive.queued();
+        let inside = drive.inside();
+        counts[HOST_QUEUE] += in_host;
+        counts[CONTROLLER] += inside.controller;
+        counts[LINK] += inside.link;
+        counts[BUFFER] += inside.buffer;
+        let elsewhere = inside.controller + inside.link + inside.buffer;
+        counts[MEDIUM] += in_drive.saturating_sub(elsewhere);
+    }
+    counts
+}
 
 impl Machine {
     pub(super) fn processor_of(config: &MachineConfig) -> Option<Box<Processor>> {

@@ -3,10 +3,20 @@
 use super::Processor;
 use super::locks::LockUse;
 use super::task::{Place, Role};
-use crate::explain::{ARRAY_THREAD, Counts, THREAD};
 use raidlab_units::Nanos;
 
 const PLACES: usize = Place::ALL.len();
+
+/// What goes on in cores at a moment, and what waits for them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GoesOn {
+    /// How many cores are at each place.
+    pub(crate) at: [usize; PLACES],
+    /// Requests and answers that wait for their job's thread.
+    pub(crate) for_thread: usize,
+    /// Stripes that wait for the array's thread or a worker.
+    pub(crate) for_array_thread: usize,
+}
 
 /// Time by place, for each thread and for interrupts.
 #[derive(Debug, Default)]
@@ -81,13 +91,15 @@ impl Processor {
         }
     }
 
-    /// Adds what goes on in the cores now.
-    pub(crate) fn count(&self, counts: &mut Counts) {
-        counts[..PLACES].copy_from_slice(&self.at);
-        counts[THREAD] = self.in_line.saturating_sub(self.at_jobs);
+    /// What goes on in the cores now.
+    pub(crate) fn goes_on(&self) -> GoesOn {
         let stripes = self.turns.stripes();
         let handled = self.at[Place::Stripe as usize] + self.at[Place::Parity as usize];
-        counts[ARRAY_THREAD] = stripes.saturating_sub(handled);
+        GoesOn {
+            at: self.at,
+            for_thread: self.in_line.saturating_sub(self.at_jobs),
+            for_array_thread: stripes.saturating_sub(handled),
+        }
     }
 
     /// What became of the cores since the start.
