@@ -43,6 +43,7 @@ use crate::request::{
     BufferId, CommandId, ComputeStep, Finished, MemberCommand, MemberError, Operation, Outputs,
     Purpose, Request, RequestError, ScratchId, Slot,
 };
+use crate::senders::{Sender, Senders};
 use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
@@ -64,6 +65,9 @@ pub struct Array {
     members: Members,
     policy: Box<dyn ReadPolicy>,
     maximum_request: Sectors,
+    /// md's RAID 10 has the block layer cut requests by chunk, where all members hold each of
+    /// them too (Linux 6.12.117 drivers/md/raid10.c, `raid10_set_queue_limits`).
+    cut_by_chunk: Option<Sectors>,
     requests: Slab<RequestState>,
     pieces: Slab<Piece>,
     commands: Slab<Command>,
@@ -90,6 +94,7 @@ pub struct Array {
     /// Writes that pass the barrier before they are submitted.
     door: Door,
     plug: Plug,
+    senders: Senders,
     /// The latest time that the driver told.
     now: Nanos,
 }
@@ -182,6 +187,14 @@ impl Array {
             reads_filled: recovery.read_recovered != ReadRecovered::AtEnd,
             record_failures: config.record_failures,
         };
+        let is_md10 = recovery.threads.is_some() && recovery.barrier == WriteBarrier::MdArray;
+        let cut_by_chunk = (is_md10 && config.shape.level == Level::Raid10)
+            .then_some(config.shape.chunk)
+            .filter(|chunk| chunk.0 > 0);
+        let limit = recovery.threads.map(|threads| {
+            let longest = recovery.merged.unwrap_or(recovery.block);
+            (threads.requests, longest.to_sectors())
+        });
         Ok(Self {
             map,
             is_mirror,
@@ -189,6 +202,7 @@ impl Array {
             policy: config.read_policy.build(count),
             members: Members::new(config.members, rules),
             maximum_request: config.maximum_request,
+            cut_by_chunk,
             requests: Slab::new(),
             pieces: Slab::new(),
             commands: Slab::new(),
@@ -206,6 +220,7 @@ impl Array {
             thread: SyncThread::default(),
             door: Door::default(),
             plug: Plug::default(),
+            senders: Senders::new(limit),
             now: Nanos::ZERO,
         })
     }
@@ -287,6 +302,9 @@ impl Array {
         if let Some(boundary) = self.recovery.boundary(start) {
             limit = limit.min(Sectors(boundary.0 - start.0));
         }
+        if let Some(chunk) = self.cut_by_chunk {
+            limit = limit.min(Sectors(chunk.0 - start.0 % chunk.0));
+        }
         limit
     }
 
@@ -337,8 +355,27 @@ impl Array {
         }
         match is_part {
             true => drop(self.commands.take(index)),
-            false => out.commands.push(sent),
+            false => {
+                if let Some(longest) = longest {
+                    if self.plug.is_full(sent.operation, out) {
+                        self.unplug(sent.operation, longest, out);
+                    }
+                    self.plug.holds(&sent);
+                }
+                self.senders.send(self.sender(role), sent, out);
+            }
         }
+    }
+
+    /// Who sends a command for this.
+    fn sender(&self, role: Role) -> Sender {
+        let request = match role {
+            Role::Read { request, .. } => request,
+            Role::Write { piece } | Role::Flush { piece } => self.pieces.get(piece).request,
+            Role::SyncRead { .. } | Role::CompareRead { .. } => return Sender::Sync,
+            Role::SyncWrite { .. } | Role::Correction => return Sender::Thread,
+        };
+        Sender::Process(self.requests.get(request).request.process)
     }
 
     /// The sector of a member's data area where an array sector lies that it

@@ -202,6 +202,9 @@ pub trait Imitation {
     }
     /// The host drops its caches, as before a measurement.
     fn drop_caches(&mut self) {}
+    /// The threads have done what they had to do at this moment: what gathered under their
+    /// plugs is sent.
+    fn unplug(&mut self, _out: &mut Outputs) {}
     /// Metadata are being written from now on, or no longer: what waits for them
     /// by the driver's own way of doing it waits.
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);

@@ -52,6 +52,7 @@ mod persistent;
 mod policy;
 mod recovery;
 mod request;
+mod senders;
 mod slab;
 mod stripes;
 
@@ -62,6 +63,7 @@ pub mod parts {
     pub use crate::policy::md::{Lowest, Positions};
     pub use crate::policy::md_raid10::MdRaid10;
     pub use crate::recovery::{Plan, Step, SyncWalk};
+    pub use crate::senders::{Sender, Senders};
     pub use crate::slab::Slab;
 }
 
@@ -98,6 +100,7 @@ pub use request::{
     Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Slot, StepId, StepResult,
     StripeWork,
 };
+pub use senders::HostRequests;
 pub use stripes::{
     CheckReport, LogConfig, MismatchPlace, RmwLevel, StripeArray, StripeConfig, StripeConfigError,
     WritePolicy, log as stripe_log,

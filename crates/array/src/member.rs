@@ -405,6 +405,11 @@ impl Members {
         self.members[slot.index()].traffic.sync_submitted += sync_sectors;
     }
 
+    /// A sync's command that was sent by itself became part of another one after all.
+    pub(crate) fn became_part(&mut self, slot: Slot) {
+        self.views[slot.index()].pending -= 1;
+    }
+
     /// And has ended with it.
     pub(crate) fn part_completed(&mut self, slot: Slot, sectors: u64) {
         self.members[slot.index()].traffic.completed += sectors;

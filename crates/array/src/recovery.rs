@@ -82,6 +82,8 @@ pub(crate) struct Recovery {
     was_courteous: bool,
     /// Who submits comes first until then.
     yields_until: Option<Nanos>,
+    /// The sync's thread sleeps until a disk has a request for it.
+    pub(crate) is_asleep: bool,
     barrier: Barrier,
 }
 
@@ -96,6 +98,7 @@ impl Recovery {
             in_flight: 0,
             was_courteous: false,
             yields_until: None,
+            is_asleep: false,
             barrier: Barrier::new(config.barrier, block, config.depth),
             config,
         }
@@ -208,7 +211,7 @@ impl Recovery {
         writes: impl Iterator<Item = Span>,
         place: &dyn Fn(Sectors) -> Placement,
     ) -> Step<NewBlock> {
-        if self.yields_until.is_some() {
+        if self.yields_until.is_some() || self.is_asleep {
             return Step::Wait;
         }
         // A block that has raised the barrier goes through even when frozen:
@@ -217,7 +220,7 @@ impl Recovery {
         if self.barrier.raised().is_none() {
             self.skip_unwanted(place);
             step = self.walk.step(now, members);
-            if matches!(step, Step::Block(_)) && self.sleeps_first(now, members) {
+            if matches!(step, Step::Block(_)) && self.sleeps_first(now) {
                 return Step::Wait;
             }
         }
@@ -238,16 +241,11 @@ impl Recovery {
     }
 
     /// Whether the thread of a sync sleeps before it comes to the barrier.
-    fn sleeps_first(&mut self, now: Nanos, members: &Members) -> bool {
-        let follows_threads = self.follows_threads();
-        if follows_threads && self.lacks_requests(members) {
-            // It sleeps with the block before this one.
-            return true;
-        }
+    fn sleeps_first(&mut self, now: Nanos) -> bool {
         let courtesy = self.barrier.courtesy(self.walk.next(), self.walk.is_fast());
         // md's thread looks once for each block, as it comes to it.
         let looks = !self.was_courteous;
-        self.was_courteous |= courtesy.is_some() || follows_threads;
+        self.was_courteous |= courtesy.is_some() || self.follows_threads();
         let sleep = courtesy.filter(|_| looks);
         if let Some(sleep) = sleep {
             self.walk.sleep(match sleep {
@@ -266,8 +264,7 @@ impl Recovery {
         writes: impl Iterator<Item = Span>,
         place: &dyn Fn(Sectors) -> Placement,
     ) -> Option<NewBlock> {
-        let is_full =
-            self.walk.in_work() >= self.config.depth as usize || self.lacks_requests(members);
+        let is_full = self.walk.in_work() >= self.config.depth as usize;
         if is_full && !self.follows_threads() {
             return None;
         }
@@ -317,14 +314,6 @@ impl Recovery {
     /// ([`MdThreads`]): Linux 4.11 and later.
     fn follows_threads(&self) -> bool {
         self.config.threads.is_some() && self.barrier.counts_io()
-    }
-
-    /// Whether a member has all the requests that the host lets wait and run there.
-    fn lacks_requests(&self, members: &Members) -> bool {
-        self.config.threads.is_some_and(|threads| {
-            let mut views = members.views().iter();
-            views.any(|view| view.pending >= threads.requests)
-        })
     }
 
     /// Merges the blocks that follow, up to `end`, into one that starts: as long

@@ -5,9 +5,9 @@ use crate::pool_subject::PoolSubject;
 use crate::presets::{self, LoadPresetError};
 use crate::wiring::{self, WiringError};
 use raidlab_array::{
-    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MdThreads, MemberConfig,
-    ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
-    WriteBarrier,
+    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, HostRequests, MdThreads,
+    MemberConfig, ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
+    Throttle, WriteBarrier,
 };
 use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, StateError, UnknownOrder};
 use raidlab_lab::{
@@ -27,9 +27,6 @@ use raidlab_workload::{Engine, JobSpec};
 use raidlab_zfs::{Pool, PoolConfig};
 use std::str::FromStr;
 use thiserror::Error;
-
-/// Requests of a disk's queue, halved: Linux include/linux/blkdev.h.
-const BLKDEV_DEFAULT_RQ: u32 = 128;
 
 /// Something of the bench that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,20 +281,14 @@ impl Plan {
         let random = wiring::chance(experiment);
         let disks = wiring::wire(&experiment.regions, &self.parameters, &random)?;
         let disks = disks.into_iter().map(|wired| wired.disk).collect();
-        let host = &self.host;
         let processor = self.processor.as_ref().map(|preset| ProcessorConfig {
             numbers: preset.numbers.clone(),
-            array: md_array::paths(&experiment.subject, host),
+            array: md_array::paths(&experiment.subject, &self.host),
         });
         Ok(Machine::new(MachineConfig {
             subject: self.subject(experiment, &random)?,
             disks,
-            host: Host {
-                turnaround: self.turnaround(),
-                tags: host.tags,
-                order: host.scheduler.parse().map_err(BuildError::Scheduler)?,
-                maximum_request: host.maximum_request,
-            },
+            host: self.host()?,
             random: random.fork("jobs", 0),
             leaps: !self.ablations.contains(&Ablation::Leaps),
             processor,
@@ -310,6 +301,15 @@ impl Plan {
             Some(_) => Nanos::ZERO,
             None => self.host.turnaround,
         }
+    }
+
+    fn host(&self) -> Result<Host, BuildError> {
+        Ok(Host {
+            turnaround: self.turnaround(),
+            tags: self.host.tags,
+            order: self.host.scheduler.parse().map_err(BuildError::Scheduler)?,
+            maximum_request: self.host.maximum_request,
+        })
     }
 
     fn subject(
@@ -361,6 +361,19 @@ impl Plan {
         Ok(Box::new(ArraySubject::new(array, spare)))
     }
 
+    /// What the host holds for each member: of the one that it holds the least for.
+    fn host_requests(&self) -> Result<HostRequests, BuildError> {
+        let rules = self.host()?.queue();
+        let held = self.parameters.iter().map(|disk| rules.before(disk));
+        let held = held.map(|rules| (rules.requests(), rules.tags)).min();
+        let (requests, tags) = held.unwrap_or((rules.requests(), rules.tags));
+        let number = |it| u32::try_from(it).unwrap_or(u32::MAX);
+        Ok(HostRequests {
+            requests: number(requests),
+            tags: number(tags),
+        })
+    }
+
     fn md(&self, subject: &lab::Subject) -> Result<Box<dyn Subject>, BuildError> {
         let md = self.md.as_ref().ok_or(BuildError::Incomplete {
             subject: subject.name.clone(),
@@ -378,7 +391,7 @@ impl Plan {
             recovery: RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: self.turnaround(),
-                    requests: 2 * self.host.tags.min(BLKDEV_DEFAULT_RQ),
+                    requests: self.host_requests()?,
                     plugs: true,
                 }),
                 ..recovery

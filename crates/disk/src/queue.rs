@@ -29,6 +29,7 @@
 //! One thing is left out: mq-deadline's choice is made one request ahead of the tag, as the
 //! block layer takes a request from the scheduler before it asks for its tag.
 
+use crate::DiskParameters;
 use crate::command::{Command, CommandKind, Completion};
 use crate::shared::Attached;
 use raidlab_units::{Nanos, Sectors};
@@ -98,7 +99,39 @@ impl QueueRules {
         order: Order::MqDeadline,
         largest: Sectors(2560),
     };
+
+    /// The same host's queue before this disk: an NVMe drive has its own rules.
+    #[must_use]
+    pub fn before(self, disk: &DiskParameters) -> Self {
+        match disk.is_nvme() {
+            true => Self {
+                tags: NVME_TAGS,
+                order: Order::None,
+                ..self
+            },
+            false => Self {
+                tags: self.tags.max(1),
+                ..self
+            },
+        }
+    }
+
+    /// Requests that the host holds for the disk, those with the disk among them: who comes
+    /// with another one waits before all of these, in order of arrival (`nr_requests` of
+    /// Linux: twice the tags with a scheduler, of which no more than 128 count, `blk_mq_init_sched`; a
+    /// request for each tag without one).
+    #[must_use]
+    pub fn requests(self) -> usize {
+        match self.order {
+            Order::None => self.tags,
+            Order::Sweep => usize::MAX,
+            Order::MqDeadline => 2 * self.tags.min(BLKDEV_DEFAULT_RQ),
+        }
+    }
 }
+
+/// Half of a disk's requests at most (Linux include/linux/blkdev.h).
+const BLKDEV_DEFAULT_RQ: usize = 128;
 
 /// Commands that an NVMe drive takes at a time.
 const NVME_TAGS: usize = 1023;
@@ -169,11 +202,7 @@ impl HostQueue {
     #[must_use]
     pub fn new(disk: Attached, rules: QueueRules) -> Self {
         let rules = match &disk {
-            Attached::Whole(whole) if whole.parameters().is_nvme() => QueueRules {
-                tags: NVME_TAGS,
-                order: Order::None,
-                ..rules
-            },
+            Attached::Whole(whole) => rules.before(whole.parameters()),
             _ if disk.one_at_a_time() => QueueRules { tags: 1, ..rules },
             _ => QueueRules {
                 tags: rules.tags.max(1),

@@ -9,7 +9,7 @@
 //! together is merged once more and sorted, reads first (`mq-deadline`).
 
 use super::{BLOCK, Raid5d};
-use raidlab_array::parts::MemberVerbs;
+use raidlab_array::parts::{MemberVerbs, Sender};
 use raidlab_array::{
     BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId,
     Slot,
@@ -140,7 +140,14 @@ impl Raid5d {
             Role::Flush(_) => Sectors::ZERO,
             Role::Direct { .. } | Role::Blocks { .. } => self.members.data_offset(slot),
         };
-        out.commands.push(MemberCommand {
+        let sender = match role {
+            Role::Direct { request, .. } | Role::Flush(request) => {
+                let active = self.requests.get(&request);
+                Sender::Process(active.map_or(u32::MAX, |active| active.process))
+            }
+            Role::Blocks { .. } => Sender::Thread,
+        };
+        let command = MemberCommand {
             id: CommandId(self.commands.key(index)),
             slot,
             operation,
@@ -149,7 +156,8 @@ impl Raid5d {
             force_unit_access,
             purpose,
             buffer: BufferId::None,
-        });
+        };
+        self.senders.send(sender, command, out);
     }
 
     pub(super) fn command_done(
@@ -163,6 +171,7 @@ impl Raid5d {
         };
         self.commands_in_flight -= 1;
         let Command { slot, .. } = command;
+        self.senders.ended(id, slot, out);
         if command.epoch == self.members.epoch(slot) {
             self.members.completed(slot, command.sectors);
             let writes = command.operation != Operation::Read;

@@ -2,6 +2,7 @@
 
 use super::walk::RequestWalk;
 use super::{Active, Raid5d};
+use raidlab_array::parts::Sender;
 use raidlab_array::{
     AdminError, CommandId, Engine, Finished, Imitation, MemberError, Operation, Outputs, Request,
     RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus,
@@ -26,6 +27,7 @@ impl Engine for Raid5d {
         // The request itself is one part, so that it cannot finish too early.
         let active = Active {
             reads: request.operation == Operation::Read,
+            process: request.process,
             waits_for: 1,
             error: None,
         };
@@ -159,6 +161,7 @@ impl Engine for Raid5d {
 impl Imitation for Raid5d {
     fn holds_submitter(&self, process: u32) -> bool {
         self.asleep.iter().any(|walk| walk.process == process)
+            || self.senders.is_asleep(Sender::Process(process))
     }
 
     fn has_a_thread(&self) -> bool {

@@ -37,7 +37,7 @@ mod walk;
 use cache::Cache;
 use commands::{Command, Plugged, Role};
 use raidlab_array::parts::Slab;
-use raidlab_array::parts::{MemberRules, Members, SyncWalk};
+use raidlab_array::parts::{MemberRules, Members, Sender, Senders, SyncWalk};
 use raidlab_array::{
     Engine, Finished, Imitation, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
     RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy,
@@ -46,7 +46,7 @@ use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, VecDeque};
 use sync::SyncThread;
-use walk::RequestWalk;
+use walk::{PIECE, RequestWalk};
 
 /// Sectors of a stripe's block.
 const BLOCK: u64 = 8;
@@ -58,6 +58,7 @@ const TURN: usize = 8;
 #[derive(Debug)]
 struct Active {
     reads: bool,
+    process: u32,
     /// Blocks and commands that it waits for.
     waits_for: usize,
     error: Option<RequestError>,
@@ -82,6 +83,7 @@ pub struct Raid5d {
     cache: Cache,
     /// What the thread has sent in this run.
     plugged: Vec<Plugged>,
+    senders: Senders,
     /// The thread is in a run that is not over.
     is_running: bool,
     /// The thread writes metadata, and does nothing else meanwhile.
@@ -122,6 +124,12 @@ impl Raid5d {
             commands_in_flight: 0,
             cache: Cache::new(config.stripes),
             plugged: Vec::new(),
+            senders: Senders::new(
+                config
+                    .sync
+                    .threads
+                    .map(|it| (it.requests, longest.to_sectors())),
+            ),
             is_running: false,
             is_stalled: false,
             asleep: VecDeque::new(),
@@ -194,13 +202,35 @@ impl Raid5d {
         }
     }
 
+    /// The chunks of a read, as sectors of the array and how many, in the order in which
+    /// they leave. The block layer first cuts a piece of 1 MiB off the read and puts what is
+    /// left of it on a list (`max_hw_sectors`, which is `RAID5_MAX_REQ_STRIPES`); then md
+    /// cuts a chunk off the piece and puts what is left of that behind
+    /// (`raid5_read_one_chunk`). What comes off the list is cut likewise, and what it
+    /// leaves goes before all that was there (block/blk-core.c, `__submit_bio_noacct`). So the
+    /// first chunk of each piece leaves, then the rest of the last piece, and that of the first
+    /// one at the end.
+    fn chunks_of(&self, request: &Request) -> Vec<(u64, u64)> {
+        let (start, end) = (request.start.0, request.start.0 + request.count.0);
+        let chunk = self.map.chunk().0;
+        let step = usize::try_from(PIECE).unwrap_or(usize::MAX);
+        let cut = |piece: u64| {
+            let end = end.min(piece + PIECE);
+            let next = move |at: &u64| Some((at / chunk + 1) * chunk).filter(|next| *next < end);
+            let starts = std::iter::successors(Some(piece), next);
+            starts.map(move |at| (at, ((at / chunk + 1) * chunk).min(end) - at))
+        };
+        let pieces: Vec<u64> = (start..end).step_by(step).collect();
+        let firsts = pieces.iter().filter_map(|piece| cut(*piece).next());
+        let rests = pieces.iter().rev().flat_map(|piece| cut(*piece).skip(1));
+        firsts.chain(rests).collect()
+    }
+
     /// Reads an array that is whole: each chunk from its member
     /// (`chunk_aligned_read`).
     fn read_directly(&mut self, request: &Request, out: &mut Outputs) {
-        let (mut at, end) = (request.start.0, request.start.0 + request.count.0);
-        while at < end {
+        for (at, count) in self.chunks_of(request) {
             let place = self.map.locate(Sectors(at));
-            let count = (self.map.chunk().0 - place.offset.0).min(end - at);
             let start = self.map.member_sector(place.row, place.offset).0;
             let slot = self.map.row(place.row).data_slot(place.index);
             if self.members.is_bad(slot, Span::new(start, start + count)) {
@@ -215,7 +245,6 @@ impl Raid5d {
                 let how = (Operation::Read, Purpose::Foreground, false);
                 self.issue(slot, role, (start, count), how, out);
             }
-            at += count;
         }
     }
 
@@ -303,6 +332,7 @@ impl Raid5d {
     /// Whether the thread may run, and has something to do.
     fn wants_turn(&self) -> bool {
         !self.is_stalled
+            && !self.senders.is_asleep(Sender::Thread)
             && self.members.unrecorded().is_empty()
             && (self.is_running || self.cache.has_ready())
     }

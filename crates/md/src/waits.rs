@@ -23,6 +23,12 @@ impl Raid5d {
                 self.commands_in_flight
             ));
         }
+        if self.senders.asleep() > 0 {
+            lines.push(format!(
+                "{} threads sleep until a disk has a request for them",
+                self.senders.asleep()
+            ));
+        }
         if self.is_stalled {
             lines.push("the array's thread writes metadata".to_owned());
         }

@@ -14,7 +14,7 @@ use raidlab_units::Sectors;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Sectors of a piece: 256 stripes.
-const PIECE: u64 = 256 * BLOCK;
+pub(super) const PIECE: u64 = 256 * BLOCK;
 
 /// What a request wants of one stripe.
 #[derive(Debug)]

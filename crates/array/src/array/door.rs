@@ -83,10 +83,16 @@ impl Array {
     }
 
     /// Whether this part of a write is behind the barrier already, as the write has
-    /// `entered`.
+    /// `entered`: a mirror's as far as the unit goes. Of a RAID 10's each chunk comes to the
+    /// barrier by itself, but as long as there are more to come it passes one that cannot
+    /// come up before they have ended; the last one of several waits (`stop_waiting_barrier`:
+    /// `nr_pending` and `bio_list`).
     pub(super) fn is_inside_barrier(&self, entered: bool, request: &Request, part: Span) -> bool {
+        let is_last = part.end == request.start + request.count;
+        let passes = self.is_mirror || !is_last || part.start == request.start;
         entered
             && self.recovery.counts_io()
+            && passes
             && self.recovery.boundary(request.start) == self.recovery.boundary(part.start)
             && !self.is_gated(part)
     }

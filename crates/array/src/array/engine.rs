@@ -8,6 +8,7 @@ use crate::request::{
     CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
     StepId, StepResult,
 };
+use crate::senders::Sender;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 impl Engine for Array {
@@ -56,12 +57,17 @@ impl Engine for Array {
         if matches!(command.role, Role::Read { .. } | Role::Write { .. }) {
             self.recovery.yield_to_submitters(now);
         }
+        self.senders.ended(id, command.slot, out);
         let mut parts = self.plug.parts(id).into_iter().peekable();
         self.thread.has_more = parts.peek().is_some();
         self.command_ended(&command, result, true, out);
         while let Some(part) = parts.next() {
             self.thread.has_more = parts.peek().is_some();
             self.command_ended(&part, result, false, out);
+        }
+        if self.senders.somebody_woke() {
+            self.run_thread(out);
+            self.pump_sync(out);
         }
     }
 
@@ -211,6 +217,9 @@ impl Imitation for Array {
     }
 
     fn holds_submitter(&self, process: u32) -> bool {
+        if self.senders.is_asleep(Sender::Process(process)) {
+            return true;
+        }
         let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
         let mut requests = pieces.chain(self.waiting_reads.iter().copied());
         requests.any(|key| self.requests.get(key).request.process == process)
@@ -218,5 +227,20 @@ impl Imitation for Array {
 
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
         self.set_thread_busy(now, runs, out);
+    }
+
+    fn unplug(&mut self, out: &mut Outputs) {
+        let Some(longest) = self.recovery.plugged_command() else {
+            return;
+        };
+        loop {
+            self.unplug(Operation::Read, longest, out);
+            self.unplug(Operation::Write, longest, out);
+            if !self.senders.somebody_woke() {
+                return;
+            }
+            self.run_thread(out);
+            self.pump_sync(out);
+        }
     }
 }

@@ -5,9 +5,12 @@
 //! and all parts end together. The newest command in the plug is tried if it is for that
 //! member, else the oldest one for it (Linux 6.12.117 block/blk-merge.c,
 //! `blk_attempt_plug_merge`). Before a new one goes in, the plug is emptied if its oldest
-//! has 128 KiB and more, or if it has 64 (block/blk-mq.c, `blk_add_rq_to_plug`).
+//! has 128 KiB and more, or if it has 64 (block/blk-mq.c, `blk_add_rq_to_plug`). What
+//! leaves together goes into the disks' schedulers before any of it goes to a disk: there it
+//! is sorted, and what continues another command is merged with it (block/mq-deadline.c,
+//! `dd_insert_requests`; block/elevator.c, `elv_attempt_insert_merge`).
 
-use super::Command;
+use super::{Array, Command};
 use crate::request::{CommandId, MemberCommand, Operation, Outputs};
 use raidlab_units::Sectors;
 use std::collections::BTreeMap;
@@ -37,14 +40,9 @@ impl Plug {
         longest: Sectors,
         out: &mut Outputs,
     ) -> bool {
-        let open = match command.operation {
-            Operation::Read => &mut self.reads,
-            _ => &mut self.writes,
-        };
+        let open = self.open(command.operation);
         let plugged = out.commands.iter_mut();
         let mut plugged: Vec<_> = plugged.filter(|it| open.contains(&it.id)).collect();
-        let is_long = plugged.first().is_some_and(|oldest| oldest.count >= LONG);
-        let is_full = plugged.len() >= MOST;
         let newest = plugged.len().checked_sub(1);
         let newest = newest.filter(|at| plugged[*at].slot == command.slot);
         let oldest = || plugged.iter().position(|it| it.slot == command.slot);
@@ -57,15 +55,81 @@ impl Plug {
                 return true;
             }
         }
-        if plugged.is_empty() || is_long || is_full {
-            open.clear();
-        }
-        open.push(command.id);
         false
+    }
+
+    /// Whether it is to be emptied before another command of this kind.
+    pub(super) fn is_full(&self, operation: Operation, out: &Outputs) -> bool {
+        let open = self.open(operation);
+        let plugged = out.commands.iter().filter(|it| open.contains(&it.id));
+        let oldest = plugged.clone().next();
+        oldest.is_some_and(|it| it.count >= LONG) || plugged.count() >= MOST
+    }
+
+    fn open(&self, operation: Operation) -> &[CommandId] {
+        match operation {
+            Operation::Read => &self.reads,
+            _ => &self.writes,
+        }
+    }
+
+    fn open_mut(&mut self, operation: Operation) -> &mut Vec<CommandId> {
+        match operation {
+            Operation::Read => &mut self.reads,
+            _ => &mut self.writes,
+        }
+    }
+
+    /// A command goes in that was part of none.
+    pub(super) fn holds(&mut self, command: &MemberCommand) {
+        self.open_mut(command.operation).push(command.id);
+    }
+
+    /// It is emptied of commands of a kind; those that have not left.
+    fn empty(&mut self, operation: Operation, out: &mut Outputs) -> Vec<MemberCommand> {
+        let open = std::mem::take(self.open_mut(operation));
+        out.commands
+            .extract_if(.., |command| open.contains(&command.id))
+            .collect()
+    }
+
+    /// A command that was in it became part of another one, with all that was part of it.
+    fn joins(&mut self, id: CommandId, other: CommandId, part: Command) {
+        let further = self.parts.remove(&id).unwrap_or_default();
+        let parts = self.parts.entry(other).or_default();
+        parts.push(part);
+        parts.extend(further);
     }
 
     /// What was part of a command that has ended.
     pub(super) fn parts(&mut self, id: CommandId) -> Vec<Command> {
         self.parts.remove(&id).unwrap_or_default()
+    }
+}
+
+impl Array {
+    /// Empties the plug of commands of a kind.
+    pub(super) fn unplug(&mut self, operation: Operation, longest: Sectors, out: &mut Outputs) {
+        let mut leaving = self.plug.empty(operation, out);
+        leaving.sort_by_key(|command| (command.slot, command.start));
+        let mut leaving = leaving.into_iter();
+        let Some(mut last) = leaving.next() else {
+            return;
+        };
+        for next in leaving {
+            let continues = last.slot == next.slot && last.start + last.count == next.start;
+            if continues
+                && last.count + next.count <= longest
+                && let Some(part) = self.commands.take_key(next.id.0)
+            {
+                last.count += next.count;
+                self.plug.joins(next.id, last.id, part);
+                self.members.became_part(next.slot);
+                self.senders.ended(next.id, next.slot, out);
+            } else {
+                out.commands.push(std::mem::replace(&mut last, next));
+            }
+        }
+        out.commands.push(last);
     }
 }

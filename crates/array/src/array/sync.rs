@@ -7,6 +7,7 @@ use crate::mutation::{self, Mutation};
 use crate::policy::Read;
 use crate::recovery::{Block, NewBlock, Placement, Plan, Step, SyncKind, SyncSource, is_part};
 use crate::request::{Event, MemberError, Operation, Outputs, Slot};
+use crate::senders::Sender;
 use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_units::{Sectors, Span, SpanSet};
 
@@ -36,6 +37,7 @@ impl Array {
     }
 
     fn next_step(&mut self) -> Step<NewBlock> {
+        self.recovery.is_asleep = self.senders.is_asleep(Sender::Sync);
         let in_flight = self.pieces.iter().filter(|piece| piece.outstanding > 0);
         let writes = in_flight
             .map(|piece| piece.range)

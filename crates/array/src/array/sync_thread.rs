@@ -6,7 +6,9 @@
 
 use super::{Array, Command};
 use crate::request::Outputs;
+use crate::senders::Sender;
 use raidlab_units::Nanos;
+use std::collections::VecDeque;
 
 /// What waits for the thread.
 #[derive(Debug, Default)]
@@ -16,9 +18,9 @@ pub(super) struct SyncThread {
     /// It has more blocks in hand; those that wait for it run when it has done.
     pub(super) has_more: bool,
     /// Blocks that were read, with the member that they were read from.
-    copies: Vec<(u32, Command)>,
+    copies: VecDeque<(u32, Command)>,
     /// Blocks of which all copies were read.
-    comparisons: Vec<u32>,
+    comparisons: VecDeque<u32>,
 }
 
 impl SyncThread {
@@ -33,23 +35,35 @@ impl Array {
     pub(super) fn set_thread_busy(&mut self, now: Nanos, is_busy: bool, out: &mut Outputs) {
         self.now = now;
         self.thread.is_busy = is_busy && self.recovery.config().threads.is_some();
-        if self.thread.is_busy || self.thread.waiting() == 0 {
-            return;
+        if self.thread.waiting() > 0 {
+            self.run_thread(out);
+            self.pump_corrections(out);
+            self.pump_sync(out);
         }
-        for (block, command) in std::mem::take(&mut self.thread.copies) {
-            self.copy_block(block, command.slot, command.start, out);
+    }
+
+    /// Whether the thread can do nothing: it writes metadata, or sleeps for a request.
+    fn is_thread_held(&self) -> bool {
+        self.thread.is_busy || self.senders.is_asleep(Sender::Thread)
+    }
+
+    /// The thread goes through what waits for it, as far as it can.
+    pub(super) fn run_thread(&mut self, out: &mut Outputs) {
+        while !self.is_thread_held() {
+            if let Some((block, command)) = self.thread.copies.pop_front() {
+                self.copy_block(block, command.slot, command.start, out);
+            } else if let Some(block) = self.thread.comparisons.pop_front() {
+                self.compare(block, out);
+            } else {
+                return;
+            }
         }
-        for block in std::mem::take(&mut self.thread.comparisons) {
-            self.compare(block, out);
-        }
-        self.pump_corrections(out);
-        self.pump_sync(out);
     }
 
     /// A block was read, and is to be written to the others.
     pub(super) fn block_was_read(&mut self, block: u32, command: &Command, out: &mut Outputs) {
-        if self.thread.is_busy {
-            self.thread.copies.push((block, *command));
+        if self.is_thread_held() {
+            self.thread.copies.push_back((block, *command));
         } else {
             self.copy_block(block, command.slot, command.start, out);
         }
@@ -57,8 +71,8 @@ impl Array {
 
     /// All copies of a block were read, or could not be.
     pub(super) fn copies_were_read(&mut self, block: u32, out: &mut Outputs) {
-        if self.thread.is_busy {
-            self.thread.comparisons.push(block);
+        if self.is_thread_held() {
+            self.thread.comparisons.push_back(block);
         } else {
             self.compare(block, out);
         }

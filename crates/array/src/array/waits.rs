@@ -61,6 +61,12 @@ impl Array {
                 self.thread.waiting()
             ));
         }
+        if self.senders.asleep() > 0 {
+            lines.push(format!(
+                "{} threads sleep until a disk has a request for them",
+                self.senders.asleep()
+            ));
+        }
         lines.extend(self.recovery.waits());
         lines
     }

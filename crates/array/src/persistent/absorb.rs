@@ -21,6 +21,9 @@ impl PersistentArray {
     ) -> R {
         let mut inner = std::mem::take(&mut self.inner);
         let result = call(&mut *self.engine, &mut inner);
+        if let Some(imitation) = self.engine.imitation_mut() {
+            imitation.unplug(&mut inner);
+        }
         let mut refused = self.take_in(&mut inner, out);
         while let Some(id) = refused.pop() {
             let error = Err(MemberError::Medium);

@@ -1,6 +1,7 @@
 //! The rules of recovery as data, and the sets that known drivers use.
 
 use crate::request::Slot;
+use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 
 /// How members are recovered and resynced.
@@ -62,11 +63,8 @@ pub struct RecoveryConfig {
 pub struct MdThreads {
     /// What a process takes from an answer to its next request.
     pub turnaround: Nanos,
-    /// Requests that the host lets wait and run on a member (`nr_requests`, twice the
-    /// tags with an I/O scheduler: Linux 6.12 block/blk-mq-sched.c,
-    /// `blk_mq_init_sched`): the sync's thread sleeps before it sends another one
-    /// (`blk_mq_get_tag`).
-    pub requests: u32,
+    /// What the host holds for each member's disk: who sends more, sleeps.
+    pub requests: HostRequests,
     /// Blocks of a sync are commands of their own, and those that leave in one instant
     /// side by side on a member are one (`merged` says how long at most), across the
     /// chunks of an array too: the plug of the thread that sends them. Only where no bytes

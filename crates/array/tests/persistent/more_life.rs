@@ -1,7 +1,9 @@
 //! Bad blocks, read-only arrays, failed writes, growth.
 
 use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
-use raidlab_array::{AssembleError, AssembleOptions, MdThreads, Operation, RequestError, Update};
+use raidlab_array::{
+    AssembleError, AssembleOptions, HostRequests, MdThreads, Operation, RequestError, Update,
+};
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
 use raidlab_units::{Nanos, Sectors};
@@ -256,7 +258,7 @@ fn ours_and_mds() -> [(bool, World); 2] {
             |engine| {
                 engine.recovery.threads = imitates_md.then_some(MdThreads {
                     turnaround: Nanos::ZERO,
-                    requests: 64,
+                    requests: HostRequests::SATA,
                     plugs: false,
                 });
             },

@@ -1,6 +1,6 @@
 //! md's rules, one by one, as figures of commands.
 
-use super::bench::{Bench, config};
+use super::bench::{Bench, OFFSET, config};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
 use raidlab_array::{Admission, Engine, Imitation, Initial, Purpose, Slot};
@@ -31,6 +31,27 @@ fn blocks_that_are_to_be_durable_are_commands_of_their_own() {
     bench.submit_as(Write, 0, 96, true);
     let blocks = (0..4).flat_map(|slot| (0..4).map(move |block| (slot, Write, block * 8, 8)));
     assert_eq!(bench.take_sent(), blocks.collect::<Vec<_>>());
+}
+
+/// Linux drivers/md/raid5.c, `raid5_read_one_chunk`, and block/blk-core.c,
+/// `__submit_bio_noacct`: of 2 MiB and a chunk the first chunk of each MiB leaves, then the
+/// rest of the last one that has any, then that of the first.
+#[test]
+fn a_long_read_leaves_first_chunks_first_and_the_rest_from_its_end() {
+    let mut bench = raid5(64);
+    bench.submit(Read, 0, 4096 + 32);
+    let sent = bench.sent.iter().map(|it| (it.slot, it.start.0 - OFFSET));
+    let map = &bench.array.map;
+    let place = |chunk: u64| {
+        let place = map.locate(Sectors(32 * chunk));
+        let slot = map.row(place.row).data_slot(place.index);
+        (slot, map.member_sector(place.row, place.offset).0)
+    };
+    let order = [0, 64, 128].into_iter().chain(65..128).chain(1..64);
+    assert_eq!(
+        sent.collect::<Vec<_>>(),
+        order.map(place).collect::<Vec<_>>()
+    );
 }
 
 /// Linux 6.12.117 block/blk-merge.c and block/blk-mq.c: where the newest command in the plug

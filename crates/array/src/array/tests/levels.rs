@@ -2,7 +2,7 @@
 //! corrections, bad blocks, syncs by ranges, failures to be recorded.
 
 use super::story::{READ, Story, WRITE, recovery};
-use super::{ALL, config, in_sync, logged};
+use super::{ALL, config, in_sync, logged, request};
 use crate::admission::Admission;
 use crate::config::{AdminError, ArrayConfig, ConfigError, Initial};
 use crate::engine::Engine;
@@ -14,6 +14,7 @@ use crate::request::{
     ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,
     StepResult,
 };
+use crate::senders::HostRequests;
 use raidlab_geometry::{Copies, Layout, Level, Shape};
 use raidlab_units::{Bytes, Nanos, Sectors, Span};
 
@@ -566,8 +567,57 @@ fn blocks_that_were_compared_together_are_followed_by_blocks_in_one_command() {
     assert_eq!(Story::sent(&next), both);
 }
 
+/// md's RAID 10 of three members with three copies.
+fn thrice() -> Story {
+    let mut config = with(striped(Copies::near(3), 3), all(3));
+    config.recovery = RecoveryConfig {
+        threads: Some(THREADS),
+        ..recovery(WriteBarrier::MdArray)
+    };
+    Story::new(config)
+}
+
+/// Linux 6.12.117 drivers/md/raid10.c, `raid10_set_queue_limits`: requests are cut by chunk
+/// where each member holds all of them too.
+#[test]
+fn requests_of_mds_raid_10_are_cut_by_chunk() {
+    let mut story = thrice();
+    let sent = story.submit(1, WRITE, 4, 8);
+    let first = (0..3).map(|slot| (slot, WRITE, 4, 4));
+    let second = (0..3).map(|slot| (slot, WRITE, 8, 4));
+    assert_eq!(Story::sent(&sent), first.chain(second).collect::<Vec<_>>());
+}
+
+/// Linux drivers/md/raid10.c, `stop_waiting_barrier`: a write that was let in has set its
+/// bits, and meanwhile the sync's thread has raised the barrier. All its chunks but the last
+/// pass, as more are to come; the last one waits for the block.
+#[test]
+fn the_last_chunk_of_a_write_waits_for_a_barrier_that_was_raised_meanwhile() {
+    let mut story = thrice();
+    let write = request(1, WRITE, 8, 24);
+    assert!(story.array.enter(story.now, &write));
+    assert!(story.replace(1).is_empty(), "the write is inside");
+    let sent = story.submit(1, WRITE, 8, 24);
+    let chunks = |story: &[MemberCommand]| {
+        let starts = story.iter().map(|it| it.start.0);
+        starts.collect::<Vec<_>>()
+    };
+    assert_eq!(chunks(&sent), [8, 8, 8, 16, 16, 16]);
+    let mut next = Vec::new();
+    for command in &sent {
+        next.extend(story.complete(command));
+    }
+    story.array.tick(story.now, &mut story.out);
+    next.extend(story.commands());
+    assert_eq!(
+        Story::sent(&next),
+        [(0, READ, 0, 10)],
+        "a block of the sync"
+    );
+}
+
 const THREADS: MdThreads = MdThreads {
     turnaround: Nanos::ZERO,
-    requests: 64,
+    requests: HostRequests::SATA,
     plugs: false,
 };

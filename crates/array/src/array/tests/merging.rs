@@ -3,7 +3,8 @@
 use super::story::{READ, Story, WRITE, recovery};
 use super::{config, request};
 use crate::engine::{Engine, Imitation};
-use crate::recovery::{MdThreads, RecoveryConfig, WriteBarrier};
+use crate::recovery::{CheckpointRule, MdThreads, RecoveryConfig, WriteBarrier};
+use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos};
 
 #[test]
@@ -61,7 +62,7 @@ fn with_threads() -> Story {
         RecoveryConfig {
             threads: Some(MdThreads {
                 turnaround: TURNAROUND,
-                requests: 64,
+                requests: HostRequests::SATA,
                 plugs: false,
             }),
             ..recovery(WriteBarrier::MdArray)
@@ -186,9 +187,14 @@ fn who_knocked_is_let_in_before_the_sync_looks_whether_anybody_waits() {
             RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: TURNAROUND,
-                    // So the thread has not come to the next block.
-                    requests: 1,
+                    requests: HostRequests::SATA,
                     plugs: false,
+                }),
+                // A checkpoint after each block: so the thread has not come to the next one.
+                checkpoint: Some(CheckpointRule {
+                    parts: u64::MAX,
+                    interval: Nanos::ZERO,
+                    interval_of_recovery: Nanos::ZERO,
                 }),
                 ..recovery(barrier)
             },
@@ -223,7 +229,7 @@ fn a_block_that_waits_for_a_place_has_raised_the_barrier() {
             RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: TURNAROUND,
-                    requests: 64,
+                    requests: HostRequests::SATA,
                     plugs: false,
                 }),
                 ..recovery(barrier)
@@ -241,27 +247,36 @@ fn a_block_that_waits_for_a_place_has_raised_the_barrier() {
 }
 
 /// Linux block/blk-mq-tag.c, `blk_mq_get_tag`: the sync's thread sleeps where a member's
-/// queue is full.
+/// queue is full, with a block that has begun, and so does the array's with its write; what
+/// was read meanwhile waits for that.
 #[test]
-fn a_sync_waits_where_a_queue_is_full() {
-    for (requests, blocks) in [(1, 1), (64, 2)] {
-        let threads = Some(MdThreads {
-            turnaround: TURNAROUND,
-            requests,
-            plugs: false,
-        });
-        let mut story = Story::new(config(
-            2,
-            100,
-            RecoveryConfig {
-                threads,
-                ..recovery(WriteBarrier::MdBuckets)
-            },
-        ));
-        let first = story.replace(1);
-        assert_eq!(first.len(), blocks);
-        let copies = story.complete(&first[0]);
-        let next = story.complete(&copies[0]);
-        assert_eq!(next.len(), 1, "it goes on with what is free");
-    }
+fn threads_sleep_where_a_queue_is_full() {
+    let threads = Some(MdThreads {
+        turnaround: TURNAROUND,
+        requests: HostRequests {
+            requests: 1,
+            tags: 1,
+        },
+        plugs: false,
+    });
+    let mut story = Story::new(config(
+        2,
+        100,
+        RecoveryConfig {
+            depth: 4,
+            threads,
+            ..recovery(WriteBarrier::MdBuckets)
+        },
+    ));
+    let first = story.replace(1);
+    assert_eq!(Story::sent(&first), [(0, READ, 0, 10)]);
+    let second = story.complete(&first[0]);
+    let both = [(0, READ, 10, 10), (1, WRITE, 0, 10)];
+    assert_eq!(Story::sent(&second), both);
+    let third = story.complete(&second[0]);
+    assert_eq!(Story::sent(&third), [(0, READ, 20, 10)], "no second write");
+    let fourth = story.complete(&third[0]);
+    assert_eq!(Story::sent(&fourth), [(0, READ, 30, 10)]);
+    let written = story.complete(&second[1]);
+    assert_eq!(Story::sent(&written), [(1, WRITE, 10, 10)]);
 }

@@ -6,6 +6,7 @@ use crate::recovery::{
     Throttle, WriteBarrier,
 };
 use crate::request::Slot;
+use crate::senders::HostRequests;
 use proptest::prelude::*;
 use raidlab_geometry::{Copies, Layout, Level, Shape};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -97,7 +98,11 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                     }),
                     threads: depth.is_multiple_of(2).then_some(MdThreads {
                         turnaround: Nanos::from_micros(20),
-                        requests: 64,
+                        // A write that slept goes out before a failure is recorded, in md too.
+                        requests: HostRequests {
+                            requests: u32::MAX,
+                            tags: u32::MAX,
+                        },
                         plugs: false,
                     }),
                 }
