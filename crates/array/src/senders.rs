@@ -9,8 +9,9 @@
 //! Each request that ends wakes one sleeper of its disk, the one that has slept for longest
 //! (mq-deadline wakes them one by one: `dd_depth_updated`, `sbitmap_queue_min_shallow_depth`).
 //!
-//! A command that continues the newest one becomes part of it and takes no request, if that
-//! one waits for a tag (`blk_mq_attempt_bio_merge`). What is to be durable is merged with nothing.
+//! A command that continues one that waits for a tag becomes part of it and takes no request
+//! (`blk_mq_attempt_bio_merge`). Those that came last count as waiting: which ones the
+//! scheduler has sent ahead is its own business. What is to be durable is merged with nothing.
 
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Slot};
 use raidlab_units::Sectors;
@@ -44,12 +45,14 @@ impl HostRequests {
     };
 }
 
-/// A disk's requests.
-#[derive(Debug, Default)]
+/// A request of a disk's.
+#[derive(Debug)]
 struct Taken {
-    requests: u32,
-    /// The newest command that may be continued: what it does, where it starts, where it ends.
-    newest: Option<(Operation, Sectors, Sectors)>,
+    id: CommandId,
+    operation: Operation,
+    start: Sectors,
+    end: Sectors,
+    may_grow: bool,
 }
 
 /// The threads that send commands, and those of them that sleep.
@@ -57,7 +60,8 @@ struct Taken {
 pub struct Senders {
     /// `None`: there is no limit, and nobody sleeps.
     limit: Option<(HostRequests, Sectors)>,
-    disks: BTreeMap<Slot, Taken>,
+    /// Each disk's requests, in the order in which they came.
+    disks: BTreeMap<Slot, Vec<Taken>>,
     /// Commands in flight that became part of others.
     merged: BTreeSet<CommandId>,
     /// Those that sleep, in the order in which they fell asleep, with what they are to send.
@@ -112,7 +116,7 @@ impl Senders {
             return;
         }
         if let Some(disk) = self.disks.get_mut(&slot) {
-            disk.requests = disk.requests.saturating_sub(1);
+            disk.retain(|taken| taken.id != id);
         }
         let waits = |(_, queue): &(Sender, VecDeque<MemberCommand>)| {
             queue.front().is_some_and(|command| command.slot == slot)
@@ -140,20 +144,26 @@ impl Senders {
         let disk = self.disks.entry(command.slot).or_default();
         let end = command.start + command.count;
         let may_grow = !command.force_unit_access && command.operation != Operation::Flush;
-        if let Some((operation, start, newest_end)) = &mut disk.newest
-            && disk.requests > limit.tags
-            && may_grow
-            && (*operation, *newest_end) == (command.operation, command.start)
-            && end <= *start + longest
-        {
-            *newest_end = end;
+        let mut waiting = disk.iter_mut().skip(limit.tags as usize);
+        let other = waiting.find(|taken| {
+            taken.may_grow
+                && (taken.operation, taken.end) == (command.operation, command.start)
+                && end <= taken.start + longest
+        });
+        if let Some(other) = other.filter(|_| may_grow) {
+            other.end = end;
             self.merged.insert(command.id);
             return true;
         }
-        let has_room = disk.requests < limit.requests;
+        let has_room = disk.len() < limit.requests as usize;
         if has_room {
-            disk.requests += 1;
-            disk.newest = may_grow.then_some((command.operation, command.start, end));
+            disk.push(Taken {
+                id: command.id,
+                operation: command.operation,
+                start: command.start,
+                end,
+                may_grow,
+            });
         }
         has_room
     }
