@@ -4,7 +4,8 @@ use raidlab_disk::{Preset, PresetError};
 use raidlab_lab::catalogue::{is_path, nearby, read_file};
 use raidlab_lab::files::built_in;
 use raidlab_lab::{Files, LoadError, check_values};
-use raidlab_sim::{ProcessorError, ProcessorPreset};
+use raidlab_sim::ProcessorError;
+pub use raidlab_sim::ProcessorPreset;
 use std::path::Path;
 use thiserror::Error;
 

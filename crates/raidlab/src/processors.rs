@@ -1,10 +1,14 @@
 //! `raidlab processors`: what computing can cost on a modelled host.
 
-use crate::failure::Failure;
+mod calibrate;
+
+use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
-use raidlab_bench_model::presets;
+use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_lab::Files;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab processors`.
 #[derive(Debug, Args)]
@@ -13,12 +17,19 @@ use raidlab_lab::Files;
 Lists the built-in processors of modelled hosts, or shows one: its cores, and what each thing \
 costs that they do for a request, with its basis and its source; units are in the names. A number \
 was measured or published, or is inferred from what was, or assumed. With --toml it prints the \
-processor's file, a start for one of your own; `raidlab run SUITE --processor ./own.toml` uses that.",
+processor's file, a start for one of your own; `raidlab run SUITE --processor ./own.toml` uses that.
+
+With --calibrate it measures this machine for some seconds and writes such a file: system calls, \
+changes of threads and wake-ups, a lock and its way between cores, and bytes through parity, copies \
+and checksums; with --reads-from also what the kernel takes for a direct read of that file. What a \
+program cannot see, it takes over from the processor that is named, and says so. Let nothing else run.",
     after_help = "\
 Examples:
   raidlab processors
   raidlab processors server-2021
-  raidlab processors server-2021 --toml > own.toml"
+  raidlab processors server-2021 --toml > own.toml
+  raidlab processors desktop-2015 --calibrate own.toml
+  raidlab processors desktop-2015 --calibrate own.toml --reads-from /var/tmp/4g"
 )]
 pub struct Arguments {
     /// A built-in processor, or the path of one (.toml).
@@ -27,6 +38,19 @@ pub struct Arguments {
     /// Print the processor's file.
     #[arg(long, requires = "name")]
     toml: bool,
+
+    /// Measure this machine, and write its processor into this file, based on the named one.
+    #[arg(
+        long,
+        value_name = "FILE.toml",
+        requires = "name",
+        conflicts_with = "toml"
+    )]
+    calibrate: Option<PathBuf>,
+
+    /// A file on the drive whose reads are measured, larger than 4 KiB; it is only read.
+    #[arg(long, value_name = "FILE", requires = "calibrate")]
+    reads_from: Option<PathBuf>,
 }
 
 /// Lists or shows.
@@ -50,6 +74,9 @@ pub fn processors(arguments: &Arguments) -> Result<(), Failure> {
         return output::print(&presets::processor_text(name)?);
     }
     let preset = presets::processor(&files, name)?;
+    if let Some(file) = &arguments.calibrate {
+        return write_own(&preset, file, arguments.reads_from.as_deref());
+    }
     let rows = preset.sources.into_iter();
     let rows = rows.map(|one| vec![one.name, one.value, one.basis, one.source]);
     let head = ["number", "value", "basis", "source"];
@@ -60,4 +87,64 @@ pub fn processors(arguments: &Arguments) -> Result<(), Failure> {
         preset.description.trim(),
         output::table(&head, &[], rows.collect())
     ))
+}
+
+/// A number of a processor as it would stand there if its speed were 1.
+fn at_speed_one(base: &ProcessorPreset, name: &str) -> f64 {
+    let numbers = base.numbers.named();
+    let value = numbers.iter().find(|number| number.0 == name);
+    let value = value.map_or(0.0, |number| number.1);
+    let speed = base.numbers.speed;
+    match name {
+        "speed" => 1.0,
+        _ if name.ends_with("_ns") => value / speed,
+        _ if name.ends_with("_per_second") => value * speed,
+        _ => value,
+    }
+}
+
+/// Measures this machine, and writes its file.
+fn write_own(
+    base: &ProcessorPreset,
+    file: &Path,
+    reads_from: Option<&Path>,
+) -> Result<(), Failure> {
+    let name = file.file_stem().and_then(|stem| stem.to_str());
+    let name = name.ok_or_else(|| Failure::words(Kind::Usage, "the file has no name in UTF-8"))?;
+    let measured = calibrate::measure(reads_from).map_err(Failure::run)?;
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let description = format!(
+        "Measured by `raidlab processors {} --calibrate` where it says so; all else is taken over.",
+        base.name
+    );
+    let mut text = format!(
+        "schema = 1\nname = {}\ntitle = {}\ndescription = {}\n\n[numbers]\n",
+        quoted(name),
+        quoted(&format!("This machine, based on {}", base.name)),
+        quoted(&description),
+    );
+    for one in &base.sources {
+        let own = measured.iter().find(|it| it.name == one.name);
+        let (value, basis, source) = match own {
+            Some(own) => (own.value, "measured", own.how.clone()),
+            None => (
+                at_speed_one(base, &one.name),
+                "assumed",
+                format!("as {}, not measured here: {}", base.name, one.source),
+            ),
+        };
+        let source = quoted(&source);
+        let _ = writeln!(
+            text,
+            "{} = {{ value = {value}, basis = \"{basis}\", source = {source} }}",
+            one.name
+        );
+    }
+    let shown = file.display().to_string();
+    ProcessorPreset::parse(&shown, &text).map_err(Failure::run)?;
+    std::fs::write(file, text).map_err(|source| Failure::write_file(file, source))?;
+    let rows = measured.into_iter();
+    let rows = rows.map(|own| vec![own.name.to_owned(), own.value.to_string(), own.how]);
+    let head = ["number", "measured", "how"];
+    output::print(&output::table(&head, &[1], rows.collect()))
 }

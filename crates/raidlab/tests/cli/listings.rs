@@ -74,6 +74,12 @@ fn files_that_are_printed_are_good_starts() {
     lab.write("own-processor.toml", &processor);
     let shown = lab.ok(&["processors", "./own-processor.toml"]);
     assert!(shown.contains("clone_ns"), "{shown}");
+    let measured = lab.ok(&["processors", "nas", "--calibrate", "mine.toml"]);
+    assert!(measured.contains("xor_bytes_per_second"), "{measured}");
+    let shown = lab.ok(&["processors", "./mine.toml"]);
+    // What is taken over is as a core of speed 1 would have it: 200 ns at 0.3.
+    let clone = shown.lines().find(|line| line.contains(" clone_ns "));
+    assert!(clone.is_some_and(|line| line.contains("666.6")), "{shown}");
     let plan = lab.ok(&[
         "run",
         "./own-suite.toml",

@@ -1,0 +1,290 @@
+//! What this machine's processor takes for what can be measured from a program: system
+//! calls, changes of threads, locks, and bytes through parity, copies and checksums.
+//!
+//! Each is done for a while and the best of several rounds counts, as others' work only
+//! adds to it. What cannot be seen from outside of the kernel (the share of an array in a
+//! request, interrupts) stays as in the processor that it is based on.
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write, pipe};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A number as it was measured, and how.
+pub(super) struct Measured {
+    pub(super) name: &'static str,
+    pub(super) value: f64,
+    pub(super) how: String,
+}
+
+/// Rounds of which the best counts, and how long each lasts.
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_millis(40);
+/// Bytes of a block that stays in the cache.
+const BLOCK: usize = 64 << 10;
+/// Bytes that do not.
+const LARGE: usize = 64 << 20;
+/// Data blocks of a stripe.
+const DATA: usize = 4;
+
+/// Nanoseconds of one of so many things that each call does, in the best round.
+fn best(each: f64, mut call: impl FnMut()) -> f64 {
+    let mut least = f64::MAX;
+    for _ in 0..ROUNDS {
+        let (begun, mut calls) = (Instant::now(), 0.0);
+        while begun.elapsed() < ROUND {
+            call();
+            calls += 1.0;
+        }
+        least = least.min(begun.elapsed().as_nanos() as f64 / (calls * each));
+    }
+    least
+}
+
+/// All that can be measured here; direct reads go to `file`, if there is one.
+///
+/// # Errors
+/// When the system refuses a thread, a pipe or the file.
+pub(super) fn measure(file: Option<&Path>) -> io::Result<Vec<Measured>> {
+    let mut all = Vec::new();
+    let mut add = |name, value: f64, how: &str| {
+        all.push(Measured {
+            name,
+            value: (value * 10.0).round() / 10.0,
+            how: how.to_owned(),
+        });
+    };
+    let cores = std::thread::available_parallelism()?.get();
+    add("cores", cores as f64, "what the system lets a program use");
+    add(
+        "sockets",
+        sockets(),
+        "physical packages in /sys/devices/system/cpu",
+    );
+    let call = system_call()?;
+    add(
+        "call_ns",
+        2.0 * call,
+        "two reads of one byte from /dev/zero",
+    );
+    let turn = ping_pong([0, 0])?;
+    let switch = (turn - 2.0 * call).max(0.0);
+    add(
+        "switch_ns",
+        switch,
+        "two threads on one core wake each other by pipes; less the calls",
+    );
+    if let Some(file) = file {
+        let read = direct_read(file)?;
+        let how = format!(
+            "processor time of a direct read of 4 KiB from {}, its file system included; less a \
+             call and two changes of threads",
+            file.display()
+        );
+        add("dispatch_ns", (read - call - 2.0 * switch).max(0.0), &how);
+    }
+    if cores > 1 {
+        let turn = ping_pong([0, 1])?;
+        let wake = (turn - 2.0 * call - switch).max(0.0);
+        add(
+            "wake_ns",
+            wake,
+            "the same on two cores; less the calls and a change of threads",
+        );
+        let way = bounce();
+        add(
+            "transfer_ns",
+            way,
+            "a counter that two cores change in turn: one way",
+        );
+    }
+    let lock = AtomicU64::new(0);
+    let words = std::cell::Cell::new([0_u64; 8]);
+    let pass = best(1000.0, || {
+        for _ in 0..1000 {
+            lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                .ok();
+            words.set(std::hint::black_box(words.get()));
+            lock.store(0, Ordering::Release);
+        }
+    });
+    add(
+        "lock_ns",
+        pass,
+        "an atomic exchange, eight words and a store, by one core",
+    );
+    bytes(&mut add);
+    Ok(all)
+}
+
+/// Rates in bytes per second.
+fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
+    let rate = |bytes: usize, nanos: f64| (bytes as f64 / nanos * 1e9).round();
+    let data = vec![vec![0x5a_u8; BLOCK]; DATA];
+    let (mut p, mut q) = (vec![0_u8; BLOCK], vec![0_u8; BLOCK]);
+    let how = "four blocks of 64 KiB in the cache, by raidlab's own code";
+    let xor = best(1.0, || raidlab_parity::generate_p(&data, &mut p));
+    add("xor_bytes_per_second", rate(DATA * BLOCK, xor), how);
+    let pq = best(1.0, || raidlab_parity::generate_pq(&data, &mut p, &mut q));
+    add("pq_bytes_per_second", rate(DATA * BLOCK, pq), how);
+    let (from, mut to) = (vec![1_u8; LARGE], vec![0_u8; LARGE]);
+    let copy = best(1.0, || to.copy_from_slice(std::hint::black_box(&from)));
+    add(
+        "copy_bytes_per_second",
+        rate(LARGE, copy),
+        "64 MiB, which no cache holds",
+    );
+    let words: Vec<u32> = (0..16384).collect();
+    let sum = best(1.0, || {
+        std::hint::black_box(fletcher4(std::hint::black_box(&words)));
+    });
+    add(
+        "checksum_bytes_per_second",
+        rate(4 * words.len(), sum),
+        "fletcher4 in a plain loop",
+    );
+}
+
+/// The checksum of ZFS: four sums, each of the one before.
+fn fletcher4(words: &[u32]) -> [u64; 4] {
+    let mut sums = [0_u64; 4];
+    for &word in words {
+        let mut add = u64::from(word);
+        for sum in &mut sums {
+            *sum = sum.wrapping_add(add);
+            add = *sum;
+        }
+    }
+    sums
+}
+
+fn sockets() -> f64 {
+    let package = |core: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu{core}/topology/physical_package_id");
+        std::fs::read_to_string(path).ok()
+    };
+    let packages: std::collections::BTreeSet<String> = (0..4096).map_while(package).collect();
+    packages.len().max(1) as f64
+}
+
+fn system_call() -> io::Result<f64> {
+    let zero = File::open("/dev/zero")?;
+    let mut byte = [0];
+    zero.read_at(&mut byte, 0)?;
+    Ok(best(100.0, || {
+        for _ in 0..100 {
+            zero.read_at(&mut byte, 0).ok();
+        }
+    }))
+}
+
+/// Keeps this thread on a core, if the system lets it.
+fn stay_on(core: usize) {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).ok();
+}
+
+/// Nanoseconds until a byte that one thread has written into a pipe has been answered by
+/// another one, halved.
+fn ping_pong(cores: [usize; 2]) -> io::Result<f64> {
+    let (mut to_other, mut from_this) = pipe()?;
+    let (mut to_this, mut from_other) = pipe()?;
+    let other = std::thread::spawn(move || {
+        stay_on(cores[1]);
+        let mut byte = [0];
+        while to_other.read_exact(&mut byte).is_ok() && from_other.write_all(&byte).is_ok() {}
+    });
+    let this = std::thread::spawn(move || {
+        stay_on(cores[0]);
+        let mut byte = [0];
+        best(2.0, || {
+            from_this.write_all(&byte).ok();
+            to_this.read_exact(&mut byte).ok();
+        })
+    });
+    let time = this
+        .join()
+        .map_err(|_| io::Error::other("a thread ended"))?;
+    other
+        .join()
+        .map_err(|_| io::Error::other("a thread ended"))?;
+    Ok(time)
+}
+
+/// Nanoseconds until another core's change of a word is seen.
+fn bounce() -> f64 {
+    const TURNS: u64 = 100_000;
+    let word = AtomicU64::new(0);
+    let play = |core: usize, first: u64| {
+        stay_on(core);
+        let begun = Instant::now();
+        for turn in 0..TURNS {
+            while word.load(Ordering::Acquire) != 2 * turn + first {
+                std::hint::spin_loop();
+            }
+            word.store(2 * turn + first + 1, Ordering::Release);
+        }
+        begun.elapsed().as_nanos() as f64 / (2 * TURNS) as f64
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| play(1, 1));
+        let this = scope.spawn(|| play(0, 0));
+        let times = [this.join(), other.join()].map(|time| time.unwrap_or(f64::MAX));
+        times[0].min(times[1])
+    })
+}
+
+/// Processor time of this thread for a direct read of 4 KiB.
+fn direct_read(path: &Path) -> io::Result<f64> {
+    const READS: u64 = 2000;
+    let flags = rustix::fs::OFlags::DIRECT.bits();
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.cast_signed())
+        .open(path)?;
+    let pages = file.metadata()?.len() / 4096;
+    if pages == 0 {
+        return Err(io::Error::other("the file has less than 4 KiB"));
+    }
+    let mut space = vec![0_u8; 8192];
+    let begin = space.as_ptr().align_offset(4096);
+    let buffer = &mut space[begin..begin + 4096];
+    let before = thread_time();
+    for number in 0..READS {
+        let page = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % pages;
+        file.read_exact_at(buffer, page * 4096)?;
+    }
+    Ok((thread_time() - before) / READS as f64)
+}
+
+/// Processor time of this thread so far, nanoseconds.
+fn thread_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fletcher4, measure};
+
+    #[test]
+    fn the_checksum_is_that_of_zfs() {
+        // By hand: 1, 3, 6; 1, 4, 10; 1, 5, 15; 1, 6, 21.
+        assert_eq!(fletcher4(&[1, 2, 3]), [6, 10, 15, 21]);
+    }
+
+    #[test]
+    fn what_is_measured_is_possible() {
+        let all = measure(None).expect("pipes and threads");
+        let of = |name: &str| all.iter().find(|one| one.name == name).map(|one| one.value);
+        assert!(of("cores") >= Some(1.0));
+        assert!(of("call_ns").is_some_and(|time| time > 20.0 && time < 1e6));
+        assert!(of("xor_bytes_per_second").is_some_and(|rate| rate > 1e8));
+        assert!(of("copy_bytes_per_second").is_some_and(|rate| rate > 1e7));
+        assert_eq!(of("dispatch_ns"), None, "no file was named");
+    }
+}
