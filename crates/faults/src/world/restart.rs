@@ -26,15 +26,18 @@ impl World<'_> {
         self.before_a_crash();
         self.did("power cut");
         let degraded = !self.suspects().is_empty();
+        let served = self.surely_served();
         self.lose_power(restart.seed);
         self.oracle.power_cut();
-        self.come_up(restart, degraded)
+        self.come_up(restart, degraded)?;
+        self.costs_no_member(restart, served)
     }
 
     pub(super) fn kill(&mut self, restart: Restart) -> Result<(), Violation> {
         self.before_a_crash();
         self.did("kill");
         let degraded = !self.suspects().is_empty();
+        let served = self.surely_served();
         let mut random = Stream::new(restart.seed).fork("kill", 0);
         for (disk, write) in self.pending_writes() {
             if random.percent(50) {
@@ -43,7 +46,33 @@ impl World<'_> {
         }
         self.forget_flights();
         self.oracle.power_cut();
-        self.come_up(restart, degraded)
+        self.come_up(restart, degraded)?;
+        self.costs_no_member(restart, served)
+    }
+
+    /// Slots whose members serve, and whose superblocks all say so.
+    fn surely_served(&self) -> SlotSet {
+        match self.said() {
+            Some(said) if self.reader.redundancy() > 0 => self.in_sync() & said.current(),
+            _ => SlotSet::EMPTY,
+        }
+    }
+
+    /// A crash alone takes no member out: whatever of its superblocks has landed, a slot
+    /// that was served is. Where disks stay away, come back late, or have metadata that
+    /// cannot be read, a slot may be lost with them.
+    fn costs_no_member(&self, restart: Restart, served: SlotSet) -> Result<(), Violation> {
+        let all_came = restart.missing.is_none() && !restart.stale && restart.again.is_none();
+        let spoilt = |disk: &usize| !self.is_alive(*disk) || self.has_spoilt_metadata(*disk);
+        let came_as_they_were = all_came && !self.slots.iter().flatten().any(spoilt);
+        if self.beyond || self.ended || !came_as_they_were {
+            return Ok(());
+        }
+        let lost = served - self.in_sync();
+        match lost.is_empty() {
+            true => Ok(()),
+            false => Err(violation("assembly", format!("a crash has cost {lost:?}"))),
+        }
     }
 
     pub(super) fn stop(&mut self, restart: Restart) -> Result<(), Violation> {

@@ -1,6 +1,6 @@
 //! The arm: what it does next, and what an operation's end brings.
 
-use super::scheduling::{Candidate, Departure, Mechanics};
+use super::scheduling::{Candidate, Choice, Departure, Mechanics, Pool};
 use super::{Arm, Platters, Work};
 use crate::command::Completion;
 use raidlab_units::Nanos;
@@ -93,18 +93,15 @@ impl Platters {
         let others = self.reads.len() - 1;
         let spent = others > 0 && !self.parameters.stream.budget_left(self.visit_bytes, others);
         let leave = if spent { self.neighbourhood } else { 0 };
-        let scheduling = self.parameters.scheduling;
-        let chosen = scheduling
-            .choose(
-                self.reads.candidates(),
-                &self.mechanics(),
-                &departure,
-                leave,
-            )
-            .or_else(|| {
-                scheduling.choose(self.reads.candidates(), &self.mechanics(), &departure, 0)
-            });
-        if let Some(index) = chosen {
+        let choose = |leave| {
+            let excluded = |read: &Candidate| {
+                read.follows || read.start.abs_diff(departure.head) < leave
+            };
+            let scheduling = &self.parameters.scheduling;
+            scheduling.choose(&self.reads, &self.mechanics(), &departure, excluded)
+        };
+        let chosen = choose(leave).or_else(|| choose(0));
+        if let Some(Choice { index, .. }) = chosen {
             let read = self.reads.remove(index);
             self.read_owed = false;
             self.start(departure, Work::Read(read), &read);
@@ -113,16 +110,16 @@ impl Platters {
 
     pub(super) fn start_destage(&mut self, at: u64, streaming: bool) {
         let departure = self.departure(at, streaming, self.parameters.write_settle);
-        let chosen = match self.flushes.first() {
-            Some(&(_, before)) => self.choose_for_flush(&departure, before),
-            None => self.parameters.scheduling.choose(
-                self.dirty.candidates(),
-                &self.mechanics(),
-                &departure,
-                0,
-            ),
+        // While a flush waits only what it waits for is written: newer writes, however near,
+        // could put it off for ever. A run's start may be newer: it is not waited for.
+        let before = self.flushes.first().map(|&(_, before)| before);
+        let excluded = |write: &Candidate| match before {
+            Some(before) => write.sequence >= before,
+            None => write.follows,
         };
-        if let Some(index) = chosen {
+        let scheduling = &self.parameters.scheduling;
+        let chosen = scheduling.choose(&self.dirty, &self.mechanics(), &departure, excluded);
+        if let Some(Choice { index, .. }) = chosen {
             let mut write = self.dirty.remove(index);
             write.detour += self.turns_for_parts(&write);
             let limited = self.parameters.stream.visit_budget.is_some();
@@ -131,50 +128,24 @@ impl Platters {
         }
     }
 
-    /// While a flush waits only what it waits for is written: newer writes,
-    /// however near, could put it off for ever.
-    fn choose_for_flush(&self, departure: &Departure, before: u64) -> Option<usize> {
-        let older: Vec<(usize, Candidate)> = self
-            .dirty
-            .candidates()
-            .iter()
-            .enumerate()
-            .filter(|(_, write)| write.sequence < before)
-            .map(|(index, write)| {
-                // A run's start may be newer than the flush: it is not waited for.
-                let write = Candidate {
-                    follows: false,
-                    ..*write
-                };
-                (index, write)
-            })
-            .collect();
-        let writes: Vec<Candidate> = older.iter().map(|(_, write)| *write).collect();
-        let scheduling = &self.parameters.scheduling;
-        let chosen = scheduling.choose(&writes, &self.mechanics(), departure, 0)?;
-        Some(older[chosen].0)
-    }
-
     /// The ablation: whichever pool's best is nearer in time.
     pub(super) fn dispatch_single_pool(&mut self, at: u64, streaming: bool) {
         let departure = self.departure(at, streaming, Nanos::ZERO);
-        let mut pool = self.reads.candidates().to_vec();
-        pool.extend_from_slice(self.dirty.candidates());
-        let chosen = self
-            .parameters
-            .scheduling
-            .choose(&pool, &self.mechanics(), &departure, 0);
-        match chosen {
-            Some(index) if index < self.reads.len() => {
-                let read = self.reads.remove(index);
+        let choose = |pool: &Pool| {
+            let scheduling = &self.parameters.scheduling;
+            scheduling.choose(pool, &self.mechanics(), &departure, |it| it.follows)
+        };
+        match (choose(&self.reads), choose(&self.dirty)) {
+            (Some(read), write) if write.is_none_or(|write| read.cost <= write.cost) => {
+                let read = self.reads.remove(read.index);
                 self.start(departure, Work::Read(read), &read);
             }
-            Some(index) => {
-                let mut write = self.dirty.remove(index - self.reads.len());
+            (_, Some(write)) => {
+                let mut write = self.dirty.remove(write.index);
                 write.detour += self.turns_for_parts(&write);
                 self.start(departure, Work::Destage(write), &write);
             }
-            None => self.arm = Arm::Idle,
+            (_, None) => self.arm = Arm::Idle,
         }
     }
 

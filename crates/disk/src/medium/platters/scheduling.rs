@@ -202,36 +202,49 @@ impl Mechanics<'_> {
     }
 }
 
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// Its index in its pool.
+    pub index: usize,
+    /// What it costs: the least of several pools' choices is the least of all. Among equals
+    /// the lower index is chosen.
+    pub cost: (i64, u64),
+}
+
 impl Scheduling {
-    /// The index of the next command of `pool`. What lies nearer to the head
-    /// than `leave` (a distance of positions) does not count; `None` if
-    /// nothing else is there.
+    /// The next command of `pool`, of those that are not `excluded`.
     #[must_use]
     pub fn choose(
         &self,
-        pool: &[Candidate],
+        pool: &Pool,
         mechanics: &Mechanics<'_>,
         departure: &Departure,
-        leave: u64,
-    ) -> Option<usize> {
-        if pool.len() == 1 && leave == 0 {
-            return Some(0);
+        excluded: impl Fn(&Candidate) -> bool,
+    ) -> Option<Choice> {
+        if let [only] = &pool.candidates[..]
+            && !self.single_pool
+        {
+            let cost = (0, 0);
+            return (!excluded(only)).then_some(Choice { index: 0, cost });
         }
-        let excluded = |candidate: &Candidate| {
-            candidate.follows || candidate.start.abs_diff(departure.head) < leave
+        if self.order == Order::Rotation {
+            return self.choose_by_rotation(pool, mechanics, departure, excluded);
+        }
+        let cost = |candidate: &Candidate| match self.order {
+            Order::Arrival => (0, candidate.sequence),
+            Order::Seek | Order::Rotation => {
+                let distance = candidate.start.abs_diff(departure.head);
+                (distance.cast_signed(), candidate.sequence)
+            }
         };
-        match self.order {
-            Order::Arrival => (0..pool.len())
-                .filter(|&index| !excluded(&pool[index]))
-                .min_by_key(|&index| pool[index].sequence),
-            Order::Seek => (0..pool.len())
-                .filter(|&index| !excluded(&pool[index]))
-                .min_by_key(|&index| {
-                    let candidate = &pool[index];
-                    (candidate.start.abs_diff(departure.head), candidate.sequence)
-                }),
-            Order::Rotation => self.choose_by_rotation(pool, mechanics, departure, excluded),
-        }
+        let candidates = pool.candidates.iter().enumerate();
+        let choices = candidates.filter(|(_, candidate)| !excluded(candidate));
+        let choices = choices.map(|(index, candidate)| Choice {
+            index,
+            cost: cost(candidate),
+        });
+        choices.min_by_key(|choice| choice.cost)
     }
 
     #[expect(
@@ -242,19 +255,18 @@ impl Scheduling {
     )]
     fn choose_by_rotation(
         &self,
-        pool: &[Candidate],
+        pool: &Pool,
         mechanics: &Mechanics<'_>,
         departure: &Departure,
         excluded: impl Fn(&Candidate) -> bool,
-    ) -> Option<usize> {
+    ) -> Option<Choice> {
         // The rotation left on arrival is start - arrival modulo a revolution;
         // so many revolutions more keep the difference positive, and one
         // division a candidate is enough.
         let now = departure.at + mechanics.phase;
         let ahead = (now / mechanics.revolution + MOST_REVOLUTIONS) * mechanics.revolution - now;
-        let mut best = None;
-        let mut best_cost = i64::MAX;
-        for (index, candidate) in pool.iter().enumerate() {
+        let mut best: Option<Choice> = None;
+        for (index, candidate) in pool.candidates.iter().enumerate() {
             if excluded(candidate) {
                 continue;
             }
@@ -265,6 +277,7 @@ impl Scheduling {
             };
             let seek = mechanics.seek_ns(departure, candidate.start) + self.margin_ns;
             let mut cost = seek as i64;
+            let best_cost = best.map_or(i64::MAX, |best| best.cost.0);
             // The seek alone is a lower bound: most of a deep pool ends here.
             if cost - credit < best_cost {
                 cost += ((candidate.start + ahead - seek) % mechanics.revolution) as i64;
@@ -273,8 +286,8 @@ impl Scheduling {
                 cost = cost.min(through as i64);
             }
             if cost - credit < best_cost {
-                best_cost = cost - credit;
-                best = Some(index);
+                let cost = (cost - credit, 0);
+                best = Some(Choice { index, cost });
             }
         }
         best

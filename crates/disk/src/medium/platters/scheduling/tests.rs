@@ -4,6 +4,8 @@
 use super::{Candidate, Departure, Mechanics, Order, Pool, Scheduling};
 use crate::medium::platters::seek::SeekCurve;
 use crate::surface::{RatePoint, Surface};
+use proptest::collection;
+use proptest::prelude::*;
 use raidlab_units::Sectors;
 
 const REVOLUTION: u64 = 8_000_000;
@@ -79,8 +81,10 @@ fn choice(
 ) -> Option<u64> {
     let (surface, pool) = (surface(), pool(starts));
     scheduling
-        .choose(pool.candidates(), &mechanics(&surface), departure, leave)
-        .map(|index| pool.candidates()[index].start)
+        .choose(&pool, &mechanics(&surface), departure, |it| {
+            it.follows || it.start.abs_diff(departure.head) < leave
+        })
+        .map(|choice| pool.candidates()[choice.index].start)
 }
 
 #[test]
@@ -230,8 +234,9 @@ fn age_is_worth_its_weight() {
             age_weight,
             ..ROTATION
         };
-        let choice = scheduling.choose(pool.candidates(), &mechanics(&surface), &later, 0);
-        assert_eq!(choice, Some(chosen), "weight {age_weight}");
+        let choice = scheduling.choose(&pool, &mechanics(&surface), &later, |_| false);
+        let index = choice.map(|choice| choice.index);
+        assert_eq!(index, Some(chosen), "weight {age_weight}");
     }
 }
 
@@ -268,4 +273,62 @@ fn a_run_of_many_frees_one_after_the_other() {
         served.push(pool.remove(free[0]).start);
     }
     assert!(served.is_sorted());
+}
+
+/// What must hold of a choice, told slowly: no command of the pool passes earlier, as far as
+/// the drive can tell, and of those that pass at the same time it is the first.
+fn slowest_choice(
+    pool: &Pool,
+    mechanics: &Mechanics<'_>,
+    departure: &Departure,
+    margin_ns: u64,
+) -> Option<usize> {
+    let cost = |index: &usize| {
+        let start = pool.candidates()[*index].start;
+        let seek = mechanics.seek_ns(departure, start) + margin_ns;
+        let turned = seek + mechanics.rotation(start, departure.at + seek);
+        let through = mechanics.read_through(departure, start);
+        through.map_or(turned, |through| through.min(turned))
+    };
+    let served = (0..pool.len()).filter(|index| !pool.candidates()[*index].follows);
+    served.min_by_key(cost)
+}
+
+proptest! {
+    /// Commands come and go; some of them at the same place, some one after the other.
+    #[test]
+    fn the_first_to_pass_is_found(
+        steps in collection::vec((0_u64..400, 0_u64..8, any::<Option<prop::sample::Index>>()), 1..60),
+        heads in collection::vec((0_u64..400, any::<bool>(), 0_u64..20_000_000), 1..8),
+        margin_ns in prop::sample::select(vec![0, 300_000]),
+    ) {
+        let surface = surface();
+        let seek = SeekCurve { root_ns: 9e6, knee: 0.1, slope_ns: 6e6, ..SEEK };
+        let mechanics = Mechanics { seek: &seek, ..mechanics(&surface) };
+        let mut pool = Pool::default();
+        for (sequence, (track, eighth, leaves)) in (0..).zip(steps) {
+            let start = on_track(track, eighth * 8);
+            pool.insert(Candidate {
+                tag: None,
+                start,
+                end: start + 8_000,
+                bytes: 4096,
+                arrived: 0,
+                sequence,
+                follows: false,
+                detour: 0,
+                partial: [false; 2],
+            });
+            if let Some(index) = leaves {
+                pool.remove(index.index(pool.len()));
+            }
+        }
+        let scheduling = Scheduling { margin_ns, ..ROTATION };
+        for (track, streaming, at) in heads {
+            let departure = Departure { head: on_track(track, 16), at, streaming, ..DEPARTURE };
+            let chosen = scheduling.choose(&pool, &mechanics, &departure, |it| it.follows);
+            let slowest = slowest_choice(&pool, &mechanics, &departure, margin_ns);
+            prop_assert_eq!(chosen.map(|choice| choice.index), slowest);
+        }
+    }
 }
