@@ -11,7 +11,7 @@
 
 use crate::disk::{Landing, PendingWrite};
 use crate::options::{Filter, Options};
-use crate::script::{Action, Step};
+use crate::script::{Action, Step, Verb};
 use crate::world::{Violation, World};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, SlotSet};
 use rayon::prelude::*;
@@ -231,7 +231,7 @@ fn options(
 }
 
 /// One to three writes in the first stripe and the second, with and without
-/// flushes.
+/// flushes; and a member is replaced.
 fn scripts() -> Vec<Vec<Step>> {
     let write = |start, count, force_unit_access| Action::Write {
         start,
@@ -260,8 +260,15 @@ fn scripts() -> Vec<Vec<Step>> {
         after_ns: 0,
         action,
     };
-    lists
+    let written = lists
         .into_iter()
-        .map(|list| list.into_iter().map(step).collect())
-        .collect()
+        .map(|list| list.into_iter().map(step).collect());
+    let replaced = vec![
+        step(Action::Administer(Verb::Replace { member: 0 })),
+        Step {
+            after_ns: 1_000_000_000,
+            action: Action::Drain,
+        },
+    ];
+    written.chain([replaced]).collect()
 }

@@ -95,7 +95,7 @@ fn a_few_seeds_keep_every_promise() {
     }
 }
 
-/// One write on the smallest mirror, cut off everywhere.
+/// One write on the smallest mirror, and its first member replaced, cut off everywhere.
 #[test]
 fn a_small_mirror_survives_every_crash() {
     let mirrors = Small::all(&Filter {
@@ -107,13 +107,15 @@ fn a_small_mirror_survives_every_crash() {
         assert_eq!(mirror.options.level, Level::Raid1);
         assert!(mirror.options.bitmap_chunk.is_some());
     }
-    let mirror = mirrors.first().expect("a mirror with a bitmap");
-    let enumerated = mirror.enumerate();
-    assert_eq!(enumerated.violation, None);
-    assert!(
-        enumerated.crash_points > 10 && enumerated.cases > 100,
-        "{enumerated:?}"
-    );
+    let (write, replaced) = (mirrors.first(), mirrors.last());
+    for mirror in [write, replaced] {
+        let enumerated = mirror.expect("a mirror with a bitmap").enumerate();
+        assert_eq!(enumerated.violation, None);
+        assert!(
+            enumerated.crash_points > 10 && enumerated.cases > 100,
+            "{enumerated:?}"
+        );
+    }
 }
 
 /// Seeded bugs are found: the oracle has teeth.

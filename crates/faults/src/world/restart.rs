@@ -50,10 +50,13 @@ impl World<'_> {
         self.costs_no_member(restart, served)
     }
 
-    /// Slots whose members serve, and whose superblocks all say so.
+    /// Slots whose members serve, as all superblocks say, on disks that live on.
     fn surely_served(&self) -> SlotSet {
+        let dies = |disk: usize| self.hung[disk].is_some_and(|(_, dies)| dies);
+        let lives = |slot: &usize| self.slots[*slot].is_some_and(|disk| !dies(disk));
+        let living: SlotSet = (0..self.slots.len()).filter(lives).map(slot_of).collect();
         match self.said() {
-            Some(said) if self.reader.redundancy() > 0 => self.in_sync() & said.current(),
+            Some(said) if self.reader.redundancy() > 0 => self.in_sync() & said.current() & living,
             _ => SlotSet::EMPTY,
         }
     }

@@ -7,8 +7,10 @@
 //! - *Noted elsewhere.* A member fails, gets an entry in its bad-block log for a place
 //!   that the bitmap calls clean, and is added again; everything is read, and then
 //!   repaired or written.
+//! - *Replaced in a crash.* A member is replaced by a spare, and the power is cut while that
+//!   is going on, or at its end, or when its superblocks are being written; several times.
 
-use super::super::{Action, Draw, Restart, Step};
+use super::super::{Action, Draw, Restart, Step, Verb};
 use super::{at_once, between};
 use raidlab_geometry::Level;
 use raidlab_random::Stream;
@@ -17,6 +19,8 @@ use raidlab_random::Stream;
 const NOTED: u32 = 12;
 /// Of those whose array begins with a resync.
 const LOST: u32 = 50;
+/// Of those that have neither story.
+const REPLACED: u32 = 6;
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
     let mut teller = Draw {
@@ -34,6 +38,10 @@ pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec
     } else if options.bitmap_chunk.is_some() && teller.random.percent(NOTED) {
         let at = teller.random.below(steps.len() as u64 + 1) as usize;
         let story = teller.noted_elsewhere();
+        steps.splice(at..at, story);
+    } else if teller.random.percent(REPLACED) {
+        let at = teller.random.below(steps.len() as u64 + 1) as usize;
+        let story = teller.replaced_in_a_crash();
         steps.splice(at..at, story);
     }
 }
@@ -106,6 +114,26 @@ impl Draw<'_> {
             },
         ));
         steps.push(self.idle_seconds(1, 5));
+        steps
+    }
+
+    fn replaced_in_a_crash(&mut self) -> Vec<Step> {
+        let mut steps = vec![at_once(Action::Drain)];
+        for _ in 0..3 {
+            let member = self.member();
+            steps.push(at_once(Action::Administer(Verb::Replace { member })));
+            steps.extend(self.writes(2));
+            // Reading and writing all windows and the superblocks takes some twenty.
+            let restart = Restart {
+                missing: None,
+                stale: false,
+                again: None,
+                ..self.restart()
+            };
+            steps.push(self.soon(30, Action::PowerCut(restart)));
+            steps.push(self.everything());
+            steps.push(self.idle_seconds(1, 8));
+        }
         steps
     }
 
