@@ -50,9 +50,14 @@ impl World<'_> {
         self.costs_no_member(restart, served)
     }
 
-    /// Slots whose members serve, as all superblocks say, on disks that live on.
+    /// Slots whose members serve, as all superblocks say, on disks that live on; none where
+    /// some of a superblock or a log cannot be read, as that may cost any member.
     fn surely_served(&self) -> SlotSet {
         let dies = |disk: usize| self.hung[disk].is_some_and(|(_, dies)| dies);
+        let mut attached = self.handles.iter().flatten();
+        if attached.any(|disk| self.has_spoilt_metadata(*disk)) {
+            return SlotSet::EMPTY;
+        }
         let lives = |slot: &usize| self.slots[*slot].is_some_and(|disk| !dies(disk));
         let living: SlotSet = (0..self.slots.len()).filter(lives).map(slot_of).collect();
         match self.said() {
@@ -62,13 +67,11 @@ impl World<'_> {
     }
 
     /// A crash alone takes no member out: whatever of its superblocks has landed, a slot
-    /// that was served is. Where disks stay away, come back late, or have metadata that
-    /// cannot be read, a slot may be lost with them.
+    /// that was served is. Where disks stay away or come back late, a slot may be lost with
+    /// them.
     fn costs_no_member(&self, restart: Restart, served: SlotSet) -> Result<(), Violation> {
         let all_came = restart.missing.is_none() && !restart.stale && restart.again.is_none();
-        let spoilt = |disk: &usize| !self.is_alive(*disk) || self.has_spoilt_metadata(*disk);
-        let came_as_they_were = all_came && !self.slots.iter().flatten().any(spoilt);
-        if self.beyond || self.ended || !came_as_they_were {
+        if self.beyond || self.ended || !all_came {
             return Ok(());
         }
         let lost = served - self.in_sync();
