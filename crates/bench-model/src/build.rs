@@ -1,5 +1,7 @@
 //! From an experiment's description to a machine.
 
+mod refusals;
+
 use crate::md_array::{self, MdArray};
 use crate::pool_subject::PoolSubject;
 use crate::presets::{self, LoadPresetError};
@@ -10,21 +12,16 @@ use raidlab_array::{
     Throttle, WriteBarrier,
 };
 use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, StateError, UnknownOrder};
-use raidlab_lab::{
-    self as lab, CapacityError, Condition, EventKind, Experiment, Files, PlannedStep, SubjectKind,
-    Wait,
-};
+use raidlab_lab::{self as lab, CapacityError, Experiment, Files, SubjectKind};
 use raidlab_md::Raid5d;
 use raidlab_policies::read_policy;
 use raidlab_random::Stream;
 use raidlab_sim::{
     ArraySubject, Host, Machine, MachineConfig, ProcessorConfig, ProcessorPreset, Subject,
 };
-use raidlab_systems::ArraySpec;
-use raidlab_systems::array::md::MdLevel;
 use raidlab_units::{Bytes, Nanos, Sectors};
-use raidlab_workload::{Engine, JobSpec};
 use raidlab_zfs::{Pool, PoolConfig};
+use refusals::{check_discards, check_modelled};
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -455,88 +452,6 @@ fn processor(
 /// Whether the medium of each of these disks turns.
 fn rotational(disks: &[DiskParameters]) -> impl Iterator<Item = bool> {
     disks.iter().map(|disk| disk.medium().facts().rotational)
-}
-
-/// Refuses what only real systems do.
-fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> {
-    let refuse = |what: String| Err(BuildError::NotModelled { what });
-    if experiment.subject.kind == SubjectKind::System {
-        return refuse(format!("subject `{}`", experiment.subject.name));
-    }
-    if experiment.filesystem.is_some() {
-        return refuse(format!("file system {}", experiment.filesystem_label()));
-    }
-    for step in &experiment.steps {
-        match step {
-            PlannedStep::Wait(Wait::Until {
-                condition: Condition::SyncPercent(_),
-                ..
-            }) => {
-                return refuse("wait for a part of a sync: give a time".to_owned());
-            }
-            PlannedStep::Wait(_) => {}
-            PlannedStep::Event(event) if event.kind == EventKind::ReAdd => {
-                return refuse("write-intent bitmap to re-add a member by".to_owned());
-            }
-            PlannedStep::Check if experiment.subject.kind != SubjectKind::Array => {
-                return refuse(format!("check of subject `{}`", experiment.subject.name));
-            }
-            PlannedStep::Event(_) | PlannedStep::Check => {}
-            PlannedStep::Rounds(rounds) => return refuse(format!("rounds (`{}`)", rounds.name)),
-            PlannedStep::Job(job) => {
-                if !job.events.is_empty() {
-                    return refuse(format!("event within a job (`{}`)", job.name));
-                }
-                if let Err(reason) = job.work.group() {
-                    return refuse(format!("job like `{}`: {reason}", job.name));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses discards where the array takes none. A volume of ZFS takes them whatever its
-/// disks do, as they free its own blocks. md takes them with copies and stripes where any
-/// member does, and leaves them out on the others; with parity it takes none unless the
-/// module's `devices_handle_discard_safely` says that what was discarded reads as zeros.
-/// Those that only empty emulated zones, and those to the null engine, reach no array.
-fn check_discards(experiment: &Experiment, disks: &[DiskParameters]) -> Result<(), BuildError> {
-    let discards = |spec: &JobSpec| {
-        spec.pattern.trims() && spec.zones.is_none() && spec.engine != Engine::Null
-    };
-    let mut jobs = experiment.steps.iter().filter_map(|step| match step {
-        PlannedStep::Job(job) => Some(job),
-        _ => None,
-    });
-    let found = jobs.find(|job| {
-        let group = job.work.group();
-        group.is_ok_and(|group| group.jobs.iter().any(discards))
-    });
-    let Some(job) = found else {
-        return Ok(());
-    };
-    let subject = &experiment.subject;
-    let has_parity = match &subject.build {
-        Some(ArraySpec::Md(md)) => {
-            matches!(md.level, MdLevel::Raid4 | MdLevel::Raid5 | MdLevel::Raid6)
-        }
-        _ => false,
-    };
-    let why = if subject.kind == SubjectKind::ZfsMirror {
-        return Ok(());
-    } else if has_parity {
-        "md takes no discards on an array with parity unless its module is told to trust the disks \
-         (`devices_handle_discard_safely`), which is not modelled"
-    } else if disks.iter().all(|disk| disk.discard.is_none()) {
-        "none of the disks takes discards"
-    } else {
-        return Ok(());
-    };
-    Err(BuildError::Discards {
-        job: job.name.clone(),
-        why,
-    })
 }
 
 /// The subject file's recovery in the core's words.

@@ -29,6 +29,7 @@
 //! shared caches, no frequency); the scheduler never moves a running thread.
 
 mod charges;
+mod cores;
 mod locks;
 mod paths;
 mod task;
@@ -43,20 +44,16 @@ pub use usage::{ProcessorUse, ThreadUse};
 
 use crate::calendar::Calendar;
 use charges::Charges;
-use locks::{LockName, Locks};
+use cores::{Core, Thread};
+use locks::Locks;
 use raidlab_array::{
     CommandId, Finished, MemberCommand, Mixed, Operation, Outputs, Purpose, Request, RequestId,
 };
 use raidlab_units::Nanos;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use task::{Part, Place};
 use turns::Turns;
 use usage::Bill;
-
-/// How much less time a waiting thread must have had to take the core of another one.
-const GRANULARITY: Nanos = Nanos::from_millis(1);
-/// What a sleeper is given for having slept, at most.
-const SLEEPERS_BONUS: Nanos = Nanos::from_millis(3);
 
 /// A processor for a machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,37 +62,6 @@ pub struct ProcessorConfig {
     pub numbers: ProcessorNumbers,
     /// The threads and locks of the array.
     pub array: ArrayPaths,
-}
-
-#[derive(Debug, Default)]
-struct Core {
-    /// Who has it, running or about to.
-    thread: Option<usize>,
-    /// It computes, spins, or is about to wake up: an event will come.
-    busy: bool,
-    holds: Option<LockName>,
-    /// What it is at, and whether for a job's thread.
-    place: Option<(Place, bool)>,
-    /// What the interrupt that goes on has left to do.
-    interrupt: VecDeque<Part>,
-    in_interrupt: bool,
-    /// Commands that have ended and that no interrupt has dealt with yet.
-    ended: Vec<CommandId>,
-    /// Threads in line for it.
-    ready: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Thread {
-    work: VecDeque<Part>,
-    awake: bool,
-    /// It sleeps in the array with a request, whatever else it has to do.
-    held: bool,
-    core: usize,
-    /// Its share of time so far.
-    share: Nanos,
-    /// Stripes of its turn, if it has one.
-    stripes: u64,
 }
 
 /// Who asked for a request that has not ended, and what.
@@ -167,30 +133,6 @@ impl Processor {
         processor
     }
 
-    fn add_thread(&mut self) {
-        // Threads begin spread over the sockets, as the scheduler spreads them.
-        let sockets = self.charges.sockets.min(self.cores.len());
-        let each = self.cores.len().div_ceil(sockets);
-        let number = self.threads.len();
-        let core = (number % sockets) * each + number / sockets % each;
-        self.threads.push(Thread {
-            work: VecDeque::new(),
-            awake: false,
-            held: false,
-            core: core % self.cores.len(),
-            share: Nanos::ZERO,
-            stripes: 0,
-        });
-    }
-
-    fn thread_of(&mut self, process: u32) -> usize {
-        let thread = 1 + self.workers + process as usize;
-        while self.threads.len() <= thread {
-            self.add_thread();
-        }
-        thread
-    }
-
     pub(crate) fn next_time(&self) -> u64 {
         self.calendar.next_time().map_or(u64::MAX, |time| time.0)
     }
@@ -257,121 +199,6 @@ impl Processor {
                 }
             }
         }
-    }
-
-    fn next_part(&mut self, core: usize) -> Option<(Role, Part)> {
-        loop {
-            if let Some(part) = self.cores[core].interrupt.pop_front() {
-                return Some((Role::Interrupt, part));
-            }
-            self.cores[core].in_interrupt = false;
-            if !self.cores[core].ended.is_empty() {
-                self.begin_interrupt(core);
-                continue;
-            }
-            let thread = self.thread_to_run(core)?;
-            let own = &mut self.threads[thread];
-            if !own.held
-                && let Some(part) = own.work.pop_front()
-            {
-                return Some((Role::Thread(thread), part));
-            }
-            own.awake = false;
-            self.cores[core].thread = None;
-        }
-    }
-
-    /// All answers that are there are dealt with in one interrupt.
-    fn begin_interrupt(&mut self, core: usize) {
-        let charges = &self.charges;
-        let own = &mut self.cores[core];
-        own.in_interrupt = true;
-        let entry = Part::Charge(Place::Interrupt, charges.interrupt);
-        own.interrupt.push_back(entry);
-        for id in own.ended.drain(..) {
-            let time = charges.complete;
-            own.interrupt
-                .push_back(Part::Charge(Place::Interrupt, time));
-            if self.array.maps() {
-                let time = charges.clone_end;
-                own.interrupt.push_back(Part::Charge(Place::Array, time));
-            }
-            let action = Box::new(Action::Complete(id));
-            own.interrupt.push_back(Part::Do(action));
-        }
-    }
-
-    /// Who of those in line has the core now.
-    fn thread_to_run(&mut self, core: usize) -> Option<usize> {
-        let own = &self.cores[core];
-        let share = |thread: &usize| (self.threads[*thread].share, *thread);
-        let first = own.ready.iter().min_by_key(|thread| share(thread)).copied();
-        match (own.thread, first) {
-            (Some(thread), None) => Some(thread),
-            (Some(thread), Some(first))
-                if self.threads[first].share + GRANULARITY >= self.threads[thread].share =>
-            {
-                Some(thread)
-            }
-            (before, Some(first)) => {
-                let own = &mut self.cores[core];
-                own.ready.retain(|thread| *thread != first);
-                own.ready.extend(before);
-                own.thread = Some(first);
-                let switch = Part::Charge(Place::Switch, self.charges.switch);
-                self.threads[first].work.push_front(switch);
-                Some(first)
-            }
-            (None, None) => None,
-        }
-    }
-
-    /// A thread has something to do. Whether it slept.
-    fn wake(&mut self, thread: usize, now: Nanos) -> bool {
-        if self.threads[thread].awake || self.threads[thread].held {
-            return false;
-        }
-        let core = self.core_for(self.threads[thread].core);
-        let least = self.cores[core].thread.map_or(Nanos::ZERO, |other| {
-            self.threads[other].share.saturating_sub(SLEEPERS_BONUS)
-        });
-        let own = &mut self.threads[thread];
-        own.awake = true;
-        own.core = core;
-        own.share = own.share.max(least);
-        let target = &mut self.cores[core];
-        if target.thread.is_some() {
-            target.ready.push(thread);
-            return true;
-        }
-        target.thread = Some(thread);
-        let switch = Part::Charge(Place::Switch, self.charges.switch);
-        own.work.push_front(switch);
-        if !target.busy && !target.in_interrupt {
-            target.busy = true;
-            self.at(core, Some(Place::Switch));
-            self.calendar.schedule(now + self.charges.wake, core);
-        }
-        true
-    }
-
-    /// The core of a thread that wakes: the one that it had, if nobody has it, or the next
-    /// idle one, or the one with the fewest in line.
-    fn core_for(&self, last: usize) -> usize {
-        if self.cores[last].thread.is_none() {
-            return last;
-        }
-        let count = self.cores.len();
-        let mut others = (1..count).map(|far| (last + far) % count);
-        let idle = others.find(|&core| {
-            let core = &self.cores[core];
-            core.thread.is_none() && !core.in_interrupt && !core.busy
-        });
-        idle.unwrap_or_else(|| {
-            let line = |core: &usize| self.cores[*core].ready.len();
-            let all = (0..count).map(|far| (last + far) % count);
-            all.min_by_key(line).unwrap_or(last)
-        })
     }
 
     /// A job's thread is to submit a request.
