@@ -7,6 +7,7 @@ use crate::output;
 use clap::Args;
 use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_lab::Files;
+use raidlab_store::output::{Format, PROCESSOR, check_writable, write};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -111,6 +112,7 @@ fn write_own(
 ) -> Result<(), Failure> {
     let name = file.file_stem().and_then(|stem| stem.to_str());
     let name = name.ok_or_else(|| Failure::words(Kind::Usage, "the file has no name in UTF-8"))?;
+    check_writable(file, Format::Processor)?;
     let measured = calibrate::measure(reads_from).map_err(Failure::run)?;
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let description = format!(
@@ -118,7 +120,7 @@ fn write_own(
         base.name
     );
     let mut text = format!(
-        "schema = 1\nname = {}\ntitle = {}\ndescription = {}\n\n[numbers]\n",
+        "{PROCESSOR}\nschema = 1\nname = {}\ntitle = {}\ndescription = {}\n\n[numbers]\n",
         quoted(name),
         quoted(&format!("This machine, based on {}", base.name)),
         quoted(&description),
@@ -142,7 +144,7 @@ fn write_own(
     }
     let shown = file.display().to_string();
     ProcessorPreset::parse(&shown, &text).map_err(Failure::run)?;
-    std::fs::write(file, text).map_err(|source| Failure::write_file(file, source))?;
+    write(file, Format::Processor, text.as_bytes())?;
     let rows = measured.into_iter();
     let rows = rows.map(|own| vec![own.name.to_owned(), own.value.to_string(), own.how]);
     let head = ["number", "measured", "how"];

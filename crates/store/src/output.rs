@@ -12,7 +12,7 @@
 
 mod found;
 
-pub use found::{Found, SCRIPT, look};
+pub use found::{Found, PROCESSOR, SCRIPT, look};
 
 use crate::text::visible_path;
 use std::ffi::{OsStr, OsString};
@@ -46,6 +46,8 @@ pub enum Format {
     Script,
     /// Which jobs of a scheduler make a run.
     Submission,
+    /// A processor as it was measured.
+    Processor,
     /// A store of runs, which is not replaced but added to.
     Store,
 }

@@ -239,3 +239,18 @@ fn a_bitmaps_file_is_no_member_and_no_pipe() {
         assert!(message.contains(words), "{message}");
     }
 }
+
+#[test]
+fn a_measured_processor_replaces_only_another() {
+    let lab = Lab::new();
+    lab.write("README.md", "# Notes\n");
+    let refused = lab.run(&["processors", "nas", "--calibrate", "README.md"]);
+    let words = "README.md is a file that raidlab did not write";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    let kept = fs::read_to_string(lab.path("README.md")).expect("there");
+    assert_eq!(kept, "# Notes\n");
+    for _ in 0..2 {
+        lab.ok(&["processors", "nas", "--calibrate", "own.toml"]);
+        lab.ok(&["processors", "./own.toml"]);
+    }
+}

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// The line of a script that says who wrote it.
 pub const SCRIPT: &str = "# written by raidlab submit";
 
+/// The line of a processor's file that says who wrote it.
+pub const PROCESSOR: &str = "# written by raidlab processors --calibrate";
+
 /// What a name leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -42,7 +45,7 @@ pub enum Found {
 }
 
 impl Format {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Page,
         Self::Markdown,
         Self::Rows,
@@ -54,6 +57,7 @@ impl Format {
         Self::Parquet,
         Self::Script,
         Self::Submission,
+        Self::Processor,
         Self::Store,
     ];
 
@@ -83,6 +87,7 @@ impl Format {
             Self::Parquet => &["PAR1"],
             Self::Script => &["#!/bin/bash\n", SCRIPT],
             Self::Submission => &["{\n  \"engine\": "],
+            Self::Processor => &[PROCESSOR],
             Self::Store => &["SQLite format 3\0"],
         }
     }
@@ -100,6 +105,7 @@ impl Format {
             Self::Parquet => "a table of a run in Parquet that raidlab wrote",
             Self::Script => "a script that raidlab wrote",
             Self::Submission => "the record of a submission that raidlab wrote",
+            Self::Processor => "a processor that raidlab measured",
             Self::Store => "a store of raidlab's runs",
         }
     }
