@@ -367,11 +367,7 @@ impl PersistentArray {
             }
         } else {
             self.count(command, result);
-            if let Some(result) = self.double_answered(command, result) {
-                self.with_engine_do(out, |engine, out| {
-                    engine.complete(now, command, result, out);
-                });
-            }
+            self.engine_answered(command, result, out);
         }
         self.pump(out);
     }

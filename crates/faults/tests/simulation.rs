@@ -136,3 +136,13 @@ fn seeded_bugs_are_found() {
         assert!(hunted.found.is_some(), "{}", mutation.name());
     }
 }
+
+/// A write fails on the last member, and the device that replaces it has it all the same:
+/// once reads have given the old content, the new one must not appear.
+#[test]
+fn what_failed_on_the_old_device_is_copied_again() {
+    assert_eq!(
+        run_seed(&of_driver(), 56_000_063_365, false).violation,
+        None
+    );
+}

@@ -1,9 +1,10 @@
 //! What the engine writes goes to both devices, and is answered when both have.
 
-use super::{Copying, Double, span_of};
+use super::{Copying, Double, Stage, span_of};
 use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
 use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, Slot};
+use raidlab_units::{Sectors, Span};
 
 impl PersistentArray {
     /// Sends a command of the engine, to both devices where a member is being
@@ -62,33 +63,58 @@ impl PersistentArray {
         out.commands.push(copy);
     }
 
-    /// The device that serves a slot has answered a command of the engine: what
-    /// the engine is to be told now, if anything.
-    pub(in crate::persistent) fn double_answered(
+    /// The device that serves a slot has answered a command of the engine, which is told
+    /// when the other device has answered, too, if it was given the command.
+    pub(in crate::persistent) fn engine_answered(
         &mut self,
         command: CommandId,
         result: Result<(), MemberError>,
-    ) -> Option<Result<(), MemberError>> {
+        out: &mut Outputs,
+    ) {
         match self.replacements.doubles.get_mut(&command) {
-            None => Some(result),
-            Some(double) if double.copied => {
-                self.double_done(command);
-                Some(result)
-            }
-            Some(double) => {
-                double.served = Some(result);
-                None
-            }
+            Some(double) if !double.copied => double.served = Some(result),
+            _ => self.tell_engine(command, result, out),
         }
     }
 
-    pub(super) fn double_done(&mut self, command: CommandId) {
+    fn tell_engine(
+        &mut self,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
         let double = self.replacements.doubles.remove(&command);
         let slot = double.map(|double| double.slot);
         let replacement = slot.and_then(|slot| self.replacements.running.get_mut(&slot));
-        if let Some(replacement) = replacement {
-            replacement.writes.remove(&command);
+        let span = replacement.and_then(|replacement| replacement.writes.remove(&command));
+        let now = self.now;
+        self.with_engine_do(out, |engine, out| {
+            engine.complete(now, command, result, out)
+        });
+        if let (Err(_), Some(slot), Some(span)) = (result, slot, span) {
+            self.copy_again(slot, span);
         }
+    }
+
+    /// A write has failed on a device that goes on serving, as it is the last one: the new
+    /// device may have it all the same, and would show it once it takes the slot.
+    fn copy_again(&mut self, slot: Slot, span: Span) {
+        let Some(replacement) = self.replacements.running.get(&slot) else {
+            return;
+        };
+        if replacement.stage != Stage::Copying {
+            return;
+        }
+        let is_data = self.data_span(replacement.new).overlaps(&span);
+        if let Some(replacement) = self.replacements.running.get_mut(&slot) {
+            let uncopied = match is_data {
+                true => &mut replacement.data,
+                false => &mut replacement.log,
+            };
+            uncopied.insert(span);
+            replacement.recorded = Sectors::ZERO;
+        }
+        self.note_position(slot);
     }
 
     /// Whether an answer is to a command of this layer; if so, it is taken.
@@ -112,9 +138,7 @@ impl PersistentArray {
                 };
                 double.copied = true;
                 if let Some(result) = double.served {
-                    self.double_done(id);
-                    let now = self.now;
-                    self.with_engine_do(out, |engine, out| engine.complete(now, id, result, out));
+                    self.tell_engine(id, result, out);
                 }
             }
             Copying::Window {
