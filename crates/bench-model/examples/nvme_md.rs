@@ -13,7 +13,7 @@ use raidlab_store::{CellResult, Measurement, Records};
 use std::error::Error;
 use std::path::PathBuf;
 
-/// One figure.
+/// A published figure, and what the model has to run for it.
 struct Case {
     /// What was measured, for people.
     what: &'static str,
@@ -33,7 +33,7 @@ struct Case {
 enum Unit {
     /// Thousand requests a second.
     Thousand,
-    /// MB/s.
+    /// Millions of bytes a second.
     Megabytes,
     /// Microseconds of a request and member, from two rates.
     PerMember(u32, u32),

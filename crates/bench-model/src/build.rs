@@ -93,7 +93,7 @@ pub enum BuildError {
         #[source]
         source: LoadPresetError,
     },
-    /// The processor.
+    /// What is wrong with the processor's file, or that there is none.
     #[error("the modelled host's processor cannot be had")]
     Processor(#[source] LoadPresetError),
     /// A parameter set.

@@ -48,9 +48,9 @@ fn parameters(name: &str, text: &str) -> Option<DiskParameters> {
 pub enum Medium {
     /// Nothing in particular: times are drawn from a range.
     Drawn,
-    /// Mechanical disks.
+    /// Mechanical disks, which tear writes as drawn ones do.
     Platters,
-    /// Solid-state disks.
+    /// Solid-state disks, which lose programs as a whole.
     Flash {
         /// Pages of 4 KiB that are programmed at once, at least 1.
         program_pages: u64,

@@ -1,4 +1,4 @@
-//! `raidlab explain`.
+//! What `raidlab explain` prints, and what it refuses.
 
 use crate::lab::Lab;
 use serde_json::Value;

@@ -119,7 +119,7 @@ pub struct ProcessorPreset {
     pub title: String,
     /// Remarks for people.
     pub description: String,
-    /// Its numbers.
+    /// What its file says, as numbers.
     pub numbers: ProcessorNumbers,
     /// The same with their sources, in the order of [`ProcessorNumbers::NAMES`].
     pub sources: Vec<ProcessorSource>,

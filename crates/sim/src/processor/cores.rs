@@ -12,7 +12,7 @@ const GRANULARITY: Nanos = Nanos::from_millis(1);
 /// What a sleeper is given for having slept, at most.
 const SLEEPERS_BONUS: Nanos = Nanos::from_millis(3);
 
-/// One core.
+/// A core, and who has it or waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Core {
     /// Who has it, running or about to.
@@ -31,7 +31,7 @@ pub(super) struct Core {
     pub(super) ready: Vec<usize>,
 }
 
-/// One thread.
+/// A thread, with all that it has to do.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) work: VecDeque<Part>,

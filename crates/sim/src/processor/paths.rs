@@ -19,13 +19,13 @@ pub enum ArrayKind {
     Disk,
     /// Linear and RAID 0: mapped, and no lock.
     Stripes,
-    /// RAID 1.
+    /// RAID 1: whole copies, with a barrier for each bucket.
     Mirror,
-    /// RAID 10.
+    /// RAID 10: copies in stripes, with one barrier.
     Raid10,
-    /// RAID 4 and 5.
+    /// RAID 4 and 5, which compute parity by XOR.
     Parity,
-    /// RAID 6.
+    /// RAID 6, which computes Q as well.
     DoubleParity,
 }
 

@@ -7,7 +7,7 @@ use raidlab_units::Nanos;
 /// Where time goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// fio itself.
+    /// The program that asks: fio itself.
     User,
     /// System calls and the block layer above arrays and drivers.
     Call,
@@ -86,6 +86,6 @@ pub(crate) enum Action {
 pub(crate) enum Role {
     /// The thread of this number.
     Thread(usize),
-    /// An interrupt.
+    /// An interrupt on the core.
     Interrupt,
 }

@@ -102,7 +102,7 @@ impl PersistentArray {
         let Some(replacement) = self.replacements.running.get(&slot) else {
             return;
         };
-        if replacement.stage != Stage::Copying {
+        if replacement.stage != Stage::Copying || mutation::is(Mutation::FailedWriteUncopied) {
             return;
         }
         let is_data = self.data_span(replacement.new).overlaps(&span);

@@ -53,21 +53,26 @@ fn on_track(track: u64, microseconds: u64) -> u64 {
     track * REVOLUTION + microseconds * 1_000
 }
 
-/// Eight sectors at `start`; arrival and sequence follow the place in the pool.
+/// Eight sectors at `start`.
+fn candidate(sequence: u64, start: u64, arrived: u64) -> Candidate {
+    Candidate {
+        tag: Some(sequence),
+        start,
+        end: start + 8_000,
+        bytes: 4096,
+        arrived,
+        sequence,
+        follows: false,
+        detour: 0,
+        partial: [false; 2],
+    }
+}
+
+/// Eight sectors at each of `starts`; the sequence follows the place in the pool.
 fn pool(starts: &[u64]) -> Pool {
     let mut pool = Pool::default();
     for (sequence, &start) in (0..).zip(starts) {
-        pool.insert(Candidate {
-            tag: Some(sequence),
-            start,
-            end: start + 8_000,
-            bytes: 4096,
-            arrived: 0,
-            sequence,
-            follows: false,
-            detour: 0,
-            partial: [false; 2],
-        });
+        pool.insert(candidate(sequence, start, 0));
     }
     pool
 }
@@ -211,17 +216,7 @@ fn age_is_worth_its_weight() {
         (0, on_track(10, 2_000), 0),
         (1, on_track(90, 1_100), REVOLUTION),
     ] {
-        pool.insert(Candidate {
-            tag: None,
-            start,
-            end: start + 8_000,
-            bytes: 4096,
-            arrived,
-            sequence,
-            follows: false,
-            detour: 0,
-            partial: [false; 2],
-        });
+        pool.insert(candidate(sequence, start, arrived));
     }
     let later = Departure {
         free: REVOLUTION,
@@ -308,17 +303,7 @@ proptest! {
         let mut pool = Pool::default();
         for (sequence, (track, eighth, leaves)) in (0..).zip(steps) {
             let start = on_track(track, eighth * 8);
-            pool.insert(Candidate {
-                tag: None,
-                start,
-                end: start + 8_000,
-                bytes: 4096,
-                arrived: 0,
-                sequence,
-                follows: false,
-                detour: 0,
-                partial: [false; 2],
-            });
+            pool.insert(candidate(sequence, start, 0));
             if let Some(index) = leaves {
                 pool.remove(index.index(pool.len()));
             }
