@@ -39,7 +39,8 @@ fn make(lab: &Lab, count: usize, folder: &str) {
 #[test]
 fn shards_put_together_are_the_run_that_was_never_cut() {
     let (lab, rows, whole) = lab();
-    for count in [2, 3, 7, 64] {
+    // 16: most parts have nothing to do, and their numbers have two digits.
+    for count in [2, 3, 7, 16] {
         let folder = format!("of-{count}");
         make(&lab, count, &folder);
         let store = format!("of-{count}.db");
