@@ -10,7 +10,7 @@ use crate::medium::Medium;
 use crate::options::Options;
 use crate::run::{Outcome, run_with};
 use crate::script::Step;
-use raidlab_array::RequestError;
+use raidlab_serve::export::ErrorCode;
 
 /// The smallest found within so many runs, with its trace.
 #[must_use]
@@ -57,7 +57,7 @@ impl Shrinker<'_> {
             .map(|violation| violation.kind);
         // With fewer members the array is smaller: a request beyond its end
         // fails by right.
-        let beyond_the_end = RequestError::OutOfRange.to_string();
+        let beyond_the_end = ErrorCode::Invalid.to_string();
         violation.is_some_and(|violation| {
             Some(violation.kind) == kind && !violation.detail.ends_with(&beyond_the_end)
         })
@@ -107,5 +107,32 @@ impl Shrinker<'_> {
                 self.options = options;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Filter;
+    use crate::script::Action;
+
+    /// An array of fewer members refuses what lies beyond its end, which is no smaller form
+    /// of an error within the budget.
+    #[test]
+    fn a_request_beyond_the_end_is_no_smaller_failure() {
+        let beyond = Action::Read {
+            start: 1_000_000,
+            count: 1,
+        };
+        let within = Action::Read { start: 0, count: 1 };
+        let script = [within, beyond].map(|action| Step {
+            after_ns: 0,
+            action,
+        });
+        let options = Options::draw(1, &Filter::default());
+        let failing = run_with(options, Some(script.to_vec()), 1, false);
+        let violation = failing.violation.as_ref().map(|violation| violation.kind);
+        assert_eq!(violation, Some("error within the budget"));
+        assert_eq!(shrink(&failing, 100).script, failing.script);
     }
 }

@@ -129,6 +129,8 @@ mutations! {
     ReplacementLogUncopied "replacement-log-uncopied" "a replacement counts as filled before it has the log's records";
     ReplacementBadUncopied "replacement-bad-uncopied" "what the old member's bad-block log names is not written to the replacement";
     FailedWriteUncopied "failed-write-uncopied" "a write that fails on the member that is being replaced is not copied again";
+    ReplacementUndrained "replacement-undrained" "a replacement takes its slot while what both devices were given is not answered";
+    SuccessorBlamed "successor-blamed" "a read that fails on a member which was replaced meanwhile counts as the new one's failure";
     ReplayMarkIgnored "replay-mark-ignored" "replay takes transactions of before a member was added";
     ReplayVoidCounts "replay-void-counts" "replay takes records that were announced to be void";
     ReplayUnfilledTrusted "replay-unfilled-trusted" "replay asks a member for records above its filled part";

@@ -76,7 +76,7 @@ impl PersistentArray {
 
     /// The device that serves a slot of the engine; a slot without one keeps
     /// its own number.
-    fn handle(&self, slot: Slot) -> Slot {
+    pub(in crate::persistent) fn handle(&self, slot: Slot) -> Slot {
         let served = self.served.get(slot.index());
         served.copied().flatten().unwrap_or(slot)
     }

@@ -2,7 +2,7 @@
 //!
 //! The engine knows nothing of it: it goes on with the old device, and this
 //! layer gives every write, discard and flush of the engine to the new device as
-//! well, the records of the write log included; nothing is copied before those that
+//! well, the records of the write log included; nothing is copied before the commands that
 //! were in flight when it began have ended. An answer goes to the engine
 //! when both have answered. Meanwhile the rest is copied in windows, upwards:
 //! first the write log's records, then the data. A window is copied when no
@@ -21,7 +21,8 @@
 //! device takes the slot: the engine's commands go to it, and the old device is the one that gets a copy of
 //! the writes, until the superblocks (for which the members are flushed) call the
 //! old one failed. So whichever of the two a crash leaves in the slot has every
-//! write.
+//! write. A read that the old device was given before, and that fails after, is given to
+//! the new one: the engine, which knows slots alone, would hold it against that one.
 //!
 //! *The old one cannot be read.* What its bad-block log names is not copied, and
 //! counts as bad on the new one until, when all else is copied, a repair of those
@@ -50,7 +51,7 @@ use super::PersistentArray;
 use super::device::Place;
 use super::error::VerbError;
 use crate::mutation::{self, Mutation};
-use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, ScratchId, Slot};
+use crate::request::{CommandId, MemberCommand, MemberError, Outputs, ScratchId, Slot};
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,8 +87,8 @@ pub(super) struct Replacement {
     log: SpanSet,
     data: SpanSet,
     window: Option<Window>,
-    /// The engine's writes to the old device that were in flight before the new one
-    /// got a share of any: what is copied meanwhile may not have them.
+    /// The engine's commands to the old device that were in flight when the replacement
+    /// began: what is copied meanwhile may not have the writes.
     earlier: BTreeSet<CommandId>,
     /// The engine's writes that both devices are given.
     writes: BTreeMap<CommandId, Span>,
@@ -152,6 +153,9 @@ pub(super) struct Replacements {
     running: BTreeMap<Slot, Replacement>,
     doubles: BTreeMap<CommandId, Double>,
     commands: BTreeMap<CommandId, Copying>,
+    /// The engine's reads of slots whose members are being replaced, with the device that
+    /// was given each.
+    reads: BTreeMap<CommandId, (Slot, MemberCommand)>,
     /// KiB/s: while others use the array, and at most.
     speeds: (u64, u64),
     /// Commands that the engine has sent.
@@ -166,6 +170,7 @@ impl Default for Replacements {
             running: BTreeMap::new(),
             doubles: BTreeMap::new(),
             commands: BTreeMap::new(),
+            reads: BTreeMap::new(),
             // md's defaults of `sync_speed_min` and `sync_speed_max`.
             speeds: (1000, 200_000),
             engine_commands: 0,
@@ -198,6 +203,15 @@ impl Replacements {
     fn of_device(&mut self, device: Slot) -> Option<&mut Replacement> {
         let mut running = self.running.values_mut();
         running.find(|it| it.old == device || it.new == device)
+    }
+
+    /// Nothing that both devices of a slot are given is in flight or waits. A flush counts
+    /// as well as a write: an answer that comes later would be held against the wrong one.
+    fn is_drained(&self, slot: Slot) -> bool {
+        let replacement = self.running.get(&slot);
+        replacement.is_some_and(|it| it.window.is_none() && it.held.is_empty())
+            && (self.doubles.values().all(|double| double.slot != slot)
+                || mutation::is(Mutation::ReplacementUndrained))
     }
 
     /// Nothing of this layer is in flight.
@@ -247,10 +261,6 @@ impl Replacement {
         }
         let first = self.data.iter().next();
         first.map_or(data.end, |span| span.start) - data.start
-    }
-
-    fn is_drained(&self) -> bool {
-        self.window.is_none() && self.writes.is_empty() && self.held.is_empty()
     }
 }
 
@@ -350,7 +360,7 @@ impl PersistentArray {
         };
         let in_flight = self.data_commands.iter();
         let earlier = in_flight
-            .filter(|(_, (to, operation, _))| *to == old && *operation != Operation::Read)
+            .filter(|(_, (to, _, _))| *to == old)
             .map(|(id, _)| *id)
             .filter(|_| !mutation::is(Mutation::ReplacementMissesEarlier));
         let earlier = earlier.collect();

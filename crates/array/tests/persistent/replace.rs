@@ -2,11 +2,12 @@
 
 use crate::harness::{DATA_OFFSET, Make, SECTOR, USED, World, slot};
 use crate::spares::{SIZE, add, blank, new_device};
-use raidlab_array::{Event, NewDevice, Operation, VerbError};
+use raidlab_array::{Event, MemberCommand, NewDevice, Operation, Purpose, VerbError};
 use raidlab_geometry::Level;
 use raidlab_metadata::{Features, Role};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
+use std::collections::VecDeque;
 
 const LEVELS: [(Level, usize, bool); 5] = [
     (Level::Raid1, 2, false),
@@ -156,6 +157,84 @@ fn the_old_one_fails_and_the_new_one_goes_on_from_the_others() {
         assert_eq!(world.read(0, 10), vec![5; 10 * SECTOR]);
         assert_eq!(world.read(10, 10), vec![6; 10 * SECTOR]);
         assert_eq!(world.read(20, 40), vec![7; 40 * SECTOR]);
+        check(&mut world);
+    }
+}
+
+/// The old device dies with a read that it was given before the new one took its slot.
+#[test]
+fn a_read_that_outlives_the_old_device_is_answered_by_the_new_one() {
+    for (level, members, log) in LEVELS {
+        for earlier in [false, true] {
+            let spare = u16::try_from(members).unwrap();
+            let disks = make(level, members, log).disks();
+            let mut world = World::assemble(disks, log, |_| ()).unwrap();
+            world.write(0, 200, 5);
+            world.run_for(Nanos::from_secs(1));
+            if !earlier {
+                world.array.set_sync_speed(100, 100);
+                replace(&mut world, 0).unwrap();
+                world.run_for(Nanos::from_millis(10));
+            }
+            // Some of these reads are the first member's.
+            let read = world.submit(Operation::Read, 0, 200, 0);
+            let (late, others) =
+                std::mem::take(&mut world.queue)
+                    .into_iter()
+                    .partition(|command| {
+                        command.slot == slot(0) && command.operation == Operation::Read
+                    });
+            world.queue = others;
+            if earlier {
+                replace(&mut world, 0).unwrap();
+            }
+            world.run_for(Nanos::from_secs(60));
+            // A replacement does not begin to copy before such a read has ended.
+            assert_eq!(state(&world, spare) == "active sync", !earlier, "{level:?}");
+            world.disks.get_mut(&0).unwrap().dead = true;
+            world.queue.extend::<VecDeque<_>>(late);
+            world.wait(read).unwrap();
+            world.run_for(Nanos::from_secs(60));
+            assert_eq!(world.read[&read.0], vec![5; 200 * SECTOR], "{level:?}");
+            assert!(!world.events.contains(&Event::MemberFailed(slot(spare))));
+            assert_eq!(state(&world, spare), "active sync", "{level:?}");
+            check(&mut world);
+        }
+    }
+}
+
+/// The old device dies with a flush: the new one does not take the slot before that is
+/// answered.
+#[test]
+fn a_flush_that_the_old_device_does_not_answer_is_not_held_against_the_new_one() {
+    for (level, members, log) in LEVELS {
+        let spare = u16::try_from(members).unwrap();
+        let disks = make(level, members, log).disks();
+        let mut world = World::assemble(disks, log, |_| ()).unwrap();
+        world.write(0, 200, 5);
+        replace(&mut world, 0).unwrap();
+        let flush = world.submit(Operation::Flush, 0, 0, 0);
+        let is_late = |command: &MemberCommand| {
+            command.slot == slot(0)
+                && command.operation == Operation::Flush
+                && command.purpose == Purpose::Foreground
+        };
+        let mut late = VecDeque::new();
+        while late.is_empty() {
+            let queue = std::mem::take(&mut world.queue);
+            let (now, rest) = queue.into_iter().partition(is_late);
+            (late, world.queue) = (now, rest);
+            world.step(None);
+        }
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(state(&world, 0), "active sync", "{level:?}");
+        world.disks.get_mut(&0).unwrap().dead = true;
+        world.queue.extend(late);
+        world.wait(flush).unwrap();
+        world.run_for(Nanos::from_secs(60));
+        assert!(!world.events.contains(&Event::MemberFailed(slot(spare))));
+        assert_eq!(state(&world, 0), "faulty", "{level:?}");
+        assert_eq!(state(&world, spare), "active sync", "{level:?}");
         check(&mut world);
     }
 }

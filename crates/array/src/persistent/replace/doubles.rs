@@ -3,6 +3,7 @@
 use super::{Copying, Double, Stage, span_of};
 use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
+use crate::persistent::device::Place;
 use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, Slot};
 use raidlab_units::{Sectors, Span};
 
@@ -20,7 +21,12 @@ impl PersistentArray {
             out.commands.push(command);
             return;
         };
-        if command.operation == Operation::Read || mutation::is(Mutation::ReplacementMissesWrites) {
+        if command.operation == Operation::Read {
+            self.replacements.reads.insert(command.id, (slot, command));
+            out.commands.push(command);
+            return;
+        }
+        if mutation::is(Mutation::ReplacementMissesWrites) {
             out.commands.push(command);
             return;
         }
@@ -71,10 +77,32 @@ impl PersistentArray {
         result: Result<(), MemberError>,
         out: &mut Outputs,
     ) {
+        let read = self.replacements.reads.remove(&command);
+        if let (Some((slot, read)), Err(_)) = (read, result)
+            && self.ask_successor(slot, read, out)
+        {
+            return;
+        }
         match self.replacements.doubles.get_mut(&command) {
             Some(double) if !double.copied => double.served = Some(result),
             _ => self.tell_engine(command, result, out),
         }
+    }
+
+    /// Gives a read that has failed to the device that has taken the slot since; says
+    /// whether there is one.
+    fn ask_successor(&mut self, slot: Slot, read: MemberCommand, out: &mut Outputs) -> bool {
+        let new = self.handle(slot);
+        let device = self.devices.get(&new);
+        let serves = device.is_some_and(|device| device.place == Place::InSync(slot));
+        if new == read.slot || !serves || mutation::is(Mutation::SuccessorBlamed) {
+            return false;
+        }
+        let read = MemberCommand { slot: new, ..read };
+        let traffic = (new, read.operation, read.count);
+        self.data_commands.insert(read.id, traffic);
+        self.send_engine_command(slot, read, out);
+        true
     }
 
     fn tell_engine(

@@ -53,11 +53,11 @@ impl PersistentArray {
     pub(super) fn take_place(&mut self, slot: Slot) -> bool {
         // The last that was to be copied may have been found bad or empty instead.
         self.note_position(slot);
+        let is_drained = self.replacements.is_drained(slot);
         let Some(replacement) = self.replacements.running.get_mut(&slot) else {
             return false;
         };
-        // Doubles in flight have the old device's answer for the engine.
-        if !replacement.is_drained() || !self.unrecorded.is_empty() || self.pass.is_some() {
+        if !is_drained || !self.unrecorded.is_empty() || self.pass.is_some() {
             return false;
         }
         // First that it has everything, then that it is the member: a crash
@@ -88,7 +88,7 @@ impl PersistentArray {
         let Some(replacement) = self.replacements.running.get(&slot) else {
             return false;
         };
-        if replacement.stage != Stage::Orphaned || !replacement.is_drained() {
+        if replacement.stage != Stage::Orphaned || !self.replacements.is_drained(slot) {
             return false;
         }
         if self.mode != Mode::ReadWrite {
