@@ -1,6 +1,7 @@
 //! Tests of the core as a whole.
 
 mod disks;
+mod imitation;
 mod levels;
 mod merging;
 mod oracle;

@@ -2,24 +2,21 @@
 //! corrections, bad blocks, syncs by ranges, failures to be recorded.
 
 use super::story::{READ, Story, WRITE, recovery};
-use super::{ALL, config, in_sync, logged, request};
+use super::{ALL, config, in_sync, logged};
 use crate::admission::Admission;
 use crate::config::{AdminError, ArrayConfig, ConfigError, Initial};
-use crate::engine::Engine;
-use crate::engine::{SyncAction, SyncRequest};
+use crate::engine::{Engine, SyncAction};
 use crate::member::MemberState;
-use crate::policy::ReadPolicyKind;
-use crate::recovery::{MdThreads, ReadRecovered, RecoveryConfig, WriteBarrier};
+use crate::recovery::{ReadRecovered, RecoveryConfig, WriteBarrier};
 use crate::request::{
     ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,
     StepResult,
 };
-use crate::senders::HostRequests;
 use raidlab_geometry::{Copies, Layout, Level, Shape};
-use raidlab_units::{Bytes, Nanos, Sectors, Span};
+use raidlab_units::{Nanos, Sectors, Span};
 
 /// Blocks of 10 sectors, two at a time.
-fn with(shape: Shape, members: Vec<Initial>) -> ArrayConfig {
+pub(super) fn with(shape: Shape, members: Vec<Initial>) -> ArrayConfig {
     ArrayConfig {
         shape,
         members,
@@ -35,18 +32,18 @@ fn mirror(members: usize) -> Story {
 }
 
 /// Chunks of 8 sectors; members of 32.
-fn striped(copies: Copies, members: usize) -> Shape {
+pub(super) fn striped(copies: Copies, members: usize) -> Shape {
     let layout = Layout::Copies(copies);
     Shape::uniform(Level::Raid10, layout, Sectors(8), members, Sectors(32))
 }
 
-fn all(members: usize) -> Vec<Initial> {
+pub(super) fn all(members: usize) -> Vec<Initial> {
     in_sync(vec![logged(32, 0); members])
 }
 
 impl Story {
     /// Answers every comparison: how many sectors differ.
-    fn compare(&mut self, different: impl Fn(Sectors) -> u64) -> Vec<MemberCommand> {
+    pub(super) fn compare(&mut self, different: impl Fn(Sectors) -> u64) -> Vec<MemberCommand> {
         let steps = std::mem::take(&mut self.out.steps);
         for step in steps {
             if let ComputeStep::Compare { id, count, .. } = step {
@@ -446,178 +443,3 @@ fn a_recovered_part_serves_reads_of_a_striped_array() {
     assert_eq!(story.submit(1, READ, 0, 8)[0].slot, slot);
     assert_eq!(story.submit(2, READ, 16, 8)[0].slot, Slot(0));
 }
-
-/// Linux drivers/md/raid10.c, `raid10_sync_request` and `sync_request_write`: a resync
-/// reads all copies, and what agrees is not written.
-#[test]
-fn a_resync_of_mds_raid10_writes_only_what_differs() {
-    for (differs, writes) in [(0, vec![]), (1, vec![(1, WRITE, 0, 8)])] {
-        let mut config = with(striped(Copies::near(2), 4), all(4));
-        config.recovery = recovery(WriteBarrier::MdArray);
-        config.recovery.threads = Some(THREADS);
-        let mut story = Story::new(config);
-        let request = SyncRequest {
-            action: SyncAction::FirstResync,
-            ranges: None,
-        };
-        let started = story.array.start_sync(story.now, request, &mut story.out);
-        started.expect("none runs");
-        let reads = story.commands();
-        let both = [(0, READ, 0, 8), (1, READ, 0, 8)];
-        assert_eq!(Story::sent(&reads)[..2], both);
-        story.complete(&reads[0]);
-        story.complete(&reads[1]);
-        let mut sent = story.compare(|_| differs);
-        if differs > 0 {
-            sent = story.compare(|_| differs);
-        }
-        sent.retain(|command| command.operation == WRITE);
-        assert_eq!(Story::sent(&sent), writes);
-        let status = story.array.sync_status().expect("it runs");
-        assert_eq!(status.mismatches, Sectors::ZERO, "a resync reports none");
-    }
-}
-
-/// Linux drivers/md/raid10.c, `raid10_find_phys`: chunk 1 of three members begins on
-/// member 2, and goes on on member 0.
-#[test]
-fn what_may_differ_is_read_where_its_first_copy_lies() {
-    for threads in [None, Some(THREADS)] {
-        let mut config = with(striped(Copies::near(2), 3), all(3));
-        config.recovery.threads = threads;
-        let mut story = Story::new(config);
-        let request = SyncRequest {
-            action: SyncAction::Resync,
-            ranges: None,
-        };
-        let started = story.array.start_sync(story.now, request, &mut story.out);
-        started.expect("none runs");
-        let blocks = story.commands();
-        assert_eq!(blocks[1].slot, Slot(2), "the resync's source too");
-        let reads = story.submit(1, READ, 8, 8);
-        assert_eq!(Story::sent(&reads), [(2, READ, 0, 8)]);
-    }
-}
-
-/// Linux drivers/md/raid1.c, `raid1_sync_request`: a block of a sync holds all members, so
-/// none of them counts as idle, and of two that are as near the lower one is read.
-#[test]
-fn beside_a_sync_no_member_of_mds_mirror_is_idle() {
-    for (threads, slot) in [(None, 1), (Some(THREADS), 0)] {
-        let mut config = config(3, 100, recovery(WriteBarrier::MdBuckets));
-        config.read_policy = ReadPolicyKind::MD_6_9;
-        config.recovery.threads = threads;
-        let mut story = Story::new(config);
-        story.replace(2);
-        let reads = story.submit(1, READ, 50, 10);
-        assert_eq!(Story::sent(&reads), [(slot, READ, 50, 10)]);
-    }
-}
-
-/// Linux block/blk-merge.c, `blk_attempt_plug_merge`: what lies side by side on a member is
-/// one command, across chunks too. Of four members with two far copies, member 1's first
-/// chunks are the second copies of member 2.
-#[test]
-fn blocks_of_a_sync_are_merged_across_chunks() {
-    for (plugs, reads) in [
-        (false, vec![(2, READ, 16, 8), (2, READ, 24, 8)]),
-        (true, vec![(2, READ, 16, 16)]),
-    ] {
-        let mut config = with(striped(Copies::far(2), 4), all(4));
-        config.recovery = RecoveryConfig {
-            merged: Some(Bytes(30 * 512)),
-            threads: Some(MdThreads { plugs, ..THREADS }),
-            ..recovery(WriteBarrier::MdArray)
-        };
-        let mut story = Story::new(config);
-        let sent = story.replace(1);
-        assert_eq!(Story::sent(&sent), reads);
-        if plugs {
-            let copies = story.complete(&sent[0]);
-            assert_eq!(Story::sent(&copies), [(1, WRITE, 0, 16)]);
-        }
-    }
-}
-
-/// The array's thread goes through all that was read together before the sync's own runs:
-/// what follows leaves together again.
-#[test]
-fn blocks_that_were_compared_together_are_followed_by_blocks_in_one_command() {
-    let mut config = config(2, 100, recovery(WriteBarrier::MdBuckets));
-    config.recovery.depth = 3;
-    config.recovery.merged = Some(Bytes(30 * 512));
-    config.recovery.threads = Some(MdThreads {
-        plugs: true,
-        ..THREADS
-    });
-    let mut story = Story::new(config);
-    let request = SyncRequest {
-        action: SyncAction::Check,
-        ranges: None,
-    };
-    let started = story.array.start_sync(story.now, request, &mut story.out);
-    started.expect("none runs");
-    let reads = story.commands();
-    let both = [(0, READ, 0, 30), (1, READ, 0, 30)];
-    assert_eq!(Story::sent(&reads), both);
-    story.complete(&reads[0]);
-    story.complete(&reads[1]);
-    let next = story.compare(|_| 0);
-    let both = [(0, READ, 30, 30), (1, READ, 30, 30)];
-    assert_eq!(Story::sent(&next), both);
-}
-
-/// md's RAID 10 of three members with three copies.
-fn thrice() -> Story {
-    let mut config = with(striped(Copies::near(3), 3), all(3));
-    config.recovery = RecoveryConfig {
-        threads: Some(THREADS),
-        ..recovery(WriteBarrier::MdArray)
-    };
-    Story::new(config)
-}
-
-/// Linux 6.12.117 drivers/md/raid10.c, `raid10_set_queue_limits`: requests are cut by chunk
-/// where each member holds all of them too.
-#[test]
-fn requests_of_mds_raid_10_are_cut_by_chunk() {
-    let mut story = thrice();
-    let sent = story.submit(1, WRITE, 4, 8);
-    let first = (0..3).map(|slot| (slot, WRITE, 4, 4));
-    let second = (0..3).map(|slot| (slot, WRITE, 8, 4));
-    assert_eq!(Story::sent(&sent), first.chain(second).collect::<Vec<_>>());
-}
-
-/// Linux drivers/md/raid10.c, `stop_waiting_barrier`: a write that was let in has set its
-/// bits, and meanwhile the sync's thread has raised the barrier. All its chunks but the last
-/// pass, as more are to come; the last one waits for the block.
-#[test]
-fn the_last_chunk_of_a_write_waits_for_a_barrier_that_was_raised_meanwhile() {
-    let mut story = thrice();
-    let write = request(1, WRITE, 8, 24);
-    assert!(story.array.enter(story.now, &write));
-    assert!(story.replace(1).is_empty(), "the write is inside");
-    let sent = story.submit(1, WRITE, 8, 24);
-    let chunks = |story: &[MemberCommand]| {
-        let starts = story.iter().map(|it| it.start.0);
-        starts.collect::<Vec<_>>()
-    };
-    assert_eq!(chunks(&sent), [8, 8, 8, 16, 16, 16]);
-    let mut next = Vec::new();
-    for command in &sent {
-        next.extend(story.complete(command));
-    }
-    story.array.tick(story.now, &mut story.out);
-    next.extend(story.commands());
-    assert_eq!(
-        Story::sent(&next),
-        [(0, READ, 0, 10)],
-        "a block of the sync"
-    );
-}
-
-const THREADS: MdThreads = MdThreads {
-    turnaround: Nanos::ZERO,
-    requests: HostRequests::SATA,
-    plugs: false,
-};
