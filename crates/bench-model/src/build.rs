@@ -3,7 +3,7 @@
 mod refusals;
 
 use crate::md_array::{self, MdArray};
-use crate::pool_subject::PoolSubject;
+use crate::pool_subject::{self, PoolSubject};
 use crate::presets::{self, LoadPresetError};
 use crate::wiring::{self, WiringError};
 use raidlab_array::{
@@ -17,7 +17,8 @@ use raidlab_md::Raid5d;
 use raidlab_policies::read_policy;
 use raidlab_random::Stream;
 use raidlab_sim::{
-    ArraySubject, Host, Machine, MachineConfig, ProcessorConfig, ProcessorPreset, Subject,
+    ArrayPaths, ArraySubject, Host, Machine, MachineConfig, ProcessorConfig, ProcessorPreset,
+    Subject,
 };
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::{Pool, PoolConfig};
@@ -280,7 +281,7 @@ impl Plan {
         let disks = disks.into_iter().map(|wired| wired.disk).collect();
         let processor = self.processor.as_ref().map(|preset| ProcessorConfig {
             numbers: preset.numbers.clone(),
-            array: md_array::paths(&experiment.subject, &self.host),
+            array: self.paths(&experiment.subject),
         });
         Ok(Machine::new(MachineConfig {
             subject: self.subject(experiment, &random)?,
@@ -290,6 +291,14 @@ impl Plan {
             leaps: !self.ablations.contains(&Ablation::Leaps),
             processor,
         }))
+    }
+
+    /// The threads and locks of the subject.
+    fn paths(&self, subject: &lab::Subject) -> ArrayPaths {
+        match &subject.zfs {
+            Some(zfs) => pool_subject::paths(zfs, self.sizes.len()),
+            None => md_array::paths(subject, &self.host),
+        }
     }
 
     /// What passes between an answer and the next request, beside what a processor takes.
@@ -428,6 +437,9 @@ impl Plan {
         config.volume_block = zfs.volume_block;
         config.ashift = zfs.ashift;
         config.cache = zfs.cache;
+        if self.processor.is_some() {
+            config = config.charged();
+        }
         let pool = Pool::new(config, random.fork("pool", 0)).map_err(BuildError::Pool)?;
         Ok(Box::new(PoolSubject::new(pool)))
     }
@@ -441,10 +453,6 @@ fn processor(
     let Some(name) = &experiment.processor else {
         return Ok(None);
     };
-    if experiment.subject.kind == SubjectKind::ZfsMirror {
-        let what = "processor for ZFS: what its threads and checksums cost is not known".to_owned();
-        return Err(BuildError::NotModelled { what });
-    }
     let preset = presets::processor(files, name).map_err(BuildError::Processor)?;
     Ok(Some(preset))
 }

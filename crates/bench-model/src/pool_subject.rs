@@ -1,13 +1,32 @@
 //! The ZFS pool as a subject of the machine.
 
 use raidlab_array::{AdminError, CommandId, MemberError, Outputs, Request, Slot, SyncKind};
-use raidlab_sim::{Subject, SubjectError, SyncProgress};
+use raidlab_lab::{Zfs, ZfsRelease};
+use raidlab_sim::{
+    ArrayKind, ArrayPaths, Checksum, Compression, PoolPaths, Subject, SubjectError, SyncProgress,
+};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::Pool;
 
 /// Where a vdev's data begins: two labels of 256 KiB and the boot block
 /// (`VDEV_LABEL_START_SIZE`, 4 MiB).
 const LABELS: Sectors = Sectors(4 * 2048);
+
+/// The threads of a pool with so many disks.
+pub(crate) fn paths(zfs: &Zfs, members: usize) -> ArrayPaths {
+    let block = zfs.volume_block.to_sectors();
+    ArrayPaths {
+        kind: ArrayKind::Pool(PoolPaths {
+            block,
+            placed: block,
+            members: u32::try_from(members).unwrap_or(u32::MAX),
+            has_taskq: zfs.release != ZfsRelease::Freebsd10_1,
+            checksum: Checksum::Off,
+            compression: Compression::Off,
+        }),
+        ..ArrayPaths::default()
+    }
+}
 
 pub(crate) struct PoolSubject {
     pool: Pool,

@@ -2,12 +2,15 @@
 
 mod rows;
 
-use raidlab_lab::{Bench, Choices, Experiment, Suite};
+use raidlab_bench_model::presets;
+use raidlab_lab::{Bench, Choices, Experiment, Files, Subject, Suite, Zfs};
+use raidlab_sim::ProcessorNumbers;
 use raidlab_store::Measurement;
+use raidlab_units::Bytes;
 
-fn experiments() -> Vec<Experiment> {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/processor.toml");
-    let suite = Suite::load(file).expect("a suite");
+fn experiments_of(name: &str) -> Vec<Experiment> {
+    let file = format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"));
+    let suite = Suite::load(&file).expect("a suite");
     let choices = Choices {
         fits: vec!["rated".to_owned()],
         seed: 1,
@@ -18,8 +21,8 @@ fn experiments() -> Vec<Experiment> {
 
 #[test]
 fn workers_have_an_optimum_and_a_larger_stripe_cache_is_heard() {
-    let all = experiments();
-    let rows: Vec<Measurement> = all[..6]
+    let all = experiments_of("processor.toml");
+    let rows: Vec<Measurement> = all
         .iter()
         .flat_map(|one| rows::of(one).expect("it runs"))
         .collect();
@@ -52,11 +55,89 @@ fn workers_have_an_optimum_and_a_larger_stripe_cache_is_heard() {
     }
 }
 
+/// By hand, for a read of a block that is not in memory: what is done one after the other on
+/// the way down and up, with four threads that wake each other. Whoever wakes one goes on
+/// meanwhile.
 #[test]
-fn what_is_not_known_of_zfs_is_refused() {
-    let zfs = experiments().pop().expect("the last one");
+fn a_single_read_of_a_pool_takes_so_much_longer_as_its_threads_do() {
+    let read = |processor| row_of(&pool(processor, |_| ()), "read-1");
+    let [bare, with] = [None, Some("server-2021")].map(read);
+    let it = numbers("server-2021");
+    let wake_up = it.wake_ns + it.switch_ns;
+    let down = it.user_ns + it.call_ns / 2.0 + wake_up + it.record_ns + it.zio_ns;
+    let queue = 2.0 * it.queue_ns + it.dispatch_ns;
+    let interrupt = it.interrupt_ns + it.complete_ns;
+    let copy = 8192.0 / it.copy_bytes_per_second * 1e9;
+    let up = 3.0 * wake_up + it.zio_end_ns + copy + it.call_ns / 2.0;
+    let sum = down + queue + interrupt + up;
+    // The queue's lock comes from another core twice, from another socket perhaps.
+    let ways = 2.0 * it.transfer_ns * it.remote_factor;
+    let more = with.latency.p50_ns as f64 - bare.latency.p50_ns as f64;
+    let bound = sum * 0.98..(sum + ways) * 1.02;
+    assert!(bound.contains(&more), "{more} and not {bound:?}");
+}
+
+#[test]
+fn deep_queues_are_bounded_by_the_cores() {
+    let read = |processor| row_of(&pool(processor, |_| ()), "read-32");
+    let [bare, small] = [None, Some("nas")].map(read);
+    let it = numbers("nas");
+    let least = it.user_ns
+        + it.call_ns
+        + it.record_ns
+        + it.zio_ns
+        + 2.0 * it.queue_ns
+        + it.dispatch_ns
+        + it.complete_ns
+        + it.zio_end_ns
+        + 8192.0 / it.copy_bytes_per_second * 1e9;
+    // And at most a change of threads, a wake-up and a lock for each of its five stops.
+    let most = least + it.interrupt_ns + 5.0 * (it.switch_ns + it.wake_call_ns + it.lock_ns);
+    let rate = |time: f64| it.cores * it.speed * 1e9 / time;
+    let bound = rate(most) * 0.95..rate(least);
+    assert!(
+        bound.contains(&small.iops),
+        "{} and not {bound:?}",
+        small.iops
+    );
+    assert!(bare.iops > 5.0 * small.iops, "{} {}", bare.iops, small.iops);
+    let again = row_of(&pool(Some("nas"), |_| ()), "read-32");
+    assert_eq!(again.latency, small.latency, "the same again is the same");
+}
+
+#[test]
+fn what_is_not_modelled_of_zfs_is_refused() {
+    let mut raidz = pool(Some("nas"), |_| ());
+    raidz.subject = Subject::load("zfs-raidz2").expect("built in");
     let bench = raidlab_bench_model::ModelBench::default();
-    let error = bench.check(&zfs).expect_err("ZFS has no charges");
+    let error = bench.check(&raidz).expect_err("raidz is not modelled");
     let text = raidlab_units::in_one_line(&error);
-    assert!(text.contains("no processor for ZFS"), "{text}");
+    assert!(
+        text.contains("the model has no subject `zfs-raidz2`"),
+        "{text}"
+    );
+}
+
+fn numbers(processor: &str) -> ProcessorNumbers {
+    let preset = presets::processor(&Files::default(), processor);
+    preset.expect("built in").numbers
+}
+
+fn row_of(experiment: &Experiment, job: &str) -> Measurement {
+    let rows = rows::of(experiment).expect("it runs");
+    let row = rows.into_iter().find(|row| row.job == job);
+    row.expect("it has a row")
+}
+
+/// A mirror of ZFS with a volume of 400 MiB and a quarter as much cache.
+fn pool(processor: Option<&str>, change: impl FnOnce(&mut Zfs)) -> Experiment {
+    let mut one = experiments_of("zfs-processor.toml").remove(0);
+    one.processor = processor.map(str::to_owned);
+    let host = one.subject.host.as_mut().expect("a host");
+    host.memory = Bytes(400 << 20);
+    let zfs = one.subject.zfs.as_mut().expect("a pool");
+    zfs.volume_size = Bytes(400 << 20);
+    zfs.cache = Bytes(100 << 20);
+    change(zfs);
+    one
 }

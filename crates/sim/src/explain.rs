@@ -19,7 +19,7 @@ use raidlab_units::Nanos;
 pub(crate) type Counts = [usize; PLACES.len()];
 
 /// All places: those of the processor first, by its own numbers.
-pub(crate) const PLACES: [&str; 17] = [
+pub(crate) const PLACES: [&str; 20] = [
     "fio",
     "submit",
     "driver",
@@ -27,6 +27,9 @@ pub(crate) const PLACES: [&str; 17] = [
     "stripe",
     "parity",
     "copy",
+    "record",
+    "checksum",
+    "compress",
     "lock",
     "interrupt",
     "switch",
@@ -39,14 +42,14 @@ pub(crate) const PLACES: [&str; 17] = [
     "medium",
 ];
 /// The first place that is no core's.
-pub(crate) const THREAD: usize = 10;
-/// Stripes that wait for the array's thread or a worker.
-pub(crate) const ARRAY_THREAD: usize = 11;
-pub(crate) const HOST_QUEUE: usize = 12;
-pub(crate) const CONTROLLER: usize = 13;
-pub(crate) const LINK: usize = 14;
-pub(crate) const BUFFER: usize = 15;
-pub(crate) const MEDIUM: usize = 16;
+pub(crate) const THREAD: usize = 13;
+/// Stripes that wait for the array's thread or a worker, and what waits for a pool's.
+pub(crate) const ARRAY_THREAD: usize = 14;
+pub(crate) const HOST_QUEUE: usize = 15;
+pub(crate) const CONTROLLER: usize = 16;
+pub(crate) const LINK: usize = 17;
+pub(crate) const BUFFER: usize = 18;
+pub(crate) const MEDIUM: usize = 19;
 
 /// Where nothing goes on.
 const HELD: &str = "held back";

@@ -25,6 +25,8 @@
 //! So at queue depth 1 charges add to a request's latency, and at a high one they bound
 //! requests per second at cores by charges.
 //!
+//! A pool of ZFS has the threads of its taskqs instead, see [`pool`].
+//!
 //! Left out: threads of one core slow each other down only by taking turns (no SMT, no
 //! shared caches, no frequency); the scheduler never moves a running thread.
 
@@ -32,13 +34,16 @@ mod charges;
 mod cores;
 mod locks;
 mod paths;
+mod pool;
 mod task;
+mod taskqs;
 mod turns;
 mod usage;
 
 pub use charges::{ProcessorError, ProcessorNumbers, ProcessorPreset, ProcessorSource};
 pub use locks::LockUse;
 pub use paths::{ArrayKind, ArrayPaths, OldLocks};
+pub use pool::{Checksum, Compression, PoolPaths};
 pub(crate) use task::{Action, Role};
 pub use usage::{ProcessorUse, ThreadUse};
 
@@ -52,6 +57,7 @@ use raidlab_array::{
 use raidlab_units::Nanos;
 use std::collections::HashMap;
 use task::{Part, Place};
+use taskqs::Taskq;
 use turns::Turns;
 use usage::Bill;
 
@@ -73,9 +79,12 @@ pub(crate) struct Processor {
     charges: Charges,
     array: ArrayPaths,
     cores: Vec<Core>,
-    /// The array's thread, its workers, then a thread for each clone of the jobs.
+    /// The array's thread, its workers or the threads of its taskqs, then a thread for each
+    /// clone of the jobs.
     threads: Vec<Thread>,
     workers: usize,
+    taskqs: Vec<Taskq>,
+    first_job: usize,
     calendar: Calendar<usize>,
     locks: Locks,
     bill: Bill,
@@ -83,6 +92,7 @@ pub(crate) struct Processor {
     /// The cores that wait for commands.
     senders: HashMap<CommandId, usize, Mixed>,
     turns: Turns,
+    pool: pool::InPool,
     /// Threads that sleep in the array with a request.
     held: Vec<usize>,
     next_hash: u8,
@@ -113,11 +123,14 @@ impl Processor {
             cores,
             threads: Vec::new(),
             workers,
+            taskqs: taskqs::of(&array, charges.cores),
+            first_job: 0,
             calendar: Calendar::new(),
             bill: Bill::default(),
             asked: Vec::new(),
             senders: HashMap::default(),
             turns: Turns::default(),
+            pool: pool::InPool::default(),
             held: Vec::new(),
             next_hash: 0,
             scratch: Vec::new(),
@@ -127,7 +140,9 @@ impl Processor {
             charges,
             array,
         };
-        for _ in 0..=workers {
+        let last = processor.taskqs.last();
+        processor.first_job = last.map_or(1 + workers, |taskq| taskq.threads.end);
+        for _ in 0..processor.first_job {
             processor.add_thread();
         }
         processor
@@ -195,6 +210,7 @@ impl Processor {
                     if matches!(*action, Action::Request(_) | Action::Notice(_)) {
                         self.in_line -= 1;
                     }
+                    self.note(role, &action);
                     return Some((role, *action));
                 }
             }
@@ -209,8 +225,13 @@ impl Processor {
         let mut parts = std::mem::take(&mut self.scratch);
         parts.push(Part::Charge(Place::User, charges.user));
         parts.push(Part::Charge(Place::Call, charges.call / 2));
-        self.array.before(request.operation, charges, &mut parts);
-        parts.push(Part::Do(Box::new(Action::Request(request))));
+        match self.array.kind {
+            ArrayKind::Pool(pool) => pool.enter(request, charges, &mut parts),
+            _ => {
+                self.array.before(request.operation, charges, &mut parts);
+                parts.push(Part::Do(Box::new(Action::Request(request))));
+            }
+        }
         self.threads[thread].work.extend(parts.drain(..));
         self.scratch = parts;
         self.in_line += 1;
@@ -226,8 +247,9 @@ impl Processor {
     }
 
     /// A command leaves from a core, which will be told of its end.
-    pub(crate) fn sent(&mut self, command: CommandId, core: usize) {
-        self.senders.insert(command, core);
+    pub(crate) fn sent(&mut self, command: MemberCommand, core: usize) {
+        self.senders.insert(command.id, core);
+        self.sent_by_pool(command);
     }
 
     /// A disk has answered: an interrupt for whoever sent the command.
@@ -307,6 +329,10 @@ impl Processor {
 
     /// Charges what the subject did and ordered when it was called on a core.
     pub(crate) fn follow(&mut self, now: Nanos, core: usize, outputs: &mut Outputs) {
+        if let ArrayKind::Pool(pool) = self.array.kind {
+            self.follow_pool(now, core, &pool, outputs);
+            return;
+        }
         let mut parts = std::mem::take(&mut self.scratch);
         let (work, charges) = (outputs.work, &self.charges);
         let hash = &mut self.next_hash;
@@ -356,7 +382,7 @@ impl Processor {
 
     /// Lets those go on whom the array no longer has sleep.
     pub(crate) fn let_go(&mut self, now: Nanos, is_held: impl Fn(u32) -> bool) {
-        let first = 1 + self.workers;
+        let first = self.first_job;
         for place in (0..self.held.len()).rev() {
             let thread = self.held[place];
             if is_held(u32::try_from(thread - first).unwrap_or(u32::MAX)) {

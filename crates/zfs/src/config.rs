@@ -261,6 +261,8 @@ pub struct PoolConfig {
     pub sync_prepare_time: Nanos,
     /// Host time of the syncing thread for one block, data or indirect.
     pub sync_block_time: Nanos,
+    /// A processor is charged for what the host does: see [`PoolConfig::charged`].
+    pub charged: bool,
     /// The leaf queues.
     pub queue: QueueConfig,
     /// How data blocks are asked for.
@@ -393,6 +395,23 @@ impl PoolConfig {
             return Err(ConfigError::MetadataLimitTooSmall { limit, needed });
         }
         Ok(())
+    }
+
+    /// The same pool where a processor is charged for what the host does: the pool's own
+    /// times for that are nothing, and a request ends as soon as all is there.
+    #[must_use]
+    pub const fn charged(mut self) -> Self {
+        const NO_TIME: HostTime = HostTime {
+            request: Nanos::ZERO,
+            block: Nanos::ZERO,
+        };
+        self.charged = true;
+        self.read_time = NO_TIME;
+        self.write_time = NO_TIME;
+        self.sync_prepare_time = Nanos::ZERO;
+        self.sync_block_time = Nanos::ZERO;
+        self.resilver.block_time = Nanos::ZERO;
+        self
     }
 
     /// The smallest member's size.

@@ -15,6 +15,9 @@
 //! - `txg`: dirty data, the write throttle, transaction groups and their sync;
 //! - `scan`: the resilver, in the order of the block tree or sorted by address.
 //!
+//! What this costs a processor, `sim` charges for by the commands and requests that it sees;
+//! a pool then takes no time of its own (`PoolConfig::charged`).
+//!
 //! Not modelled: checksums and compression of data, the intent log
 //! (every write is asynchronous; a flush waits for the current transaction
 //! group), level 3 and above of the block tree, fragmentation, snapshots.

@@ -123,6 +123,8 @@ pub struct Pool {
     flights: data::Flights,
     prefetch: Prefetch,
     jobs: Slab<Job>,
+    /// Requests that ended in this call, where a processor is charged.
+    ended: Vec<Finished>,
     reads: Slab<io::Read>,
     writes: Slab<io::Write>,
     commands: Slab<io::Command>,
@@ -175,6 +177,7 @@ impl Pool {
             flights: data::Flights::new(),
             prefetch: Prefetch::new(config.prefetch, blocks, config.volume_block),
             jobs: Slab::new(),
+            ended: Vec::new(),
             reads: Slab::new(),
             writes: Slab::new(),
             commands: Slab::new(),
@@ -234,6 +237,7 @@ impl Pool {
                 self.issue(out);
             }
         }
+        out.finished.append(&mut self.ended);
     }
 
     fn discard(&mut self, now: Nanos, request: Request) {
@@ -252,7 +256,8 @@ impl Pool {
             missed: false,
             failed: false,
         });
-        self.set_timer(now + self.config.write_time.request, Timer::Finish(job));
+        let time = self.config.write_time.request;
+        self.finish_at(now + time, job);
     }
 
     /// A member command is done.
@@ -265,6 +270,7 @@ impl Pool {
     ) {
         self.command_done(now, command, result, out);
         self.issue(out);
+        out.finished.append(&mut self.ended);
     }
 
     /// Time has passed: at or after [`next_tick`](Self::next_tick).
@@ -283,6 +289,7 @@ impl Pool {
         }
         self.start_sync_if_due(now, out);
         self.issue(out);
+        out.finished.append(&mut self.ended);
     }
 
     /// When [`tick`](Self::tick) is next needed; `None` if not before the next
@@ -485,10 +492,16 @@ impl Pool {
             return;
         };
         let blocks = job.end - job.request.start.0 / block;
-        self.set_timer(
-            now + time.request + time.block * blocks,
-            Timer::Finish(index),
-        );
+        self.finish_at(now + time.request + time.block * blocks, index);
+    }
+
+    fn finish_at(&mut self, time: Nanos, index: u32) {
+        if !self.config.charged {
+            self.set_timer(time, Timer::Finish(index));
+        } else if let Some(job) = self.jobs.remove(index) {
+            let id = job.request.id;
+            self.ended.push(Finished { id, result: Ok(()) });
+        }
     }
 
     fn finish_job(&mut self, index: u32, out: &mut Outputs) {

@@ -87,7 +87,7 @@ impl Machine {
             }
             Action::Dispatch(command) => {
                 let disk = self.subject.disk_of(command.slot);
-                cores.sent(command.id, core);
+                cores.sent(command, core);
                 self.drives[disk].submit(now, &command);
             }
             Action::Complete(command) => self.complete(cores, core, command),
@@ -96,6 +96,15 @@ impl Machine {
                 self.finished.push(finished);
                 // What the job submits next is there before its thread looks for more.
                 cores.pause(core, now);
+            }
+            Action::Enter(request) => cores.enter_taskq(now, core, request),
+            Action::Ended(command) => cores.hand_on(now, core, command),
+            Action::Gather(finished) => cores.gather(now, core, finished),
+            Action::Issue(command) => cores.issue(now, core, command),
+            Action::TaskOver => {
+                if let Role::Thread(thread) = role {
+                    cores.task_over(thread);
+                }
             }
             Action::Gathered => cores.gathered(),
             Action::Turn => {

@@ -1,8 +1,8 @@
 //! Threads on cores: who has which, who waits in line, and what a core does next.
 
-use super::Processor;
 use super::locks::LockName;
 use super::task::{Action, Part, Place, Role};
+use super::{ArrayKind, Processor};
 use raidlab_array::CommandId;
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
@@ -63,7 +63,7 @@ impl Processor {
     }
 
     pub(super) fn thread_of(&mut self, process: u32) -> usize {
-        let thread = 1 + self.workers + process as usize;
+        let thread = self.first_job + process as usize;
         while self.threads.len() <= thread {
             self.add_thread();
         }
@@ -107,8 +107,11 @@ impl Processor {
                 let time = charges.clone_end;
                 own.interrupt.push_back(Part::Charge(Place::Array, time));
             }
-            let action = Box::new(Action::Complete(id));
-            own.interrupt.push_back(Part::Do(action));
+            let action = match self.array.kind {
+                ArrayKind::Pool(_) => Action::Ended(id),
+                _ => Action::Complete(id),
+            };
+            own.interrupt.push_back(Part::Do(Box::new(action)));
         }
     }
 

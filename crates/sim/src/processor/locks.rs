@@ -1,4 +1,4 @@
-//! md's locks as servers, first come first served.
+//! Locks of md and ZFS as servers, first come first served.
 //!
 //! Who finds a lock taken spins: its core does nothing else, and is billed. A pass lasts
 //! as long as the lock is held, and longer where lock and data come from another core's
@@ -11,7 +11,7 @@
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 
-/// A lock of md.
+/// A lock of md, or of ZFS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockName {
     /// RAID 1's and RAID 10's `resync_lock`, in `wait_barrier` and `allow_barrier`.
@@ -28,12 +28,17 @@ pub(crate) enum LockName {
     DirectReads,
     /// One of RAID 5's eight hash locks: lookup and free stripes.
     Hash(u8),
+    /// ZFS's lock of a disk's queue.
+    VdevQueue(u8),
 }
 
-/// How many of the last kind there are (`NR_STRIPE_HASH_LOCKS`).
+/// How many hash locks there are (`NR_STRIPE_HASH_LOCKS`).
 const HASH_LOCKS: usize = 8;
 /// The place of the first of them.
 const FIRST_HASH: usize = 6;
+/// The place of the first disk's queue's, and how many there are at most.
+const FIRST_QUEUE: usize = FIRST_HASH + HASH_LOCKS;
+const QUEUES: usize = 32;
 
 impl LockName {
     fn place(self) -> usize {
@@ -45,12 +50,13 @@ impl LockName {
             Self::Bitmap => 4,
             Self::DirectReads => 5,
             Self::Hash(number) => FIRST_HASH + usize::from(number) % HASH_LOCKS,
+            Self::VdevQueue(disk) => FIRST_QUEUE + usize::from(disk) % QUEUES,
         }
     }
 }
 
-/// Their names in md's source, all hash locks together.
-const NAMES: [&str; FIRST_HASH + 1] = [
+/// Their names in the source, all hash locks together, and all queues'.
+const NAMES: [&str; FIRST_HASH + 2] = [
     "resync_lock",
     "wait_barrier",
     "device_lock",
@@ -58,12 +64,13 @@ const NAMES: [&str; FIRST_HASH + 1] = [
     "bitmap counts",
     "active_aligned_reads",
     "hash_locks",
+    "vq_lock",
 ];
 
 /// What became of a lock in a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockUse {
-    /// Its name in md's source.
+    /// Its name in the source of md or ZFS.
     pub name: &'static str,
     /// Times that it was taken.
     pub passes: u64,
@@ -98,7 +105,7 @@ impl Locks {
     /// same for each core in line, in picoseconds.
     pub(crate) fn new(cores_of_a_socket: usize, way: [Nanos; 2], crowd_picos: [u64; 2]) -> Self {
         Self {
-            locks: vec![Lock::default(); FIRST_HASH + HASH_LOCKS],
+            locks: vec![Lock::default(); FIRST_QUEUE + QUEUES],
             cores_of_a_socket,
             way,
             crowd_picos,
@@ -162,7 +169,8 @@ impl Locks {
             })
             .collect();
         for (place, lock) in self.locks.iter().enumerate() {
-            let sum = &mut all[place.min(FIRST_HASH)];
+            let is_queue = usize::from(place >= FIRST_QUEUE);
+            let sum = &mut all[place.min(FIRST_HASH) + is_queue];
             sum.passes += lock.used.passes;
             sum.contended += lock.used.contended;
             sum.wait += lock.used.wait;

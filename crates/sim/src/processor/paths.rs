@@ -7,6 +7,7 @@
 
 use super::charges::Charges;
 use super::locks::LockName;
+use super::pool::PoolPaths;
 use super::task::{Part, Place};
 use raidlab_array::{Operation, StripeWork};
 use raidlab_units::Nanos;
@@ -27,6 +28,8 @@ pub enum ArrayKind {
     Parity,
     /// RAID 6, which computes Q as well.
     DoubleParity,
+    /// A volume in a pool of ZFS.
+    Pool(PoolPaths),
 }
 
 /// What of md's locks an older Linux has that a newer one has not, under the names that
@@ -60,9 +63,9 @@ impl ArrayPaths {
         matches!(self.kind, ArrayKind::Parity | ArrayKind::DoubleParity)
     }
 
-    /// Whether there is an array at all.
+    /// Whether there is an array of md at all.
     pub(super) const fn maps(&self) -> bool {
-        !matches!(self.kind, ArrayKind::Disk)
+        !matches!(self.kind, ArrayKind::Disk | ArrayKind::Pool(_))
     }
 
     /// The name of its thread.
@@ -73,6 +76,7 @@ impl ArrayPaths {
             ArrayKind::Raid10 => "md0_raid10",
             ArrayKind::Parity => "md0_raid5",
             ArrayKind::DoubleParity => "md0_raid6",
+            ArrayKind::Pool(_) => "txg_sync",
         }
     }
 

@@ -21,6 +21,12 @@ pub(crate) enum Place {
     Parity,
     /// Data are copied between requests and the stripe cache.
     Copy,
+    /// A pool looks up a block of its volume, and makes, moves and ends its I/O.
+    Record,
+    /// Checksums of blocks.
+    Checksum,
+    /// Blocks are compressed, or brought back.
+    Compress,
     /// Locks are waited for, taken and held.
     Lock,
     /// Interrupts, and the ends of commands in them.
@@ -31,7 +37,7 @@ pub(crate) enum Place {
 
 impl Place {
     /// All, in the order of their numbers.
-    pub(crate) const ALL: [(Self, &str); 10] = [
+    pub(crate) const ALL: [(Self, &str); 13] = [
         (Self::User, "fio"),
         (Self::Call, "submit"),
         (Self::Driver, "driver"),
@@ -39,6 +45,9 @@ impl Place {
         (Self::Stripe, "stripe"),
         (Self::Parity, "parity"),
         (Self::Copy, "copy"),
+        (Self::Record, "record"),
+        (Self::Checksum, "checksum"),
+        (Self::Compress, "compress"),
         (Self::Lock, "lock"),
         (Self::Interrupt, "interrupt"),
         (Self::Switch, "switch"),
@@ -79,6 +88,16 @@ pub(crate) enum Action {
     Turn,
     /// It has done all that the turn led to.
     TurnOver,
+    /// A request for a volume goes to the taskq of its pool.
+    Enter(Request),
+    /// A pool's command has ended: its taskq goes on with it.
+    Ended(CommandId),
+    /// All that a pool's request needs is there: its thread goes on with it.
+    Gather(Finished),
+    /// The syncing thread hands a write to its taskq.
+    Issue(MemberCommand),
+    /// A thread of a taskq has done its task.
+    TaskOver,
 }
 
 /// On whose account something is done.

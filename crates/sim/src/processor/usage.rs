@@ -14,7 +14,8 @@ pub(crate) struct GoesOn {
     pub(crate) at: [usize; PLACES],
     /// Requests and answers that wait for their job's thread.
     pub(crate) for_thread: usize,
-    /// Stripes that wait for the array's thread or a worker.
+    /// Stripes that wait for the array's thread or a worker, or what waits for threads of
+    /// a pool.
     pub(crate) for_array_thread: usize,
 }
 
@@ -43,7 +44,8 @@ impl Bill {
 /// A thread's share of the cores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadUse {
-    /// `md0_raid5`, or `md0_raid5 workers` for all workers together.
+    /// `md0_raid5`, or `md0_raid5 workers` for all workers together, or a taskq for all
+    /// of its threads.
     pub name: String,
     /// Time on a core.
     pub busy: Nanos,
@@ -64,7 +66,7 @@ pub struct ProcessorUse {
     pub threads: Vec<ThreadUse>,
     /// Time of all of these by what it was for, where it was for anything.
     pub places: Vec<(&'static str, Nanos)>,
-    /// Every lock of md that was taken.
+    /// Every lock of md or ZFS that was taken.
     pub locks: Vec<LockUse>,
 }
 
@@ -78,7 +80,7 @@ fn sum(account: &[Nanos]) -> Nanos {
 impl Processor {
     /// A core is at this from now on, or at nothing.
     pub(super) fn at(&mut self, core: usize, place: Option<Place>) {
-        let for_job = matches!(self.role(core), Role::Thread(thread) if thread > self.workers);
+        let for_job = matches!(self.role(core), Role::Thread(thread) if thread >= self.first_job);
         let own = &mut self.cores[core];
         if let Some((before, for_job)) = own.place.take() {
             self.at[before as usize] -= 1;
@@ -93,12 +95,17 @@ impl Processor {
 
     /// What goes on in the cores now.
     pub(crate) fn goes_on(&self) -> GoesOn {
-        let stripes = self.turns.stripes();
-        let handled = self.at[Place::Stripe as usize] + self.at[Place::Parity as usize];
+        let for_threads = self.turns.stripes() + self.pool.tasks;
+        let at =
+            |places: &[Place]| -> usize { places.iter().map(|&it| self.at[it as usize]).sum() };
+        let handled = at(match self.taskqs.is_empty() {
+            true => &[Place::Stripe, Place::Parity],
+            false => &[Place::Record, Place::Checksum, Place::Compress, Place::Copy],
+        });
         GoesOn {
             at: self.at,
             for_thread: self.in_line.saturating_sub(self.at_jobs),
-            for_array_thread: stripes.saturating_sub(handled),
+            for_array_thread: for_threads.saturating_sub(handled),
         }
     }
 
@@ -107,8 +114,11 @@ impl Processor {
         let nobody = [Nanos::ZERO; PLACES];
         let of = |thread: usize| self.bill.threads.get(thread).unwrap_or(&nobody);
         let first = 1 + self.workers;
+        let all_of = |threads: std::ops::Range<usize>| {
+            threads.fold(Nanos::ZERO, |all, thread| all + sum(of(thread)))
+        };
         let (mut user, mut all) = (Nanos::ZERO, Nanos::ZERO);
-        for account in self.bill.threads.iter().skip(first) {
+        for account in self.bill.threads.iter().skip(self.first_job) {
             user += account[Place::User as usize];
             all += sum(account);
         }
@@ -118,12 +128,15 @@ impl Processor {
             busy: sum(of(0)),
         }];
         if self.workers > 0 {
-            let each = (1..first).map(|worker| sum(of(worker)));
             threads.push(ThreadUse {
                 name: format!("{name} workers"),
-                busy: each.fold(Nanos::ZERO, |all, one| all + one),
+                busy: all_of(1..first),
             });
         }
+        threads.extend(self.taskqs.iter().map(|taskq| ThreadUse {
+            name: taskq.name.to_owned(),
+            busy: all_of(taskq.threads.clone()),
+        }));
         let accounts = || self.bill.threads.iter().chain([&self.bill.interrupts]);
         let places = Place::ALL.iter().map(|&(place, name)| {
             let each = accounts().map(|account| account[place as usize]);

@@ -52,6 +52,7 @@ impl PoolConfig {
             // Fitted on job 1, where the syncing thread sets the pace: 9608
             // writes/s, with 2 to 2.5 blocks each.
             sync_block_time: Nanos::from_micros(54),
+            charged: false,
             queue: QueueConfig::of_2014(),
             data_reads: DataReads::Runs,
             prefetch: PrefetchConfig::of_2014(),
