@@ -7,6 +7,7 @@
 //! go out as frames on a console of their own. When all is said the machine is
 //! switched off.
 
+pub(crate) mod disks;
 mod udev;
 
 use crate::messages::{Ended, Message, MessageError};
@@ -91,6 +92,10 @@ pub fn begin() -> Result<(), AgentError> {
             source,
         })?;
     }
+    disks::prepare().map_err(|source| AgentError::System {
+        what: "tell the kernel what its disks are".to_owned(),
+        source,
+    })?;
     hide_host().map_err(|source| AgentError::System {
         what: "hide the host's name".to_owned(),
         source,

@@ -4,11 +4,13 @@
 //! of its own, on a processor of its own, so that they can run at the same time
 //! and in any order with the same results.
 
-use crate::devices::{self, Disks, DisksError, Report};
+use crate::devices::{Disks, Report};
+use crate::error::DisksError;
 use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
 use crate::processors::{self, PROCESSOR, Processors};
 use crate::settings::Settings;
+use crate::shown;
 use crate::told::Told;
 use raidlab_bench_model::Unfitted;
 use raidlab_guest::Archive;
@@ -68,7 +70,7 @@ impl KernelBench {
     /// With the first obstacle.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
         // The jobs' regions must lie within what is used of the disks.
-        match devices::sizes(experiment, &self.settings) {
+        match shown::sizes(experiment, &self.settings) {
             Some(sizes) => obstacle::check(experiment, &self.kernel, &sizes),
             None => Ok(()),
         }
@@ -97,6 +99,7 @@ impl KernelBench {
             disks: disks.count(),
             queue_depth: disks.queue_depth(),
             processor: processor.number(),
+            words: disks.word().map(str::to_owned).into_iter().collect(),
         };
         let boot = Boot::start(&self.kernel, &machine, place)?;
         observer.record(self.facts(experiment));
@@ -151,7 +154,7 @@ impl KernelBench {
             observations.push(fact("guest.openzfs", zfs.clone(), ""));
         }
         // Of disks that are smaller than what may be used of them, all is used.
-        if let Some(sizes) = devices::sizes(experiment, settings).filter(|_| limited) {
+        if let Some(sizes) = shown::sizes(experiment, settings).filter(|_| limited) {
             let most = sizes.iter().map(|size| size.0).max().unwrap_or(0);
             observations.push(fact("guest.member_bytes", most.to_string(), "bytes"));
         }

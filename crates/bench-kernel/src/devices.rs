@@ -1,19 +1,18 @@
 //! The guest's disks and its clock: a calendar on a thread of its own.
 
+use crate::agent::{self, disks::Kind};
+use crate::error::DisksError;
 use crate::processors::stay_on;
 use crate::settings::Settings;
+use crate::shown;
 use raidlab_bench_model::commands::{CommandFile, CommandLine};
-use raidlab_bench_model::presets::{self, LoadPresetError};
-use raidlab_bench_model::wiring::{self, Wired, WiringError};
-use raidlab_disk::{PresetError, StateError};
-use raidlab_lab::{Experiment, Files, PlannedJob, PlannedStep, Wait};
-use raidlab_store::output::OutputError;
+use raidlab_lab::{Experiment, PlannedJob, PlannedStep, Wait};
 use raidlab_uml::{Kernel, Place};
 use raidlab_uml_calendar::{
-    Calendar, CalendarError, DeviceConfig, DiskModel, DiskOperation, Observer, Options, Outcome,
-    Protocol, Storage, TraceRecord,
+    Calendar, DeviceConfig, DiskOperation, Observer, Options, Outcome, Protocol, Storage,
+    TraceRecord,
 };
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,8 +25,6 @@ const STORAGE: Bytes = Bytes(15 << 40);
 
 /// Beyond the time that the steps may take: building and taking down.
 const SLACK: Nanos = Nanos::from_secs(3600);
-/// Commands that a SATA disk queues.
-const TAGS: usize = 32;
 const DAY: Nanos = Nanos::from_secs(24 * 3600);
 const MINUTE: Nanos = Nanos::from_secs(60);
 
@@ -61,6 +58,7 @@ impl Observer for Written {
 pub(crate) struct Disks {
     count: usize,
     queue_depth: usize,
+    word: Option<String>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Report, DisksError>>>,
 }
@@ -76,7 +74,7 @@ impl Disks {
         storage: &Storage,
         processor: Option<usize>,
     ) -> Result<Self, DisksError> {
-        let configs = configs(experiment, settings)?;
+        let shown = shown::disks(experiment, settings)?;
         let stop = Arc::new(AtomicBool::new(false));
         let options = Options {
             protocol: if kernel.shared_memory {
@@ -92,24 +90,18 @@ impl Disks {
             ..Options::default()
         };
         let observer = Written(CommandFile::of(settings.commands.as_deref(), experiment)?);
-        Self::bind(
-            place.folder(),
-            configs,
-            options,
-            (stop, observer),
-            processor,
-        )
+        Self::bind(place.folder(), shown, options, (stop, observer), processor)
     }
 
     fn bind(
         folder: &Path,
-        configs: Vec<DeviceConfig>,
+        (configs, kinds): (Vec<DeviceConfig>, Vec<Kind>),
         options: Options,
         (stop, mut observer): (Arc<AtomicBool>, Written),
         processor: Option<usize>,
     ) -> Result<Self, DisksError> {
         let count = configs.len();
-        let queue_depth = queue_depth(&configs);
+        let queue_depth = shown::queue_depth(&configs);
         let mut calendar = Calendar::bind(folder, configs, options)?;
         let thread = std::thread::Builder::new()
             .name("calendar".to_owned())
@@ -123,6 +115,7 @@ impl Disks {
         Ok(Self {
             count,
             queue_depth,
+            word: agent::disks::word(&kinds),
             stop,
             thread: Some(thread),
         })
@@ -136,6 +129,11 @@ impl Disks {
     /// Commands that the guest may let into each of them at a time.
     pub(crate) const fn queue_depth(&self) -> usize {
         self.queue_depth
+    }
+
+    /// What the agent in the guest has to know of them.
+    pub(crate) fn word(&self) -> Option<&str> {
+        self.word.as_deref()
     }
 
     /// How the calendar ended; `None` while it runs, and after it was told.
@@ -177,12 +175,6 @@ impl Drop for Disks {
     }
 }
 
-/// Commands that the guest lets into each disk: as many as the one with most tags takes.
-/// Those with fewer have the others wait before them.
-fn queue_depth(configs: &[DeviceConfig]) -> usize {
-    configs.iter().map(|config| config.tags).max().unwrap_or(1)
-}
-
 /// Virtual time in which every step must be done: a guest that waits for what never
 /// comes still looks at its counters each second, and would do so for ever.
 fn time_limit(experiment: &Experiment) -> Nanos {
@@ -210,64 +202,6 @@ fn longest(job: &PlannedJob) -> Nanos {
     let times = group.jobs.iter().map(|job| job.runtime.unwrap_or(DAY));
     // One after the other, if they wait for each other.
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
-}
-
-/// The members' sizes, slot by slot, as far as they are used;
-/// `None` where a preset cannot be read, which the run itself says.
-pub(crate) fn sizes(experiment: &Experiment, settings: &Settings) -> Option<Vec<Bytes>> {
-    let wired = wire(experiment, &settings.files).ok()?;
-    let limit = settings.member;
-    let sizes = wired.iter().map(|one| used(one, limit).to_bytes());
-    Some(sizes.collect())
-}
-
-/// How much of a member is used: what its suite says, else the limit.
-fn used(wired: &Wired, limit: Option<Bytes>) -> Sectors {
-    let limit = limit.filter(|_| !wired.fixed_size).map(Bytes::to_sectors);
-    limit.map_or(wired.size, |limit| wired.size.min(limit))
-}
-
-/// The disks of an experiment, with the angles and the chance that they have on
-/// the model bench too.
-fn wire(experiment: &Experiment, files: &Files) -> Result<Vec<Wired>, DisksError> {
-    let parameters = experiment.disks.iter().enumerate().map(|(member, name)| {
-        let preset = presets::load_from(files, name)?;
-        let parameters = preset.parameters(preset.set_beside(&experiment.fit));
-        let parameters = parameters.cloned().map_err(|source| DisksError::Preset {
-            disk: name.clone(),
-            source,
-        })?;
-        wiring::place(experiment, member, parameters).map_err(|source| DisksError::State {
-            disk: name.clone(),
-            source,
-        })
-    });
-    let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
-    let random = wiring::chance(experiment);
-    Ok(wiring::wire(&experiment.regions, &parameters, &random)?)
-}
-
-/// The devices of an experiment.
-fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
-    let wired = wire(experiment, &settings.files)?.into_iter().enumerate();
-    let configs = wired.map(|(index, wired)| {
-        let size = used(&wired, settings.member);
-        // A PATA disk has no queue: the guest sorts what waits.
-        let tags = if wired.disk.one_at_a_time() { 1 } else { TAGS };
-        let discard = wired.disk.takes_discards();
-        let model = DiskModel {
-            disk: wired.disk,
-            capacity: wired.size,
-        };
-        let mut config = DeviceConfig::new(model, format!("raidlab{index}"));
-        config.tags = tags;
-        config.discard = discard;
-        config.size = Some(size);
-        let faults = settings.faults.iter().filter(|(disk, _)| *disk == index);
-        config.faults = faults.map(|(_, fault)| *fault).collect();
-        config
-    });
-    Ok(configs.collect())
 }
 
 /// How a run of the disks ended, and what they have done.
@@ -372,64 +306,10 @@ fn owing(unanswered: &[(usize, usize)]) -> String {
     }
 }
 
-/// Disks or clock cannot be made or have failed.
-#[derive(Debug, thiserror::Error)]
-pub enum DisksError {
-    /// No such disk preset.
-    #[error(transparent)]
-    Load(#[from] LoadPresetError),
-    /// A part that its drive has not.
-    #[error("the suite's disks cannot be had")]
-    Wiring(#[from] WiringError),
-    /// The preset has not these parameters.
-    #[error("disk `{disk}` cannot be had")]
-    Preset {
-        /// The preset that was asked for.
-        disk: String,
-        /// What is wrong with the preset's numbers.
-        #[source]
-        source: PresetError,
-    },
-    /// The drive has no such state.
-    #[error("disk `{disk}` of the suite cannot be had")]
-    State {
-        /// The preset that was asked for.
-        disk: String,
-        /// What is wrong with the state.
-        #[source]
-        source: StateError,
-    },
-    /// The guest's calendar of virtual time, or a disk on it.
-    #[error("the guest's clock and disks have failed")]
-    Calendar(#[from] CalendarError),
-    /// The file of the disks' commands.
-    #[error(transparent)]
-    Commands(#[from] OutputError),
-    /// A thread cannot be had.
-    #[error("no thread for the guest's clock and disks")]
-    Thread(#[source] std::io::Error),
-    /// A defect of ours.
-    #[error("the thread of the guest's clock and disks has panicked")]
-    Panicked,
-    /// It was told before how they ended.
-    #[error("the guest's clock and disks have ended before")]
-    Told,
-}
-
-impl DisksError {
-    /// What the disks hold could not be kept.
-    pub(crate) const fn is_without_room(&self) -> bool {
-        matches!(
-            self,
-            Self::Calendar(CalendarError::Storage(_) | CalendarError::StorageFull { .. })
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use raidlab_lab::{Choices, Region, Suite};
+    use raidlab_lab::{Choices, Suite};
 
     #[test]
     fn the_time_limit_covers_every_step() {
@@ -441,28 +321,6 @@ mod tests {
         let jobs = 6 + 8 * 5 + 9 * 60;
         let seconds = 3600 + 3 * 24 * 3600 + 60 + 60 + jobs;
         assert_eq!(limit, Nanos::from_secs(seconds));
-    }
-
-    /// A disk on a PATA cable and a SATA disk: neither set of parameters nor queue is the
-    /// other's.
-    #[test]
-    fn disks_of_two_kinds_keep_their_own_sets_and_queues() {
-        let mut suite = Suite::load("quick").expect("built in");
-        suite.use_disks(vec!["sp1614n".to_owned(), "wd4000fyyz".to_owned()]);
-        let choices = Choices {
-            fits: vec!["strict".to_owned()],
-            ..Choices::default()
-        };
-        let mut experiment = suite.experiments(&suite.subjects, &choices).remove(0);
-        let cable = Region {
-            channel: "ide0".to_owned(),
-            ..Region::default()
-        };
-        experiment.regions = vec![cable, Region::default()];
-        let configs = configs(&experiment, &Settings::default()).expect("both can be had");
-        let tags: Vec<usize> = configs.iter().map(|config| config.tags).collect();
-        assert_eq!(tags, [1, TAGS]);
-        assert_eq!(queue_depth(&configs), TAGS);
     }
 
     #[test]

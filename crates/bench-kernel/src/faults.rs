@@ -4,8 +4,8 @@
 //! behind what is used of a disk. Such a one is refused before anything runs. Where only
 //! some subjects have the member, or the time of a fault never came, that is told.
 
-use crate::devices;
 use crate::settings::Settings;
+use crate::shown;
 use raidlab_lab::Experiment;
 use raidlab_store::{EventRecord, Scope};
 use raidlab_uml_calendar::{Fault, ScheduledFault};
@@ -54,7 +54,7 @@ pub fn check_faults(
         }
         for experiment in experiments {
             // A preset that cannot be read is told by the run itself.
-            let sizes = devices::sizes(experiment, settings);
+            let sizes = shown::sizes(experiment, settings);
             match sizes.as_ref().map(|sizes| sizes.get(*disk)) {
                 Some(None) => spared.push((experiment.subject.name.clone(), *disk)),
                 Some(Some(used)) => check_sectors(*disk, *fault, *used)?,

@@ -15,6 +15,7 @@
 pub mod agent;
 mod bench;
 mod devices;
+mod error;
 mod faults;
 mod messages;
 mod obstacle;
@@ -22,11 +23,12 @@ mod processors;
 mod room;
 mod schedule;
 mod settings;
+mod shown;
 mod told;
 
 pub use agent::AgentError;
 pub use bench::{Describe, KernelBench, KernelError};
-pub use devices::DisksError;
+pub use error::DisksError;
 pub use faults::{FaultError, check_faults};
 pub use messages::MessageError;
 pub use obstacle::{Obstacle, wants_openzfs};

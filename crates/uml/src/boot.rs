@@ -62,6 +62,9 @@ pub struct Machine {
     pub queue_depth: usize,
     /// The processor to run on; `None`: any.
     pub processor: Option<usize>,
+    /// Further words of the command line. Of those that the kernel does not know, `NAME=VALUE`
+    /// is put into the environment of the first program.
+    pub words: Vec<String>,
 }
 
 impl Machine {
@@ -103,6 +106,7 @@ impl Machine {
         words.push(format!("tt-clock-cost={}", self.clock_cost_ns));
         words.push(format!("tt-syscall-cost={}", self.call_cost_ns));
         words.push(format!("tt-seed={}", self.seed));
+        words.extend(self.words.iter().cloned());
         words
     }
 }
@@ -319,6 +323,7 @@ mod tests {
             disks: 2,
             queue_depth: 32,
             processor: None,
+            words: Vec::new(),
         }
     }
 

@@ -25,6 +25,8 @@ pub struct DiskParameters {
     pub discard: Option<Nanos>,
     /// What is written at a time on platters: a write of a part of it reads the rest first.
     pub physical_sector: Bytes,
+    /// What it reports as that, where it does not report the truth.
+    pub reported_sector: Option<Bytes>,
     /// The disk's sector that is the host's first: 63 behind an old partition table. Who
     /// builds the disk says it, not the preset.
     pub first_sector: Sectors,
@@ -70,7 +72,11 @@ pub(crate) fn check(checks: &[(&'static str, bool, &'static str)]) -> Result<(),
 }
 
 /// What any disk may have.
-pub(crate) const OPTIONAL: [&str; 2] = ["discard_us", "physical_sector_bytes"];
+pub(crate) const OPTIONAL: [&str; 3] = [
+    "discard_us",
+    "physical_sector_bytes",
+    "reported_sector_bytes",
+];
 
 impl DiskParameters {
     /// A disk of this medium with the rate of its interface everywhere, and no cache.
@@ -88,6 +94,7 @@ impl DiskParameters {
             write_window: 0,
             discard: None,
             physical_sector: Bytes(SECTOR_BYTES),
+            reported_sector: None,
             first_sector: Sectors::ZERO,
             medium,
         }
@@ -114,6 +121,7 @@ impl DiskParameters {
             "write_window" => self.write_window = number.count(),
             "discard_us" => self.discard = Some(number.microseconds()),
             "physical_sector_bytes" => self.physical_sector = Bytes(number.whole()),
+            "reported_sector_bytes" => self.reported_sector = Some(Bytes(number.whole())),
             _ => return self.medium.set(name, number),
         }
         true
@@ -152,6 +160,12 @@ impl DiskParameters {
     #[must_use]
     pub const fn physical_sectors(&self) -> u64 {
         self.physical_sector.0 / SECTOR_BYTES
+    }
+
+    /// The physical sector that a host is told of.
+    #[must_use]
+    pub fn told_sector(&self) -> Bytes {
+        self.reported_sector.unwrap_or(self.physical_sector)
     }
 
     /// Whether it is an NVMe drive, to which each processor has a queue of its own.
@@ -222,6 +236,13 @@ impl DiskParameters {
                     && self.physical_sectors() <= 128
                     && self.physical_sector.0.is_multiple_of(SECTOR_BYTES),
                 "must be whole 512 bytes, up to 64 KiB",
+            ),
+            (
+                "reported_sector_bytes",
+                self.reported_sector.is_none_or(|sector| {
+                    (SECTOR_BYTES..=65_536).contains(&sector.0) && sector.0.is_power_of_two()
+                }),
+                "must be a power of two from 512 bytes to 64 KiB",
             ),
             (
                 "write_window",

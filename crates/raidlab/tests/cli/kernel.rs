@@ -2,7 +2,9 @@
 //! one boot where a kernel has been built on this machine.
 
 use crate::lab::Lab;
+use raidlab_store::Store;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{self, Write};
@@ -129,37 +131,71 @@ fn skipped(why: &str) {
     writeln!(io::stderr(), "no guest was booted: {why}").expect("said");
 }
 
-#[test]
-fn a_kernel_that_is_built_boots_and_measures() {
+/// Runs a suite on a kernel that has been built, if there is one: the rows, and the facts
+/// of the run by name.
+fn booted(suite: &str) -> Option<(Vec<Value>, BTreeMap<String, String>)> {
     let Some(cache) = cache_with_a_kernel() else {
-        return skipped("no kernel is built (`raidlab kernel build`)");
+        skipped("no kernel is built (`raidlab kernel build`)");
+        return None;
     };
     if let Some(missing) = ["mdadm", "fio"].iter().find(|name| !installed(name)) {
-        return skipped(&format!("{missing} is not installed"));
+        skipped(&format!("{missing} is not installed"));
+        return None;
     }
     let lab = Lab::new();
-    lab.write("boot.toml", SUITE);
-    let mut command = lab.command(&[
-        "run",
-        "./boot.toml",
-        "--on",
-        "kernel",
-        "--json",
-        "--no-report",
-    ]);
-    let output = command.env("XDG_CACHE_HOME", cache).output();
+    lab.write("boot.toml", suite);
+    let words = "run ./boot.toml --on kernel --json --no-report --store boot.db";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = lab.command(&words).env("XDG_CACHE_HOME", cache).output();
     let output = output.expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let told = String::from_utf8_lossy(&output.stdout);
-    let rows: Vec<Value> = told
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a JSON object"))
-        .collect();
+    let rows = told.lines().map(serde_json::from_str);
+    let rows: Vec<Value> = rows.collect::<Result<_, _>>().expect("JSON objects");
     assert_eq!(rows.len(), 1, "{told}");
+    let store = Store::open_existing(lab.path("boot.db")).expect("a store");
+    let run = store.runs().expect("its runs").remove(0);
+    let facts = store.observations(run.id).expect("its facts").into_iter();
+    Some((rows, facts.map(|fact| (fact.name, fact.value)).collect()))
+}
+
+#[test]
+fn a_kernel_that_is_built_boots_and_measures() {
+    let Some((rows, facts)) = booted(SUITE) else {
+        return;
+    };
     assert_eq!(rows[0]["bench"], "kernel");
     assert_eq!(rows[0]["array_state_end"], "[UU]");
     // Two disks of 7200 rotations a minute, one request each.
     let iops = rows[0]["iops"].as_f64().expect("a number");
     assert!((100.0..1000.0).contains(&iops), "{iops}");
+    let shown = ["true", "mq-deadline", "64", "write back", "512"];
+    assert_eq!(told_of("vdb", &facts), shown);
+}
+
+/// What the guest's kernel says of a disk.
+fn told_of<'a>(disk: &str, facts: &'a BTreeMap<String, String>) -> Vec<&'a str> {
+    let names = [
+        "rotational",
+        "scheduler",
+        "request_queue",
+        "write_cache",
+        "physical_sector_bytes",
+    ];
+    let value = |name| facts.get(&format!("disk.{disk}.{name}"));
+    names.iter().filter_map(value).map(String::as_str).collect()
+}
+
+/// An NVMe drive that is protected against the loss of power, beside a SATA disk.
+#[test]
+fn the_guest_knows_an_nvme_drive_from_a_disk_that_turns() {
+    let suite = SUITE.replacen("wd4000fyyz", "pm9a3", 1);
+    let Some((_, facts)) = booted(&suite) else {
+        return;
+    };
+    let nvme = ["false", "none", "256", "write through", "512"];
+    assert_eq!(told_of("vda", &facts), nvme);
+    let turning = ["true", "mq-deadline", "64", "write back", "512"];
+    assert_eq!(told_of("vdb", &facts), turning);
 }

@@ -1,0 +1,61 @@
+//! Why a guest's disks or its clock cannot be had, or have failed.
+
+use raidlab_bench_model::presets::LoadPresetError;
+use raidlab_bench_model::wiring::WiringError;
+use raidlab_disk::{PresetError, StateError};
+use raidlab_store::output::OutputError;
+use raidlab_uml_calendar::CalendarError;
+
+/// Disks or clock cannot be made or have failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DisksError {
+    /// No such disk preset.
+    #[error(transparent)]
+    Load(#[from] LoadPresetError),
+    /// A part that its drive has not.
+    #[error("the suite's disks cannot be had")]
+    Wiring(#[from] WiringError),
+    /// The preset has not these parameters.
+    #[error("disk `{disk}` cannot be had")]
+    Preset {
+        /// The preset that was asked for.
+        disk: String,
+        /// What is wrong with the preset's numbers.
+        #[source]
+        source: PresetError,
+    },
+    /// The drive has no such state.
+    #[error("disk `{disk}` of the suite cannot be had")]
+    State {
+        /// The preset that was asked for.
+        disk: String,
+        /// What is wrong with the state.
+        #[source]
+        source: StateError,
+    },
+    /// The guest's calendar of virtual time, or a disk on it.
+    #[error("the guest's clock and disks have failed")]
+    Calendar(#[from] CalendarError),
+    /// The file of the disks' commands.
+    #[error(transparent)]
+    Commands(#[from] OutputError),
+    /// A thread cannot be had.
+    #[error("no thread for the guest's clock and disks")]
+    Thread(#[source] std::io::Error),
+    /// A defect of ours.
+    #[error("the thread of the guest's clock and disks has panicked")]
+    Panicked,
+    /// It was told before how they ended.
+    #[error("the guest's clock and disks have ended before")]
+    Told,
+}
+
+impl DisksError {
+    /// What the disks hold could not be kept.
+    pub(crate) const fn is_without_room(&self) -> bool {
+        matches!(
+            self,
+            Self::Calendar(CalendarError::Storage(_) | CalendarError::StorageFull { .. })
+        )
+    }
+}
