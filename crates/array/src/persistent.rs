@@ -38,8 +38,8 @@ mod assembly;
 mod build;
 mod device;
 mod error;
+mod imitation;
 mod intent;
-mod leap;
 mod life;
 mod log_superblock;
 mod pass;
@@ -90,9 +90,6 @@ pub struct Settings {
     /// Without writes for so long, the array is marked clean: md's
     /// `safe_mode_delay`, 200 ms.
     pub safe_mode_delay: Nanos,
-    /// Not an array of our own, whose rules are above, but a prediction of md: where it
-    /// remembers less, or later, so does this.
-    pub imitates_md: bool,
 }
 
 impl Settings {
@@ -103,7 +100,6 @@ impl Settings {
             unix_base,
             session,
             safe_mode_delay: Nanos::from_millis(200),
-            imitates_md: false,
         }
     }
 }
@@ -142,6 +138,8 @@ pub struct PersistentArray {
     /// The engine's outputs, reused.
     inner: Outputs,
     settings: Settings,
+    /// Not an array of our own, whose rules are above, but a prediction of md.
+    imitates_md: bool,
     now: Nanos,
     mode: Mode,
     level: Level,

@@ -12,6 +12,10 @@
 //! A command that continues one that waits for a tag becomes part of it and takes no request
 //! (`blk_mq_attempt_bio_merge`). Those that came last count as waiting: which ones the
 //! scheduler has sent ahead is its own business. What is to be durable is merged with nothing.
+//!
+//! This stands here, and not with the rest of md in crate `md`, as the engine of copies is
+//! md's mirrors too where [`MdThreads`](crate::MdThreads) say so, and `md` is built on this
+//! crate. Arrays that keep data set no limit, and nobody sleeps.
 
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Slot};
 use raidlab_units::Sectors;

@@ -169,10 +169,7 @@ impl MdArray {
             used => used,
         };
         // Session 0: no write log, as md.
-        let settings = Settings {
-            imitates_md: true,
-            ..Settings::new(Nanos::from_secs(CREATED), 0)
-        };
+        let settings = Settings::new(Nanos::from_secs(CREATED), 0);
         let mut start = Outputs::default();
         let mut array =
             PersistentArray::start(assembly, &options, settings, Nanos::ZERO, &mut start)

@@ -150,7 +150,7 @@ impl PersistentArray {
         self.degraded = true;
         self.unrecorded.insert(slot);
         if let Some(intent) = &mut self.intent
-            && !self.settings.imitates_md
+            && !self.imitates_md
         {
             intent.keep_cleared();
         }
@@ -184,7 +184,7 @@ impl PersistentArray {
             }
             // md writes its superblocks then, though they say nothing new.
             Some(SyncAction::Check | SyncAction::Repair) => {
-                self.want_superblocks |= self.settings.imitates_md;
+                self.want_superblocks |= self.imitates_md;
             }
             None => self.recovery_checkpoint(),
         }
@@ -257,7 +257,7 @@ impl PersistentArray {
                 self.resync_waits = false;
             }
         }
-        if self.settings.imitates_md
+        if self.imitates_md
             && !self.degraded
             && self.is_in_sync()
             && let Some(intent) = &mut self.intent
@@ -282,7 +282,7 @@ impl PersistentArray {
             );
             // md keeps the bits of those writes only that end while a member is missing
             // (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_endwrite`), until it is filled.
-            let lacks = self.settings.imitates_md && self.is_degraded();
+            let lacks = self.imitates_md && self.is_degraded();
             if let Some(intent) = self.intent.as_mut().filter(|_| tracked.is_marked) {
                 intent.end(tracked.chunks, differs || lacks);
             }

@@ -10,7 +10,6 @@ use crate::mutation::{self, Mutation};
 use crate::request::{Outputs, Request, Slot};
 use raidlab_metadata::Superblock;
 use raidlab_units::{Sectors, Span};
-use std::collections::VecDeque;
 
 impl PersistentArray {
     /// Does all that can be done now.
@@ -60,41 +59,8 @@ impl PersistentArray {
         progress
     }
 
-    /// Whether a write passes the sync's barrier before its bits are set: md's levels with
-    /// copies.
-    pub(super) const fn enters_first(&self) -> bool {
-        self.settings.imitates_md && self.stripes.is_none()
-    }
-
-    /// md with copies: each process passes the sync's barrier, then sets its bits and
-    /// waits for these (`raid1_unplug`); whose bits are set already passes those that
-    /// wait.
-    fn release_each(&mut self, out: &mut Outputs) -> bool {
-        let (mut go, mut wait) = (Vec::new(), VecDeque::new());
-        for request in std::mem::take(&mut self.held) {
-            let imitation = self.engine.imitation_mut();
-            let enters = self.started
-                && self.disk_dirty
-                && imitation.is_none_or(|it| it.enter(self.now, &request));
-            if enters {
-                self.mark(request.id);
-            }
-            match enters && self.may_go(&request) {
-                true => go.push(request),
-                false => wait.push_back(request),
-            }
-        }
-        self.held = wait;
-        let progress = !go.is_empty();
-        for request in go {
-            self.writes += 1;
-            self.pass_to_engine(request, out);
-        }
-        progress
-    }
-
     /// Whether the members' metadata know of this write.
-    fn may_go(&self, request: &Request) -> bool {
+    pub(super) fn may_go(&self, request: &Request) -> bool {
         if !self.started {
             return false;
         }
@@ -107,29 +73,6 @@ impl PersistentArray {
         intent.is_durable(tracked.chunks.clone()) || mutation::is(Mutation::BitmapSetLate)
     }
 
-    /// Whether md would have the process sleep that submitted a request which
-    /// waits: for the dirty mark (Linux 6.12 drivers/md/md.c, `md_write_start`),
-    /// at levels with copies for the bits too (raid1.c and raid10.c,
-    /// `raid1_unplug` and `raid10_unplug`, which wait for `md_bitmap_unplug`; since
-    /// 6.10 `__submit_bio` of block/blk-core.c unplugs after every request), or
-    /// for the engine. With parity, md's own thread waits for the bits.
-    #[must_use]
-    pub fn holds_submitter(&self, process: u32) -> bool {
-        let waits_for_bits = self.stripes.is_none();
-        let for_metadata = waits_for_bits || !self.disk_dirty || !self.started;
-        let is_held = self.held.iter().any(|held| held.process == process);
-        let imitation = self.engine.imitation();
-        is_held && for_metadata || imitation.is_some_and(|it| it.holds_submitter(process))
-    }
-
-    /// The host lets go of what its caches need not keep; see
-    /// [`Imitation::drop_caches`](crate::Imitation::drop_caches).
-    pub fn drop_caches(&mut self) {
-        if let Some(imitation) = self.engine.imitation_mut() {
-            imitation.drop_caches();
-        }
-    }
-
     /// Sets the clean mark's timer when the last write is done, and sees to it
     /// that the dirty mark is written when the first one waits.
     fn follow_writes(&mut self) {
@@ -138,7 +81,7 @@ impl PersistentArray {
         }
         // md calls no array clean that is being resynced (Linux drivers/md/md.c,
         // `md_check_recovery`: `resync_offset == MaxSector`).
-        let stays_dirty = self.settings.imitates_md && !self.is_in_sync();
+        let stays_dirty = self.imitates_md && !self.is_in_sync();
         let is_quiet = self.writes == 0 && self.held.is_empty() && !stays_dirty;
         if self.active && is_quiet && self.clean_at.is_none() && self.may_write() {
             self.clean_at = Some(self.now + self.settings.safe_mode_delay);
@@ -146,7 +89,7 @@ impl PersistentArray {
         if mutation::is(Mutation::CleanMarkEarly) && self.active && self.clean_at.is_none() {
             self.clean_at = Some(self.now + self.settings.safe_mode_delay);
         }
-        if self.settings.imitates_md {
+        if self.imitates_md {
             return self.follow_thread();
         }
         if let Some(intent) = &self.intent
@@ -165,49 +108,10 @@ impl PersistentArray {
         }
         let is_due = self.daemon_at.is_some_and(|at| at <= self.now);
         if is_due && self.pass.is_none() {
-            match self.settings.imitates_md {
+            match self.imitates_md {
                 true => self.wake_thread(),
                 false => self.daemon(),
             }
-        }
-    }
-
-    /// md's thread runs, whatever woke it: bits age if they did not in the last few
-    /// seconds (Linux drivers/md/md-bitmap.c, `bitmap_daemon_work`). It then sleeps for
-    /// its whole time anew (md.c, `md_thread`), so bits of an array that wakes it
-    /// now and then grow older than that.
-    fn wake_thread(&mut self) {
-        if !self.settings.imitates_md {
-            return;
-        }
-        let keeps_bits = self.keeps_bits();
-        let Some(intent) = self.intent.as_mut().filter(|_| !keeps_bits) else {
-            self.daemon_at = None;
-            return;
-        };
-        let sleep = intent.daemon_sleep();
-        let mut wakes_by_itself = self.daemon_at.is_some();
-        if self.now >= self.daemon_ran + sleep {
-            self.daemon_ran = self.now;
-            wakes_by_itself = intent.age_as_md(self.array.events);
-        }
-        wakes_by_itself |= !intent.is_all_clean();
-        self.daemon_at = wakes_by_itself.then_some(self.now + sleep);
-    }
-
-    /// While a sync runs, and with parity while there are writes, something wakes md's
-    /// thread all the time: it does what is due when it is due.
-    fn follow_thread(&mut self) {
-        let Some(intent) = &self.intent else { return };
-        let has_writes = self.stripes.is_some() && self.writes > 0;
-        if !has_writes && self.engine.sync_status().is_none() {
-            return;
-        }
-        let due = self.daemon_ran + intent.daemon_sleep();
-        if self.now >= due && self.pass.is_none() {
-            self.wake_thread();
-        } else if !intent.is_all_clean() {
-            self.daemon_at = Some(due);
         }
     }
 
@@ -234,9 +138,9 @@ impl PersistentArray {
 
     /// Whether the bitmap's bits stay as they are: without leave to write, and
     /// while a member lacks what they stand for.
-    fn keeps_bits(&self) -> bool {
+    pub(super) fn keeps_bits(&self) -> bool {
         let degraded = self.is_degraded()
-            && !self.settings.imitates_md
+            && !self.imitates_md
             && !mutation::is(Mutation::BitmapClearedDegraded);
         degraded || self.mode != Mode::ReadWrite
     }

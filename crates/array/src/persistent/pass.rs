@@ -213,15 +213,6 @@ impl PersistentArray {
         pass.recording = self.unrecorded.iter().copied().collect();
     }
 
-    fn tell_engine_of_pass(&mut self, runs: bool, out: &mut Outputs) {
-        let now = self.now;
-        self.with_engine_do(out, |engine, out| {
-            if let Some(imitation) = engine.imitation_mut() {
-                imitation.set_metadata_pass(now, runs, out);
-            }
-        });
-    }
-
     /// Goes on to the next phases while nothing is outstanding.
     fn continue_pass(&mut self, out: &mut Outputs) {
         while let Some(pass) = &mut self.pass {

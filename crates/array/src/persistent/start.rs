@@ -14,29 +14,12 @@ use raidlab_units::{Nanos, SpanSet};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 impl PersistentArray {
-    /// Starts an assembled array on an engine that was built for it:
-    /// [`Assembly::slots`] says what the engine must have been told, and the
-    /// engine must await the recording of failures.
+    /// Builds the engine for an assembled array and starts it. One that has md's threads
+    /// makes it a prediction of md, which remembers less than an array of our own.
     ///
     /// # Errors
-    /// When the log has not been replayed, the engine's size is not that of the
-    /// superblocks, or superblocks of version 0.90 would have to be written.
-    pub fn with_engine(
-        assembly: Assembly,
-        engine: Box<dyn Engine>,
-        settings: Settings,
-        now: Nanos,
-        out: &mut Outputs,
-    ) -> Result<Self, StartError> {
-        let mut array = Self::new(assembly, engine, settings, now)?;
-        array.begin(out);
-        Ok(array)
-    }
-
-    /// Builds the engine for an assembled array and starts it.
-    ///
-    /// # Errors
-    /// See [`StartError`].
+    /// When the log has not been replayed, the engine cannot be set up or does not have the
+    /// size that the superblocks say, or superblocks of version 0.90 would have to be written.
     pub fn start(
         assembly: Assembly,
         options: &EngineOptions,
@@ -45,7 +28,10 @@ impl PersistentArray {
         out: &mut Outputs,
     ) -> Result<Self, StartError> {
         let engine = assembly.build_engine(options, &settings)?;
-        Self::with_engine(assembly, engine, settings, now, out)
+        let mut array = Self::new(assembly, engine, settings, now)?;
+        array.imitates_md = options.recovery.threads.is_some();
+        array.begin(out);
+        Ok(array)
     }
 
     fn new(
@@ -91,6 +77,7 @@ impl PersistentArray {
             engine,
             inner: Outputs::default(),
             settings,
+            imitates_md: false,
             now,
             mode: match assembly.read_only {
                 true => Mode::Untouched,

@@ -188,7 +188,6 @@ impl World {
         let policy = "md-6.9".parse().unwrap();
         let mut options = EngineOptions::new(policy);
         change_engine(&mut options);
-        settings.imitates_md = options.recovery.threads.is_some();
         let array =
             PersistentArray::start(assembly, &options, settings, Nanos(0), &mut out).unwrap();
         let mut world = Self {

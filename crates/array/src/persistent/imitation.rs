@@ -1,0 +1,136 @@
+//! What an array has that keeps no data but predicts what md does, in a model.
+//!
+//! Where md remembers less than an array of our own, or later, so does one whose engine has
+//! md's threads ([`MdThreads`](crate::MdThreads)). How md goes about it stands here; where
+//! only a condition is another one, the rules of the durable array ask `imitates_md`.
+
+use super::PersistentArray;
+use crate::request::Outputs;
+use raidlab_units::{Nanos, Sectors};
+use std::collections::VecDeque;
+
+impl PersistentArray {
+    /// Whether a write passes the sync's barrier before its bits are set: md's levels with
+    /// copies.
+    pub(super) const fn enters_first(&self) -> bool {
+        self.imitates_md && self.stripes.is_none()
+    }
+
+    /// md with copies: each process passes the sync's barrier, then sets its bits and
+    /// waits for these (`raid1_unplug`); whose bits are set already passes those that
+    /// wait.
+    pub(super) fn release_each(&mut self, out: &mut Outputs) -> bool {
+        let (mut go, mut wait) = (Vec::new(), VecDeque::new());
+        for request in std::mem::take(&mut self.held) {
+            let imitation = self.engine.imitation_mut();
+            let enters = self.started
+                && self.disk_dirty
+                && imitation.is_none_or(|it| it.enter(self.now, &request));
+            if enters {
+                self.mark(request.id);
+            }
+            match enters && self.may_go(&request) {
+                true => go.push(request),
+                false => wait.push_back(request),
+            }
+        }
+        self.held = wait;
+        let progress = !go.is_empty();
+        for request in go {
+            self.writes += 1;
+            self.pass_to_engine(request, out);
+        }
+        progress
+    }
+
+    /// Whether md would have the process sleep that submitted a request which
+    /// waits: for the dirty mark (Linux 6.12 drivers/md/md.c, `md_write_start`),
+    /// at levels with copies for the bits too (raid1.c and raid10.c,
+    /// `raid1_unplug` and `raid10_unplug`, which wait for `md_bitmap_unplug`; since
+    /// 6.10 `__submit_bio` of block/blk-core.c unplugs after every request), or
+    /// for the engine. With parity, md's own thread waits for the bits.
+    #[must_use]
+    pub fn holds_submitter(&self, process: u32) -> bool {
+        let waits_for_bits = self.stripes.is_none();
+        let for_metadata = waits_for_bits || !self.disk_dirty || !self.started;
+        let is_held = self.held.iter().any(|held| held.process == process);
+        let imitation = self.engine.imitation();
+        is_held && for_metadata || imitation.is_some_and(|it| it.holds_submitter(process))
+    }
+
+    /// The host lets go of what its caches need not keep; see
+    /// [`Imitation::drop_caches`](crate::Imitation::drop_caches).
+    pub fn drop_caches(&mut self) {
+        if let Some(imitation) = self.engine.imitation_mut() {
+            imitation.drop_caches();
+        }
+    }
+
+    /// md's thread runs, whatever woke it: bits age if they did not in the last few
+    /// seconds (Linux drivers/md/md-bitmap.c, `bitmap_daemon_work`). It then sleeps for
+    /// its whole time anew (md.c, `md_thread`), so bits of an array that wakes it
+    /// now and then grow older than that.
+    pub(super) fn wake_thread(&mut self) {
+        if !self.imitates_md {
+            return;
+        }
+        let keeps_bits = self.keeps_bits();
+        let Some(intent) = self.intent.as_mut().filter(|_| !keeps_bits) else {
+            self.daemon_at = None;
+            return;
+        };
+        let sleep = intent.daemon_sleep();
+        let mut wakes_by_itself = self.daemon_at.is_some();
+        if self.now >= self.daemon_ran + sleep {
+            self.daemon_ran = self.now;
+            wakes_by_itself = intent.age_as_md(self.array.events);
+        }
+        wakes_by_itself |= !intent.is_all_clean();
+        self.daemon_at = wakes_by_itself.then_some(self.now + sleep);
+    }
+
+    /// While a sync runs, and with parity while there are writes, something wakes md's
+    /// thread all the time: it does what is due when it is due.
+    pub(super) fn follow_thread(&mut self) {
+        let Some(intent) = &self.intent else { return };
+        let has_writes = self.stripes.is_some() && self.writes > 0;
+        if !has_writes && self.engine.sync_status().is_none() {
+            return;
+        }
+        let due = self.daemon_ran + intent.daemon_sleep();
+        if self.now >= due && self.pass.is_none() {
+            self.wake_thread();
+        } else if !intent.is_all_clean() {
+            self.daemon_at = Some(due);
+        }
+    }
+
+    /// md's own thread writes metadata from now on, or no longer.
+    pub(super) fn tell_engine_of_pass(&mut self, runs: bool, out: &mut Outputs) {
+        let now = self.now;
+        self.with_engine_do(out, |engine, out| {
+            if let Some(imitation) = engine.imitation_mut() {
+                imitation.set_metadata_pass(now, runs, out);
+            }
+        });
+    }
+
+    /// The engine's [`Engine::freeze_sync`](crate::Engine::freeze_sync), for simulations.
+    pub fn freeze_sync(&mut self) {
+        self.engine.freeze_sync();
+    }
+
+    /// The engine's [`Engine::thaw_sync`](crate::Engine::thaw_sync), for simulations.
+    pub fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.with_engine_do(out, |engine, out| engine.thaw_sync(now, out));
+        self.pump(out);
+    }
+
+    /// The engine's [`Engine::leap_sync`](crate::Engine::leap_sync), for simulations.
+    pub fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
+        self.now = now;
+        self.with_engine_do(out, |engine, out| engine.leap_sync(now, position, out));
+        self.pump(out);
+    }
+}
