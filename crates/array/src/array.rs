@@ -286,11 +286,6 @@ impl Array {
         }
     }
 
-    fn is_inside(&self, request: &Request) -> bool {
-        let end = request.start.0.checked_add(request.count.0);
-        request.count > Sectors::ZERO && end.is_some_and(|end| end <= self.size().0)
-    }
-
     /// How many sectors from `start` may be one command of a range that ends
     /// at `end`.
     #[inline]

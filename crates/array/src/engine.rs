@@ -12,7 +12,7 @@
 
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
-use crate::member::{MemberState, MemberVerbs};
+use crate::member::{EngineParts, MemberState, MemberVerbs};
 use crate::recovery::{SyncKind, SyncStatus};
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_units::{Nanos, Sectors, Span};
@@ -82,8 +82,11 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         result: Result<(), MemberError>,
         out: &mut Outputs,
     );
-    /// Takes the result of a step with an id.
-    fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs);
+    /// Takes the result of a step with an id; an engine that never asks for one has nothing
+    /// to do.
+    fn computed(&mut self, now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {
+        self.set_now(now);
+    }
     /// Time has passed: what is due by now is done.
     fn tick(&mut self, now: Nanos, out: &mut Outputs);
     /// When [`Self::tick`] is to be called even if nothing happens.
@@ -119,7 +122,14 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         Ok(())
     }
     /// The members' superblocks know that this one has failed.
-    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs);
+    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
+        self.set_now(now);
+        self.members_mut().failure_recorded(slot);
+        self.release_recorded(out);
+        self.go_on(out);
+    }
+    /// Lets go what waited for a failure to be recorded, as far as no other one is.
+    fn release_recorded(&mut self, out: &mut Outputs);
     /// Empties a slot; a member in service fails first.
     ///
     /// # Errors
@@ -163,16 +173,43 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         now: Nanos,
         request: SyncRequest,
         out: &mut Outputs,
-    ) -> Result<(), AdminError>;
+    ) -> Result<(), AdminError> {
+        self.set_now(now);
+        let walk = self.parts().walk;
+        if walk.is_running() {
+            return Err(AdminError::SyncRunning);
+        }
+        walk.is_held = false;
+        self.begin_sync(request, out);
+        self.go_on(out);
+        Ok(())
+    }
+    /// Begins the sync that was asked for; none runs.
+    fn begin_sync(&mut self, request: SyncRequest, out: &mut Outputs);
     /// Ends the running sync early; members under recovery stay so.
-    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs);
+    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.set_now(now);
+        self.parts().walk.cancel();
+        self.go_on(out);
+    }
     /// Sets the throttle of syncs, in KiB/s per member.
-    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64);
+    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
+        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
+        let EngineParts { now, members, walk } = self.parts();
+        walk.set_speeds(*now, minimum, maximum, members);
+    }
     /// For simulations: starts no new sync block from now on; those in flight
     /// complete.
-    fn freeze_sync(&mut self);
+    fn freeze_sync(&mut self) {
+        let EngineParts { now, walk, .. } = self.parts();
+        walk.freeze(*now);
+    }
     /// Ends [`Self::freeze_sync`]: blocks of the sync may start again.
-    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs);
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.set_now(now);
+        self.parts().walk.thaw();
+        self.go_on(out);
+    }
     /// For simulations: since the freeze (or the leap before) the sync ran evenly
     /// up to `position` (as [`SyncStatus`] counts), and now it is `now`. Nothing
     /// is copied. Only while frozen with no sync block in flight, and only

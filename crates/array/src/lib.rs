@@ -52,6 +52,7 @@ mod persistent;
 mod policy;
 mod recovery;
 mod request;
+mod requests;
 mod senders;
 mod slab;
 mod stripes;
@@ -59,10 +60,11 @@ mod stripes;
 /// What engines and read policies are made of that live in other crates.
 pub mod parts {
     pub use crate::admission::blocks_of;
-    pub use crate::member::{MemberRules, MemberVerbs, Members};
+    pub use crate::member::{EngineParts, MemberRules, MemberVerbs, Members};
     pub use crate::policy::md::{Lowest, Positions};
     pub use crate::policy::md_raid10::MdRaid10;
     pub use crate::recovery::{Plan, Step, SyncWalk};
+    pub use crate::requests::Requests;
     pub use crate::senders::{Sender, Senders};
     pub use crate::slab::Slab;
 }

@@ -17,7 +17,7 @@ mod unfilled;
 mod verbs;
 
 pub(crate) use unfilled::Unfilled;
-pub use verbs::MemberVerbs;
+pub use verbs::{EngineParts, MemberVerbs};
 
 use crate::admission::{Admission, blocks_of};
 use crate::config::{AdminError, Initial, MemberConfig};
@@ -327,6 +327,15 @@ impl Members {
     /// The ranges of a member that are not filled, where those are told by ranges.
     pub fn unfilled_ranges(&self, slot: Slot) -> impl Iterator<Item = Span> {
         self.unfilled(slot).ranges.iter().flat_map(SpanSet::iter)
+    }
+
+    /// What is to be filled of any member under recovery, where that is told by ranges.
+    #[must_use]
+    pub fn unfilled_of_all(&self) -> SpanSet {
+        let recovering = self.recovering.iter();
+        recovering
+            .flat_map(|slot| self.unfilled_ranges(slot))
+            .collect()
     }
 
     /// A range of a member was filled, or turns out to be not; of members that are

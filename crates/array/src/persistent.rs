@@ -279,9 +279,10 @@ impl PersistentArray {
             });
             return;
         }
-        let end = request.start.0.checked_add(request.count.0);
-        let is_inside = end.is_some_and(|end| end <= self.engine.size().0);
-        if !self.is_recorded() || !is_inside || request.count == Sectors::ZERO {
+        if !request.is_inside(self.engine.size(), out) {
+            return;
+        }
+        if !self.is_recorded() {
             return self.pass_to_engine(request, out);
         }
         let span = self.sync_span(&request);

@@ -25,6 +25,7 @@
 mod barrier;
 mod block;
 pub(crate) mod config;
+mod data_areas;
 mod status;
 mod throttle;
 mod waits;

@@ -79,6 +79,22 @@ pub struct Request {
     pub process: u32,
 }
 
+impl Request {
+    /// Whether it lies in an array of this size, or is a flush; if not, it is answered.
+    pub(crate) fn is_inside(&self, size: Sectors, out: &mut Outputs) -> bool {
+        let end = self.start.0.checked_add(self.count.0);
+        let has_range = self.count > Sectors::ZERO && end.is_some_and(|end| end <= size.0);
+        let is_inside = has_range || self.operation == Operation::Flush;
+        if !is_inside {
+            out.finished.push(Finished {
+                id: self.id,
+                result: Err(RequestError::OutOfRange),
+            });
+        }
+        is_inside
+    }
+}
+
 /// Why a command was made; drivers keep separate statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {

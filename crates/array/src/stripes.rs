@@ -55,15 +55,15 @@ pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePoli
 pub use sync::{CheckReport, MismatchPlace};
 
 use crate::admission::blocks_of;
-use crate::config::AdminError;
 use crate::engine::{Engine, SyncRequest};
 use crate::member::{MemberRules, Members};
 use crate::mutation::{Mutation, is as mutated};
 use crate::recovery::{SyncStatus, SyncWalk};
 use crate::request::{
-    CommandId, ComputeStep, Finished, MemberError, Operation, Outputs, Request, RequestError,
-    RequestId, ScratchId, Slot, StepId, StepResult,
+    CommandId, ComputeStep, MemberError, Operation, Outputs, Request, RequestError, RequestId,
+    ScratchId, StepId, StepResult,
 };
+use crate::requests::Requests;
 use crate::slab::Slab;
 use config::BLOCK;
 use flow::Command;
@@ -74,15 +74,6 @@ use pending::Pending;
 use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// A request that is not finished.
-#[derive(Debug)]
-struct Active {
-    operation: Operation,
-    /// Windows, jobs and commands that it waits for.
-    waits_for: usize,
-    error: Option<RequestError>,
-}
 
 /// A RAID 4, 5 or 6 without I/O, clock or payload.
 #[derive(Debug)]
@@ -97,7 +88,7 @@ pub struct StripeArray {
     unsynced: SpanSet,
     /// No write has reached it since the array was made; apart from `unsynced`.
     unwritten: SpanSet,
-    requests: BTreeMap<RequestId, Active>,
+    requests: Requests,
     commands: Slab<Command>,
     commands_in_flight: usize,
     jobs: BTreeMap<JobId, Job>,
@@ -108,7 +99,6 @@ pub struct StripeArray {
     waiting: VecDeque<JobId>,
     /// Jobs that wait for the leave to write.
     held: BTreeSet<JobId>,
-    held_finishes: Vec<Finished>,
     pending: Pending,
     prereads: usize,
     flushes: BTreeMap<u64, Flush>,
@@ -147,7 +137,7 @@ impl StripeArray {
             members,
             unsynced: SpanSet::default(),
             unwritten: SpanSet::default(),
-            requests: BTreeMap::new(),
+            requests: Requests::default(),
             commands: Slab::new(),
             commands_in_flight: 0,
             jobs: BTreeMap::new(),
@@ -155,7 +145,6 @@ impl StripeArray {
             locks: BTreeMap::new(),
             waiting: VecDeque::new(),
             held: BTreeSet::new(),
-            held_finishes: Vec::new(),
             pending: Pending::default(),
             prereads: 0,
             flushes: BTreeMap::new(),
@@ -214,30 +203,7 @@ impl StripeArray {
 
     /// A request's part is done.
     fn settle(&mut self, id: RequestId, result: Result<(), RequestError>, out: &mut Outputs) {
-        let Some(active) = self.requests.get_mut(&id) else {
-            return;
-        };
-        active.waits_for -= 1;
-        if let Err(error) = result {
-            active.error.get_or_insert(error);
-        }
-        if active.waits_for > 0 {
-            return;
-        }
-        let result = active.error.map_or(Ok(()), Err);
-        let reads = active.operation == Operation::Read;
-        self.requests.remove(&id);
-        let finished = Finished { id, result };
-        if reads || self.members.unrecorded().is_empty() {
-            out.finished.push(finished);
-        } else {
-            self.held_finishes.push(finished);
-        }
-    }
-
-    fn check_range(&self, request: &Request) -> bool {
-        let end = request.start.0.checked_add(request.count.0);
-        request.count.0 > 0 && end.is_some_and(|end| end <= self.map.size().0)
+        self.requests.settle(id, result, &self.members, out);
     }
 }
 
@@ -249,22 +215,9 @@ impl Engine for StripeArray {
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
         let id = request.id;
-        let ranged = matches!(
-            request.operation,
-            Operation::Read | Operation::Write | Operation::Discard
-        );
-        if ranged && !self.check_range(&request) {
-            let result = Err(RequestError::OutOfRange);
-            out.finished.push(Finished { id, result });
+        if !self.requests.begin(&request, self.map.size(), out) {
             return;
         }
-        // The request itself is one part, so that it cannot finish too early.
-        let active = Active {
-            operation: request.operation,
-            waits_for: 1,
-            error: None,
-        };
-        self.requests.insert(id, active);
         let mut result = Ok(());
         match request.operation {
             Operation::Read => self.submit_read(&request, out),
@@ -312,55 +265,19 @@ impl Engine for StripeArray {
     }
 
     fn is_idle(&self) -> bool {
-        self.requests.is_empty()
+        self.requests.is_idle()
             && self.jobs.is_empty()
             && self.pending.is_empty()
             && self.flushes.is_empty()
             && self.commands_in_flight == 0
-            && self.held_finishes.is_empty()
     }
 
-    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
-        self.now = now;
-        self.members.failure_recorded(slot);
-        if self.members.unrecorded().is_empty() {
-            out.finished.append(&mut self.held_finishes);
-        }
-        self.pump(out);
+    fn release_recorded(&mut self, out: &mut Outputs) {
+        self.requests.release(&self.members, out);
     }
 
-    fn start_sync(
-        &mut self,
-        now: Nanos,
-        request: SyncRequest,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        self.now = now;
-        self.begin_sync(&request, out)?;
-        self.pump(out);
-        Ok(())
-    }
-
-    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
-        self.now = now;
-        self.walk.cancel();
-        self.pump(out);
-    }
-
-    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
-        self.walk
-            .set_speeds(self.now, minimum, maximum, &self.members);
-    }
-
-    fn freeze_sync(&mut self) {
-        self.walk.freeze(self.now);
-    }
-
-    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
-        self.now = now;
-        self.walk.thaw();
-        self.pump(out);
+    fn begin_sync(&mut self, request: SyncRequest, out: &mut Outputs) {
+        self.walk_through(&request, out);
     }
 
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {

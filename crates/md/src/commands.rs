@@ -142,8 +142,7 @@ impl Raid5d {
         };
         let sender = match role {
             Role::Direct { request, .. } | Role::Flush(request) => {
-                let active = self.requests.get(&request);
-                Sender::Process(active.map_or(u32::MAX, |active| active.process))
+                Sender::Process(self.requests.process(request).unwrap_or(u32::MAX))
             }
             Role::Blocks { .. } => Sender::Thread,
         };
@@ -253,7 +252,7 @@ impl Raid5d {
     pub(super) fn flush(&mut self, request: RequestId, out: &mut Outputs) {
         let slots: SlotSet = self.members.in_service();
         for slot in slots.iter() {
-            self.count(request);
+            self.requests.add_part(request);
             let how = (Operation::Flush, Purpose::Foreground, false);
             self.issue(slot, Role::Flush(request), (0, 0), how, out);
         }

@@ -1,11 +1,11 @@
 //! The engine's doors.
 
+use super::Raid5d;
 use super::walk::RequestWalk;
-use super::{Active, Raid5d};
 use raidlab_array::parts::Sender;
 use raidlab_array::{
-    AdminError, CommandId, Engine, Finished, Imitation, MemberError, Operation, Outputs, Request,
-    RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus,
+    CommandId, Engine, Imitation, MemberError, Operation, Outputs, Request, RequestError,
+    SyncRequest, SyncStatus,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -17,21 +17,9 @@ impl Engine for Raid5d {
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
         let id = request.id;
-        let end = request.start.0.checked_add(request.count.0);
-        let is_inside = request.count.0 > 0 && end.is_some_and(|it| it <= self.map.size().0);
-        if request.operation != Operation::Flush && !is_inside {
-            let result = Err(RequestError::OutOfRange);
-            out.finished.push(Finished { id, result });
+        if !self.requests.begin(&request, self.map.size(), out) {
             return;
         }
-        // The request itself is one part, so that it cannot finish too early.
-        let active = Active {
-            reads: request.operation == Operation::Read,
-            process: request.process,
-            waits_for: 1,
-            error: None,
-        };
-        self.requests.insert(id, active);
         match request.operation {
             Operation::Read if self.is_whole() => {
                 self.read_directly(&request, out);
@@ -65,10 +53,6 @@ impl Engine for Raid5d {
         self.tell_work(out);
     }
 
-    fn computed(&mut self, now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {
-        self.now = now;
-    }
-
     fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         if self.wants_turn() {
@@ -90,10 +74,7 @@ impl Engine for Raid5d {
     }
 
     fn is_idle(&self) -> bool {
-        self.requests.is_empty()
-            && self.commands_in_flight == 0
-            && self.held_finishes.is_empty()
-            && self.cache.is_idle()
+        self.requests.is_idle() && self.commands_in_flight == 0 && self.cache.is_idle()
     }
 
     fn waits(&self) -> Vec<String> {
@@ -108,41 +89,12 @@ impl Engine for Raid5d {
         Some(self)
     }
 
-    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
-        self.now = now;
-        self.members.failure_recorded(slot);
-        if self.members.unrecorded().is_empty() {
-            out.finished.append(&mut self.held_finishes);
-        }
-        self.pump_sync(out);
+    fn release_recorded(&mut self, out: &mut Outputs) {
+        self.requests.release(&self.members, out);
     }
 
-    fn start_sync(
-        &mut self,
-        now: Nanos,
-        request: SyncRequest,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        self.now = now;
-        self.begin_sync(&request, out)?;
-        self.pump_sync(out);
-        Ok(())
-    }
-
-    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
-        self.now = now;
-        self.walk.cancel();
-        self.pump_sync(out);
-    }
-
-    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
-        self.walk
-            .set_speeds(self.now, minimum, maximum, &self.members);
-    }
-
-    fn freeze_sync(&mut self) {
-        self.walk.freeze(self.now);
+    fn begin_sync(&mut self, request: SyncRequest, out: &mut Outputs) {
+        self.walk_through(&request, out);
     }
 
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {

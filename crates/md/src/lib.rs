@@ -36,15 +36,14 @@ mod walk;
 
 use cache::Cache;
 use commands::{Command, Plugged, Role};
-use raidlab_array::parts::Slab;
-use raidlab_array::parts::{MemberRules, Members, Sender, Senders, SyncWalk};
+use raidlab_array::parts::{MemberRules, Members, Requests, Sender, Senders, Slab, SyncWalk};
 use raidlab_array::{
-    Engine, Finished, Imitation, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
+    Engine, Imitation, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
     RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy,
 };
 use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use sync::SyncThread;
 use walk::{PIECE, RequestWalk};
 
@@ -53,16 +52,6 @@ const BLOCK: u64 = 8;
 
 /// Stripes of a turn (drivers/md/raid5.h, `MAX_STRIPE_BATCH`).
 const TURN: usize = 8;
-
-/// A request that is not finished.
-#[derive(Debug)]
-struct Active {
-    reads: bool,
-    process: u32,
-    /// Blocks and commands that it waits for.
-    waits_for: usize,
-    error: Option<RequestError>,
-}
 
 /// A RAID 4, 5 or 6 as md runs it, without I/O, clock or bytes.
 #[derive(Debug)]
@@ -76,8 +65,7 @@ pub struct Raid5d {
     members: Members,
     /// From here on parity may not fit (`resync_offset`); `None`: it fits everywhere.
     parity_fits_below: Option<u64>,
-    requests: BTreeMap<RequestId, Active>,
-    held_finishes: Vec<Finished>,
+    requests: Requests,
     commands: Slab<Command>,
     commands_in_flight: usize,
     cache: Cache,
@@ -118,8 +106,7 @@ impl Raid5d {
             now: Nanos::ZERO,
             members: Members::new(config.members, rules),
             parity_fits_below: resync.map(|resync| resync.from.0),
-            requests: BTreeMap::new(),
-            held_finishes: Vec::new(),
+            requests: Requests::default(),
             commands: Slab::new(),
             commands_in_flight: 0,
             cache: Cache::new(config.stripes),
@@ -173,33 +160,9 @@ impl Raid5d {
         out.work.add(std::mem::take(&mut self.cache.work));
     }
 
-    fn count(&mut self, id: RequestId) {
-        if let Some(active) = self.requests.get_mut(&id) {
-            active.waits_for += 1;
-        }
-    }
-
     /// A request's part is done.
     fn settle(&mut self, id: RequestId, result: Result<(), RequestError>, out: &mut Outputs) {
-        let Some(active) = self.requests.get_mut(&id) else {
-            return;
-        };
-        active.waits_for -= 1;
-        if let Err(error) = result {
-            active.error.get_or_insert(error);
-        }
-        if active.waits_for > 0 {
-            return;
-        }
-        let result = active.error.map_or(Ok(()), Err);
-        let reads = active.reads;
-        self.requests.remove(&id);
-        let finished = Finished { id, result };
-        if reads || self.members.unrecorded().is_empty() {
-            out.finished.push(finished);
-        } else {
-            self.held_finishes.push(finished);
-        }
+        self.requests.settle(id, result, &self.members, out);
     }
 
     /// The chunks of a read, as sectors of the array and how many, in the order in which
@@ -236,7 +199,7 @@ impl Raid5d {
             if self.members.is_bad(slot, Span::new(start, start + count)) {
                 self.read_by_stripes(request.id, at, count, out);
             } else {
-                self.count(request.id);
+                self.requests.add_part(request.id);
                 let role = Role::Direct {
                     request: request.id,
                     start: at,
@@ -250,7 +213,7 @@ impl Raid5d {
 
     /// Reads a range through the cache, for a request that goes on.
     fn read_by_stripes(&mut self, id: RequestId, start: u64, count: u64, out: &mut Outputs) {
-        self.count(id);
+        self.requests.add_part(id);
         let request = Request {
             id,
             operation: Operation::Read,
@@ -283,7 +246,7 @@ impl Raid5d {
             }
             let parts = walk.pass().map(|stop| stop.parts).unwrap_or_default();
             for _ in &parts {
-                self.count(walk.request);
+                self.requests.add_part(walk.request);
             }
             let stripe = self.cache.stripe(number);
             stripe.wants_handling = true;

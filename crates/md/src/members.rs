@@ -1,21 +1,21 @@
 //! What the verbs on members ask of md's RAID 4, 5 and 6.
 
 use super::Raid5d;
-use raidlab_array::parts::{MemberVerbs, Members};
+use raidlab_array::parts::{EngineParts, MemberVerbs, Members};
 use raidlab_array::{Outputs, Slot};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::Sectors;
 
 impl MemberVerbs for Raid5d {
     fn members(&self) -> &Members {
         &self.members
     }
 
-    fn members_mut(&mut self) -> &mut Members {
-        &mut self.members
-    }
-
-    fn set_now(&mut self, now: Nanos) {
-        self.now = now;
+    fn parts(&mut self) -> EngineParts<'_> {
+        EngineParts {
+            now: &mut self.now,
+            members: &mut self.members,
+            walk: &mut self.walk,
+        }
     }
 
     fn go_on(&mut self, out: &mut Outputs) {
@@ -31,7 +31,7 @@ impl MemberVerbs for Raid5d {
     }
 
     fn member_lost(&mut self, slot: Slot, _out: &mut Outputs) {
-        self.sync_lost_member(slot);
+        self.walk.lose_member(slot, self.is_broken());
     }
 
     fn member_arrived(&mut self, slot: Slot, _out: &mut Outputs) {

@@ -9,8 +9,7 @@
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::{Plan, Step, blocks_of};
-use raidlab_array::{AdminError, Event, Outputs, Slot, SyncAction, SyncKind, SyncRequest};
-use raidlab_geometry::SlotSet;
+use raidlab_array::{Event, Outputs, SyncAction, SyncKind, SyncRequest};
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 /// How the sync's thread sleeps for stripes, and what a leap goes by.
@@ -31,8 +30,7 @@ const fn block_of(number: u64) -> Span {
 
 impl Raid5d {
     fn wants_recovery(&self) -> bool {
-        let is_held = self.walk.is_held || self.walk.is_running();
-        !(self.members.recovering().is_empty() || is_held || self.is_broken())
+        self.walk.owes_recovery(&self.members) && !self.is_broken()
     }
 
     pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
@@ -45,16 +43,8 @@ impl Raid5d {
     }
 
     fn launch(&mut self, kind: SyncKind, todo: SpanSet, out: &mut Outputs) {
-        let targets = match kind {
-            SyncKind::Recovery => self.members.recovering(),
-            _ => SlotSet::EMPTY,
-        };
-        let plan = Plan {
-            kind,
-            targets,
-            todo,
-            total: self.map.member_size(),
-        };
+        let size = self.map.member_size();
+        let plan = Plan::of_data_areas(kind, todo, size, &self.members);
         let start = self.walk.begin(self.now, plan, &self.members);
         out.events.push(Event::SyncStarted(start));
         self.sync_thread = SyncThread::default();
@@ -66,15 +56,7 @@ impl Raid5d {
         self.sync_thread.runs_since = (self.walk.position(), self.cache.places());
     }
 
-    pub(super) fn begin_sync(
-        &mut self,
-        request: &SyncRequest,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        if self.walk.is_running() {
-            return Err(AdminError::SyncRunning);
-        }
-        self.walk.is_held = false;
+    pub(super) fn walk_through(&mut self, request: &SyncRequest, out: &mut Outputs) {
         let size = self.map.member_size();
         let mut todo = blocks_of(request.ranges.as_deref(), size, BLOCK);
         let has_redundancy = self.members.in_sync().len() > self.map.data_count();
@@ -86,23 +68,12 @@ impl Raid5d {
             self.parity_fits_below = todo.first().map(|span| span.start.0);
         }
         self.launch(request.action.kind(), todo, out);
-        Ok(())
-    }
-
-    pub(super) fn sync_lost_member(&mut self, slot: Slot) {
-        // The rest of a resync is for another one with who is left.
-        self.walk.retarget(self.walk.targets().without(slot));
-        if self.is_broken() {
-            self.walk.stop();
-        }
     }
 
     /// Starts stripes, takes checkpoints, ends the sync.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) {
         if self.wants_recovery() && !self.walk.is_frozen() {
-            let recovering = self.members.recovering().iter();
-            let todo = recovering.flat_map(|slot| self.members.unfilled_ranges(slot));
-            let todo = todo.collect();
+            let todo = self.members.unfilled_of_all();
             self.launch(SyncKind::Recovery, todo, out);
         }
         while let Some(number) = self.next_sync_stripe(out) {
@@ -134,11 +105,13 @@ impl Raid5d {
                     if self.walk.kind() == Some(SyncKind::Resync) {
                         self.parity_fits_below = None;
                     }
-                    self.end_sync(Event::SyncFinished, out);
+                    self.walk
+                        .conclude(Event::SyncFinished, &mut self.members, out);
                     return None;
                 }
                 Step::Abort => {
-                    self.end_sync(Event::SyncAborted, out);
+                    self.walk
+                        .conclude(Event::SyncAborted, &mut self.members, out);
                     return None;
                 }
             }
@@ -174,16 +147,6 @@ impl Raid5d {
         out.events.push(Event::SyncCheckpoint(position));
     }
 
-    fn end_sync(&mut self, how: Event, out: &mut Outputs) {
-        for slot in self.walk.targets().iter() {
-            if self.members.is_full(slot) {
-                self.members.set_in_sync(slot);
-            }
-        }
-        self.walk.end();
-        out.events.push(how);
-    }
-
     /// A stripe of the sync is done (`md_done_sync`).
     pub(super) fn sync_stripe_done(&mut self, number: u64) {
         let block = block_of(number);
@@ -204,10 +167,7 @@ impl Raid5d {
 
     /// Everything below `position` counts as done.
     pub(super) fn leap_stripes(&mut self, position: Sectors, out: &mut Outputs) {
-        let position = Sectors(position.0 / BLOCK * BLOCK);
-        let leapt = self.walk.leap(self.now, position);
-        debug_assert!(leapt.is_some(), "a leap needs a frozen and drained sync");
-        let Some(leapt) = leapt.filter(|leapt| leapt.start < leapt.end) else {
+        let Some(leapt) = self.walk.leap_blocks(self.now, position, BLOCK) else {
             return;
         };
         let (began, places) = self.sync_thread.runs_since;
@@ -216,6 +176,6 @@ impl Raid5d {
         for slot in self.walk.targets().iter() {
             self.members.set_filled(slot, leapt, true);
         }
-        self.checkpoint_taken(position, out);
+        self.checkpoint_taken(leapt.end, out);
     }
 }

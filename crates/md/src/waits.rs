@@ -16,10 +16,10 @@ impl Raid5d {
                 self.cache.places()
             ));
         }
-        if !self.requests.is_empty() {
+        if self.requests.in_work() > 0 {
             lines.push(format!(
                 "{} requests are in the stripe cache or with the members, {} commands in flight",
-                self.requests.len(),
+                self.requests.in_work(),
                 self.commands_in_flight
             ));
         }

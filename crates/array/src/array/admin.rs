@@ -1,22 +1,22 @@
 //! What the verbs on members ask of the levels that keep whole copies.
 
 use super::Array;
-use crate::member::{MemberVerbs, Members};
+use crate::member::{EngineParts, MemberVerbs, Members};
 use crate::request::{Outputs, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors, Span};
+use raidlab_units::{Sectors, Span};
 
 impl MemberVerbs for Array {
     fn members(&self) -> &Members {
         &self.members
     }
 
-    fn members_mut(&mut self) -> &mut Members {
-        &mut self.members
-    }
-
-    fn set_now(&mut self, now: Nanos) {
-        self.now = now;
+    fn parts(&mut self) -> EngineParts<'_> {
+        EngineParts {
+            now: &mut self.now,
+            members: &mut self.members,
+            walk: &mut self.recovery.walk,
+        }
     }
 
     fn go_on(&mut self, out: &mut Outputs) {

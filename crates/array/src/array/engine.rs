@@ -1,12 +1,11 @@
 //! The array as an engine among those of other levels.
 
 use super::{Array, RequestState, Role};
-use crate::config::{AdminError, MemberConfig};
+use crate::config::MemberConfig;
 use crate::engine::{Engine, Imitation, SyncRequest};
 use crate::recovery::{Plan, SyncKind, SyncStatus};
 use crate::request::{
-    CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
-    StepId, StepResult,
+    CommandId, Event, MemberError, Operation, Outputs, Request, Slot, StepId, StepResult,
 };
 use crate::senders::Sender;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
@@ -18,11 +17,7 @@ impl Engine for Array {
 
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
-        if request.operation != Operation::Flush && !self.is_inside(&request) {
-            out.finished.push(Finished {
-                id: request.id,
-                result: Err(RequestError::OutOfRange),
-            });
+        if !request.is_inside(self.size(), out) {
             return;
         }
         let key = self.requests.insert(RequestState {
@@ -99,27 +94,14 @@ impl Engine for Array {
             && !self.is_correcting()
     }
 
-    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
-        self.now = now;
-        self.members.failure_recorded(slot);
+    fn release_recorded(&mut self, out: &mut Outputs) {
         for piece in std::mem::take(&mut self.unanswered) {
             self.answer(piece, out);
         }
         self.release_gated(out);
-        self.pump_sync(out);
     }
 
-    fn start_sync(
-        &mut self,
-        now: Nanos,
-        request: SyncRequest,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        self.now = now;
-        if self.recovery.walk.is_running() {
-            return Err(AdminError::SyncRunning);
-        }
-        self.recovery.walk.is_held = false;
+    fn begin_sync(&mut self, request: SyncRequest, out: &mut Outputs) {
         let kind = request.action.kind();
         out.events.push(Event::SyncStarted(Sectors::ZERO));
         let targets = self.comparable();
@@ -137,32 +119,14 @@ impl Engine for Array {
                 total: self.size(),
             };
             let ranges = request.ranges.map(|ranges| ranges.into_iter().collect());
-            self.recovery.begin(now, plan, ranges, &self.members);
+            self.recovery.begin(self.now, plan, ranges, &self.members);
         }
-        self.pump_sync(out);
-        Ok(())
     }
 
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         self.recovery.walk.is_held = true;
         self.recovery.stop();
-        self.pump_sync(out);
-    }
-
-    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
-        let walk = &mut self.recovery.walk;
-        walk.set_speeds(self.now, minimum, maximum, &self.members);
-    }
-
-    fn freeze_sync(&mut self) {
-        self.recovery.walk.freeze(self.now);
-    }
-
-    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
-        self.now = now;
-        self.recovery.walk.thaw();
         self.pump_sync(out);
     }
 

@@ -83,9 +83,7 @@ impl Array {
 
     /// Whether a recovery is to be begun.
     pub(super) fn owes_recovery(&self) -> bool {
-        !self.recovery.walk.is_running()
-            && !self.recovery.walk.is_held
-            && !self.members.recovering().is_empty()
+        self.recovery.walk.owes_recovery(&self.members)
     }
 
     /// Starts the next sync if there is something to recover.

@@ -4,8 +4,20 @@
 use super::Members;
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
+use crate::recovery::SyncWalk;
 use crate::request::{Event, Outputs, Slot};
 use raidlab_units::{Nanos, Sectors};
+
+/// What every engine has.
+#[derive(Debug)]
+pub struct EngineParts<'a> {
+    /// The latest time that the driver told.
+    pub now: &'a mut Nanos,
+    /// The table of its members.
+    pub members: &'a mut Members,
+    /// Its syncs.
+    pub walk: &'a mut SyncWalk,
+}
 
 /// An engine's side of the verbs. Each verb changes the member table, tells so, and has
 /// the engine do what follows from it for what is in work.
@@ -13,11 +25,18 @@ pub trait MemberVerbs {
     /// The engine's table of its members.
     fn members(&self) -> &Members;
 
+    /// What this engine has as every other one, to be changed.
+    fn parts(&mut self) -> EngineParts<'_>;
+
     /// The member table, to be changed.
-    fn members_mut(&mut self) -> &mut Members;
+    fn members_mut(&mut self) -> &mut Members {
+        self.parts().members
+    }
 
     /// The time is `now`.
-    fn set_now(&mut self, now: Nanos);
+    fn set_now(&mut self, now: Nanos) {
+        *self.parts().now = now;
+    }
 
     /// Lets everything go as far as it can, once a verb has been done.
     fn go_on(&mut self, out: &mut Outputs);

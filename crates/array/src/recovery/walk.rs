@@ -198,6 +198,12 @@ impl SyncWalk {
         self.running.is_some()
     }
 
+    /// Whether members are to be filled, no sync runs, and none was stopped by hand.
+    #[must_use]
+    pub fn owes_recovery(&self, members: &Members) -> bool {
+        !(self.is_running() || self.is_held || members.recovering().is_empty())
+    }
+
     /// What the sync does.
     #[must_use]
     pub fn kind(&self) -> Option<SyncKind> {

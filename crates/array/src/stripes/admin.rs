@@ -3,9 +3,9 @@
 use super::StripeArray;
 use super::config::{ring_is_sound, ring_window};
 use crate::config::{AdminError, MemberConfig};
-use crate::member::{MemberVerbs, Members};
+use crate::member::{EngineParts, MemberVerbs, Members};
 use crate::request::{Outputs, Slot};
-use raidlab_units::{Nanos, Sectors, Span};
+use raidlab_units::{Sectors, Span};
 
 impl StripeArray {
     /// Where the log of the member that will be added to a slot lies; asked
@@ -22,12 +22,12 @@ impl MemberVerbs for StripeArray {
         &self.members
     }
 
-    fn members_mut(&mut self) -> &mut Members {
-        &mut self.members
-    }
-
-    fn set_now(&mut self, now: Nanos) {
-        self.now = now;
+    fn parts(&mut self) -> EngineParts<'_> {
+        EngineParts {
+            now: &mut self.now,
+            members: &mut self.members,
+            walk: &mut self.walk,
+        }
     }
 
     fn go_on(&mut self, out: &mut Outputs) {
@@ -57,7 +57,7 @@ impl MemberVerbs for StripeArray {
 
     fn member_lost(&mut self, slot: Slot, _out: &mut Outputs) {
         self.define_unwritten();
-        self.sync_lost_member(slot);
+        self.walk.lose_member(slot, self.is_broken());
         self.log_lost_member(slot);
     }
 

@@ -353,9 +353,7 @@ impl StripeArray {
     /// These requests wait for one thing more each time they are named.
     pub(super) fn count(&mut self, requests: &[RequestId]) {
         for id in requests {
-            if let Some(active) = self.requests.get_mut(id) {
-                active.waits_for += 1;
-            }
+            self.requests.add_part(*id);
         }
     }
 }

@@ -24,7 +24,6 @@ use super::flow::Next;
 use super::job::{Job, Kind, Phase};
 use super::{Mutation, StripeArray, mutated};
 use crate::admission::blocks_of;
-use crate::config::AdminError;
 use crate::engine::{SyncAction, SyncRequest};
 use crate::recovery::{Plan, Step, SyncKind};
 use crate::request::{Event, Outputs, RequestError, Slot};
@@ -57,8 +56,7 @@ pub struct CheckReport {
 impl StripeArray {
     fn wants_recovery(&self) -> bool {
         let admits = self.log.as_ref().is_some_and(super::Log::is_admitting);
-        let is_held = self.walk.is_held || self.walk.is_running();
-        !(self.members.recovering().is_empty() || is_held || self.is_broken() || admits)
+        self.walk.owes_recovery(&self.members) && !self.is_broken() && !admits
     }
 
     pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
@@ -67,29 +65,13 @@ impl StripeArray {
     }
 
     fn launch(&mut self, kind: SyncKind, todo: SpanSet, out: &mut Outputs) {
-        let targets = match kind {
-            SyncKind::Recovery => self.members.recovering(),
-            _ => SlotSet::EMPTY,
-        };
-        let plan = Plan {
-            kind,
-            targets,
-            todo,
-            total: self.map.member_size(),
-        };
+        let size = self.map.member_size();
+        let plan = Plan::of_data_areas(kind, todo, size, &self.members);
         let start = self.walk.begin(self.now, plan, &self.members);
         out.events.push(Event::SyncStarted(start));
     }
 
-    pub(super) fn begin_sync(
-        &mut self,
-        request: &SyncRequest,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        if self.walk.is_running() {
-            return Err(AdminError::SyncRunning);
-        }
-        self.walk.is_held = false;
+    pub(super) fn walk_through(&mut self, request: &SyncRequest, out: &mut Outputs) {
         let size = self.map.member_size();
         let mut todo = blocks_of(request.ranges.as_deref(), size, BLOCK);
         match request.action {
@@ -98,25 +80,12 @@ impl StripeArray {
             SyncAction::Check | SyncAction::Repair => self.report = CheckReport::default(),
         }
         self.launch(request.action.kind(), todo, out);
-        Ok(())
-    }
-
-    pub(super) fn sync_lost_member(&mut self, slot: Slot) {
-        // The rest of a resync is for another one with the members that are left.
-        self.walk.retarget(self.walk.targets().without(slot));
-        if self.is_broken() {
-            self.walk.stop();
-        }
     }
 
     /// Starts windows, takes checkpoints, ends the sync.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) -> bool {
         if self.wants_recovery() && !self.walk.is_frozen() {
-            let targets = self.members.recovering();
-            let todo = targets
-                .iter()
-                .flat_map(|slot| self.members.unfilled_ranges(slot));
-            let todo = todo.collect();
+            let todo = self.members.unfilled_of_all();
             self.launch(SyncKind::Recovery, todo, out);
         }
         let mut moved = false;
@@ -131,11 +100,13 @@ impl StripeArray {
                     continue;
                 }
                 Step::Finish => {
-                    self.end_sync(Event::SyncFinished, out);
+                    self.walk
+                        .conclude(Event::SyncFinished, &mut self.members, out);
                     return moved;
                 }
                 Step::Abort => {
-                    self.end_sync(Event::SyncAborted, out);
+                    self.walk
+                        .conclude(Event::SyncAborted, &mut self.members, out);
                     return moved;
                 }
                 Step::Wait => return moved,
@@ -158,23 +129,10 @@ impl StripeArray {
         self.enqueue(Job::new(row, range, Kind::Sync, Vec::new()));
     }
 
-    fn end_sync(&mut self, how: Event, out: &mut Outputs) {
-        for slot in self.walk.targets().iter() {
-            if self.members.is_full(slot) {
-                self.members.set_in_sync(slot);
-            }
-        }
-        self.walk.end();
-        out.events.push(how);
-    }
-
     /// Everything below `position` counts as done, for a simulation: see
     /// [`Engine::leap_sync`](crate::Engine::leap_sync).
     pub(super) fn leap_windows(&mut self, position: Sectors, out: &mut Outputs) {
-        let position = Sectors(position.0 / BLOCK * BLOCK);
-        let leapt = self.walk.leap(self.now, position);
-        debug_assert!(leapt.is_some(), "a leap needs a frozen and drained sync");
-        let Some(leapt) = leapt.filter(|leapt| leapt.start < leapt.end) else {
+        let Some(leapt) = self.walk.leap_blocks(self.now, position, BLOCK) else {
             return;
         };
         match self.walk.kind() {
@@ -185,7 +143,7 @@ impl StripeArray {
             }
             _ => self.now_fits(leapt),
         }
-        out.events.push(Event::SyncCheckpoint(position));
+        out.events.push(Event::SyncCheckpoint(leapt.end));
     }
 
     /// Reads what is missing, or computes and goes on.
