@@ -42,12 +42,6 @@ impl Value {
             });
         Self(mix(even ^ odd.rotate_left(32)))
     }
-
-    /// Of a sector of zeros.
-    #[must_use]
-    pub fn zero() -> Self {
-        Self::of(&[0; SECTOR])
-    }
 }
 
 /// Fills a sector as write number `write` does at array sector `sector`.

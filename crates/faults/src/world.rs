@@ -28,6 +28,7 @@
 
 mod asking;
 mod begin;
+mod come_up;
 mod dispatch;
 mod enumerate;
 mod faults;
@@ -92,6 +93,21 @@ struct Asked {
     operation: OperationId,
 }
 
+/// What there is to say of a disk beside what it is.
+#[derive(Debug, Clone, Default)]
+struct Standing {
+    /// Commands that will fail.
+    transient: u32,
+    /// Errors of it may still be in work.
+    erring: bool,
+    /// The oracle's moment when it was last seen in sync.
+    in_sync_until: Moment,
+    /// It may leave commands unanswered for longer than the driver waits.
+    trying: bool,
+    /// Until when it does not answer, and whether it dies then.
+    hung: Option<(u64, bool)>,
+}
+
 /// A run's world.
 pub struct World<'a> {
     options: &'a Options,
@@ -124,16 +140,8 @@ pub struct World<'a> {
     /// When the driver sees what has ended, if that is not at once.
     turn_at: Option<u64>,
     models: Models,
-    /// Per disk: commands that will fail.
-    transient: Vec<u32>,
-    /// Per disk: errors of it may still be in work.
-    erring: Vec<bool>,
-    /// Per disk: the oracle's moment when it was last seen in sync.
-    in_sync_until: Vec<Moment>,
-    /// Per disk: it may leave commands unanswered for longer than the driver waits.
-    trying: Vec<bool>,
-    /// Per disk: until when it does not answer, and whether it dies then.
-    hung: Vec<Option<(u64, bool)>>,
+    /// By disk.
+    standing: Vec<Standing>,
     /// The array has a write log.
     logged: bool,
     /// Parity may not fit the data: crashed, without a log, not yet resynced.
@@ -197,11 +205,7 @@ impl<'a> World<'a> {
             interruptions: Interruptions::new(&options.driver, &random, 1),
             turn_at: None,
             models: Models::new(options.medium.parameters(), random.fork("models", 0)),
-            transient: vec![0; disks.len()],
-            erring: vec![false; disks.len()],
-            in_sync_until: vec![0; disks.len()],
-            trying: vec![false; disks.len()],
-            hung: vec![None; disks.len()],
+            standing: vec![Standing::default(); disks.len()],
             disks,
             logged: false,
             hole_open: false,
@@ -422,11 +426,7 @@ impl<'a> World<'a> {
         let sectors = disk_sectors(self.options, self.disks.len() % self.options.members);
         self.disks
             .push(Disk::new(sectors, self.options.write_through));
-        self.transient.push(0);
-        self.erring.push(false);
-        self.in_sync_until.push(0);
-        self.trying.push(false);
-        self.hung.push(None);
+        self.standing.push(Standing::default());
         self.disks.len() - 1
     }
 

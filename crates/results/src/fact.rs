@@ -15,6 +15,8 @@
 //! subject (also `subject`, and `filesystem` where it depends on that), or a
 //! cell (all parts). The constants below are grouped by it.
 
+pub mod disk_property;
+
 use crate::Operation;
 
 /// Value of a fact that holds.
@@ -49,75 +51,6 @@ pub const VIRTUALISATION: &str = "machine.virtualisation";
 #[must_use]
 pub fn version(program: &str) -> String {
     format!("version.{program}")
-}
-
-/// Properties of a device, for [`disk`].
-pub mod disk_property {
-    /// The model as the disk's maker calls it.
-    pub const MODEL: &str = "model";
-    /// Maker's serial number.
-    pub const SERIAL: &str = "serial";
-    /// The revision of the disk's firmware.
-    pub const FIRMWARE: &str = "firmware";
-    /// Size in bytes.
-    pub const SIZE_BYTES: &str = "size_bytes";
-    /// Bytes in a sector as addressed.
-    pub const LOGICAL_SECTOR_BYTES: &str = "logical_sector_bytes";
-    /// Bytes in a sector as stored, as the drive says; some lie.
-    pub const PHYSICAL_SECTOR_BYTES: &str = "physical_sector_bytes";
-    /// Where a partition begins, 512-byte sectors of its disk.
-    pub const START_SECTOR: &str = "start_sector";
-    /// Bytes by which the start misses a physical sector.
-    pub const ALIGNMENT_OFFSET: &str = "alignment_offset";
-    /// `true` where it turns.
-    pub const ROTATIONAL: &str = "rotational";
-    /// `sata`, `sas`, `nvme`, `usb`, `virtio`, `pata`.
-    pub const TRANSPORT: &str = "transport";
-    /// The link's negotiated rate, bits per second.
-    pub const LINK_SPEED: &str = "link_speed";
-    /// `write back` or `write through`.
-    pub const WRITE_CACHE: &str = "write_cache";
-    /// What a modelled solid-state disk went through before the first job: `fresh`, `filled`
-    /// or `steady`.
-    pub const STATE: &str = "state";
-    /// The I/O scheduler in force.
-    pub const SCHEDULER: &str = "scheduler";
-    /// Commands that the drive takes at once; 1: no native queueing.
-    pub const QUEUE_DEPTH: &str = "queue_depth";
-    /// Requests that the kernel holds for it.
-    pub const REQUEST_QUEUE: &str = "request_queue";
-    /// Read-ahead of the block layer, bytes.
-    pub const READ_AHEAD_BYTES: &str = "read_ahead_bytes";
-    /// `host-aware`, `host-managed` or `none`.
-    pub const ZONED: &str = "zoned";
-    /// What several disks share: a cable, a slow card, a hub. Written only
-    /// where sharing it can limit them: `ide0`, `pci 0000:02:01.0`, `usb1-4`.
-    pub const CHANNEL: &str = "channel";
-    /// The USB hub or port that it hangs on.
-    pub const CHANNEL_USB: &str = "channel.usb";
-    /// The channel's limit, bytes per second.
-    pub const CHANNEL_BYTES_PER_SECOND: &str = "channel_bytes_per_second";
-    /// The highest sequential rate measured of it or declared by its maker,
-    /// bytes per second.
-    pub const SEQUENTIAL_BYTES_PER_SECOND: &str = "sequential_bytes_per_second";
-    /// The whole disk that a partition is a part of: `sdb`.
-    pub const PARENT: &str = "parent";
-    /// The file behind a loop device.
-    pub const BACKING_FILE: &str = "backing_file";
-    /// Old signatures found on it before it was built into an array.
-    pub const STALE_SIGNATURES: &str = "stale_signatures";
-    /// The disk's temperature, degrees Celsius.
-    pub const TEMPERATURE_CELSIUS: &str = "temperature_celsius";
-    /// SMART: sectors remapped.
-    pub const REALLOCATED_SECTORS: &str = "smart.reallocated_sectors";
-    /// SMART: sectors that could not be read and wait.
-    pub const PENDING_SECTORS: &str = "smart.pending_sectors";
-    /// SMART: sectors that self-tests could not read.
-    pub const UNCORRECTABLE_SECTORS: &str = "smart.uncorrectable_sectors";
-    /// SMART: transfers with a wrong checksum: a bad cable.
-    pub const CHECKSUM_ERRORS: &str = "smart.checksum_errors";
-    /// NVMe: errors of the medium.
-    pub const MEDIA_ERRORS: &str = "smart.media_errors";
 }
 
 /// A property of a device: `disk.sdb.model`; properties are in

@@ -172,15 +172,9 @@ fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
 }
 
 fn in_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    let paths = ["filename", "directory"]
-        .into_iter()
-        .filter_map(|name| case.text(row, &fact::fio_option(name)))
-        .chain(
-            ["if", "of"]
-                .into_iter()
-                .filter_map(|name| dd_operand(case, row, name)),
-        );
-    let paths: Vec<&str> = paths.collect();
+    let options = ["filename", "directory"].map(|name| case.text(row, &fact::fio_option(name)));
+    let operands = ["if", "of"].map(|name| dd_operand(case, row, name));
+    let paths: Vec<&str> = options.into_iter().chain(operands).flatten().collect();
     let kind = case.text(row, fact::FILESYSTEM_TYPE);
     let kind = kind.or(Some(row.filesystem.as_str()).filter(|label| !label.is_empty()));
     let known = (kind.is_some() || !paths.is_empty()).then_some(());
@@ -279,9 +273,9 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     if let Some(share) = device_share(row, |(read, _)| read) {
         ruling.judged();
         if share < 0.9 {
+            let percent = share * 100.0;
             signs.push(format!(
-                "the members read {:.0} % of the job's bytes",
-                share * 100.0
+                "the members read {percent:.0} % of the job's bytes"
             ));
             worst = worst.max(1.0 - share);
         }
@@ -294,20 +288,15 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
             worst = worst.max(1.0 - share);
         }
     }
-    let arc = (
-        case.number(row, fact::ARC_HITS),
-        case.number(row, fact::ARC_MISSES),
-    );
-    if let (Some(hits), Some(misses)) = arc
+    if let Some(hits) = case.number(row, fact::ARC_HITS)
+        && let Some(misses) = case.number(row, fact::ARC_MISSES)
         && hits + misses > 0.0
     {
         ruling.judged();
         let share = hits / (hits + misses);
         if share > 0.1 {
-            signs.push(format!(
-                "the ARC answered {:.0} % of the reads",
-                share * 100.0
-            ));
+            let percent = share * 100.0;
+            signs.push(format!("the ARC answered {percent:.0} % of the reads"));
             worst = worst.max(share);
         }
     }
@@ -324,11 +313,8 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
             let busy = processor.map_or_else(String::new, |cpu| {
                 format!(" with {cpu:.0} % processor time")
             });
-            signs.push(format!(
-                "{}{busy}, but {}",
-                megabytes(row.bytes_per_second),
-                bound.reason
-            ));
+            let rate = megabytes(row.bytes_per_second);
+            signs.push(format!("{rate}{busy}, but {}", bound.reason));
         }
     }
     ruling.need(
@@ -351,18 +337,14 @@ fn buffer_swallowed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     let dirty = case.number(row, &fact::dirty_bytes(fact::moment::AFTER));
     if let Some(dirty) = ruling.need(dirty, "memory.after.dirty_bytes") {
         ruling.judged();
-        let before = case
-            .number(row, &fact::dirty_bytes(fact::moment::BEFORE))
-            .unwrap_or(0.0);
-        let share = (dirty - before) / row.total_bytes as f64;
+        let before = case.number(row, &fact::dirty_bytes(fact::moment::BEFORE));
+        let share = (dirty - before.unwrap_or(0.0)) / row.total_bytes as f64;
         // What a direct job writes passes memory by, and more than it wrote is
         // not its own: others write too.
         let direct = case.text(row, &fact::fio_option("direct")) == Some("1");
         if share > 0.05 && share <= 1.05 && !direct {
-            signs.push(format!(
-                "{:.0} % of the bytes were still in memory",
-                share * 100.0
-            ));
+            let percent = share * 100.0;
+            signs.push(format!("{percent:.0} % of the bytes were still in memory"));
             unwritten = share;
         }
     }
@@ -372,23 +354,21 @@ fn buffer_swallowed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     if let Some(share) = device_share(row, |(_, written)| written).filter(|_| !compressed) {
         ruling.judged();
         if share < 0.9 {
+            let percent = share * 100.0;
             signs.push(format!(
-                "the members were written {:.0} % of the bytes",
-                share * 100.0
+                "the members were written {percent:.0} % of the bytes"
             ));
             unwritten = unwritten.max(1.0 - share);
         }
     }
-    if let Some(flush) = case
-        .number(row, fact::END_SYNC_NS)
-        .filter(|_| row.runtime_ns > 0)
-    {
+    let flush = case.number(row, fact::END_SYNC_NS);
+    if let Some(flush) = flush.filter(|_| row.runtime_ns > 0) {
         ruling.judged();
         let share = flush / row.runtime_ns as f64;
         if share > 0.2 {
+            let percent = share * 100.0;
             signs.push(format!(
-                "flushing at the end took {:.0} % of the time",
-                share * 100.0
+                "flushing at the end took {percent:.0} % of the time"
             ));
         }
     }
@@ -414,11 +394,8 @@ fn never_written(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
     ruling.judged();
     if written < 99.0 {
         let severity = if written < 50.0 { Fatal } else { Warning };
-        ruling.row(
-            severity,
-            row,
-            format!("{written:.0} % of the region were ever written"),
-        );
+        let text = format!("{written:.0} % of the region were ever written");
+        ruling.row(severity, row, text);
     }
     Some(())
 }
@@ -439,17 +416,11 @@ fn zeros_compressed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     ruling.judged();
     if pattern != "random" && compression != "off" {
         let ratio = case.number(row, fact::COMPRESS_RATIO);
-        let severity = if ratio.is_some_and(|ratio| ratio > 1.5) {
-            Fatal
-        } else {
-            Warning
-        };
+        let shrinks = ratio.is_some_and(|ratio| ratio > 1.5);
+        let severity = if shrinks { Fatal } else { Warning };
         let ratio = ratio.map_or_else(String::new, |ratio| format!(", ratio {ratio:.2}"));
-        ruling.row(
-            severity,
-            row,
-            format!("{pattern} data, compression {compression}{ratio}"),
-        );
+        let text = format!("{pattern} data, compression {compression}{ratio}");
+        ruling.row(severity, row, text);
     }
     Some(())
 }
@@ -471,11 +442,8 @@ fn deduplicated(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
     }
     let ratio = case.number(row, fact::DEDUPLICATION_RATIO)?;
     if ratio > 1.01 {
-        ruling.row(
-            Warning,
-            row,
-            format!("deduplication {kind}, ratio {ratio:.2}"),
-        );
+        let text = format!("deduplication {kind}, ratio {ratio:.2}");
+        ruling.row(Warning, row, text);
     }
     Some(())
 }
@@ -489,10 +457,8 @@ fn same_sequence(case: &Case<'_>, ruling: &mut Ruling) {
         let cached = ruling.need(may_be_cached(case, row), "fio.option.direct");
         let option = |name: &str| case.text(row, &fact::fio_option(name));
         let range = case.text(row, fact::JOB_WORKING_SET_BYTES);
-        let offset = ruling.need(
-            case.text(row, fact::JOB_OFFSET_BYTES),
-            fact::JOB_OFFSET_BYTES,
-        );
+        let offset = case.text(row, fact::JOB_OFFSET_BYTES);
+        let offset = ruling.need(offset, fact::JOB_OFFSET_BYTES);
         let (Some(cached), Some(offset)) = (cached, offset) else {
             continue;
         };

@@ -128,13 +128,13 @@ impl World<'_> {
 
     /// Notes who is in sync, and whether errors are over.
     fn follow_members(&mut self) {
-        if self.erring.contains(&true) {
+        if self.standing.iter().any(|it| it.erring) {
             self.look_at_errors();
         }
         if self.options.over_budget {
             for slot in self.in_sync().iter() {
                 if let Some(disk) = self.slots[slot.index()] {
-                    self.in_sync_until[disk] = self.oracle.now();
+                    self.standing[disk].in_sync_until = self.oracle.now();
                 }
             }
         }
@@ -330,13 +330,13 @@ impl World<'_> {
         }
         let disk = self.flights[&id].disk;
         if let Some(disk) = disk
-            && let Some((until, dies)) = self.hung[disk]
+            && let Some((until, dies)) = self.standing[disk].hung
         {
             if self.now < until {
                 self.calendar.push(Reverse((until, order, id)));
                 return Ok(());
             }
-            self.hung[disk] = None;
+            self.standing[disk].hung = None;
             self.disks[disk].health = if dies { Health::Gone } else { Health::Well };
         }
         let Some(mut flight) = self.flights.remove(&id) else {
@@ -390,8 +390,8 @@ impl World<'_> {
         if self.disks[number].health == Health::Gone {
             return Ok(Err(Errno::NODEV));
         }
-        if self.transient[number] > 0 {
-            self.transient[number] -= 1;
+        if self.standing[number].transient > 0 {
+            self.standing[number].transient -= 1;
             return Ok(Err(Errno::IO));
         }
         let (start, moved) = (flight.start, flight.job.moved);

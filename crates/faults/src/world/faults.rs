@@ -19,9 +19,9 @@ impl World<'_> {
             };
             states.get(*slot) != Some(&MemberState::InSync)
                 || self.disks[disk].health == Health::Gone
-                || self.hung[disk].is_some_and(|(_, dies)| dies)
-                || self.erring[disk]
-                || self.trying[disk]
+                || self.standing[disk].hung.is_some_and(|(_, dies)| dies)
+                || self.standing[disk].erring
+                || self.standing[disk].trying
         };
         let suspects: SlotSet = (0..self.slots.len()).filter(suspect).map(slot_of).collect();
         suspects | self.unrecorded()
@@ -72,8 +72,8 @@ impl World<'_> {
         let is_quiet = self.asked.is_empty()
             && self.flights.is_empty()
             && self.driver.as_ref().is_some_and(Driver::is_idle);
-        for (erring, left) in self.erring.iter_mut().zip(&self.transient) {
-            *erring &= *left > 0 || !is_quiet;
+        for standing in &mut self.standing {
+            standing.erring &= standing.transient > 0 || !is_quiet;
         }
     }
 
@@ -81,12 +81,12 @@ impl World<'_> {
     /// it was sent before is answered.
     pub(super) fn look_at_patience(&mut self) {
         let limit = self.options.driver.command_limit_ns;
-        for disk in 0..self.trying.len() {
+        for disk in 0..self.standing.len() {
             let is_late = |flight: &Flight| {
                 let is_old = self.now - flight.since > limit / 4;
                 flight.disk == Some(disk) && (flight.is_trying || is_old)
             };
-            self.trying[disk] &= self.hung[disk].is_some()
+            self.standing[disk].trying &= self.standing[disk].hung.is_some()
                 || self.is_trying(Some(disk))
                 || self.flights.values().any(is_late);
         }
@@ -122,8 +122,8 @@ impl World<'_> {
             Action::Transient { member, commands } => self.slots[member]
                 .filter(|_| self.allows(member))
                 .map(|disk| {
-                    self.transient[disk] = commands;
-                    self.erring[disk] = true;
+                    self.standing[disk].transient = commands;
+                    self.standing[disk].erring = true;
                     "transient error"
                 }),
             Action::Slow { member, factor } => self.slow(member, factor),
@@ -187,7 +187,7 @@ impl World<'_> {
         if is_trying && !self.allows(member) {
             return None;
         }
-        self.trying[disk] |= is_trying;
+        self.standing[disk].trying |= is_trying;
         self.disks[disk].slowness = factor;
         Some("slow disk")
     }
@@ -201,14 +201,14 @@ impl World<'_> {
         let disk = self.slots[member]?;
         // What is in flight waits already, but for less than the other half.
         let is_trying = for_ns >= self.options.driver.command_limit_ns / 2;
-        if self.hung[disk].is_some() || !self.is_alive(disk) {
+        if self.standing[disk].hung.is_some() || !self.is_alive(disk) {
             return None;
         }
         if (dies || is_trying) && !self.allows(member) {
             return None;
         }
-        self.trying[disk] |= is_trying;
-        self.hung[disk] = Some((self.now + for_ns, dies));
+        self.standing[disk].trying |= is_trying;
+        self.standing[disk].hung = Some((self.now + for_ns, dies));
         self.disks[disk].health = Health::Hung;
         Some(if dies {
             "hung disk that dies"
@@ -223,7 +223,7 @@ impl World<'_> {
             return None;
         }
         self.disks[disk].health = Health::Gone;
-        self.hung[disk] = None;
+        self.standing[disk].hung = None;
         self.oracle.members_changed();
         Some("lost disk")
     }
@@ -279,7 +279,7 @@ impl World<'_> {
         let is_free = |disk: usize| self.flights.values().all(|it| it.disk != Some(disk));
         if let Some(disk) = disk
             && self.is_alive(disk)
-            && self.hung[disk].is_none()
+            && self.standing[disk].hung.is_none()
             && is_free(disk)
         {
             self.retired.push((slot, disk));

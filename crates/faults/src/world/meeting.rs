@@ -47,7 +47,9 @@ impl World<'_> {
                 let mut disks = self.slots.iter().flatten();
                 disks.any(|disk| {
                     let health = self.disks[*disk].health;
-                    health == Health::Hung || self.disks[*disk].slowness > 1 || self.erring[*disk]
+                    health == Health::Hung
+                        || self.disks[*disk].slowness > 1
+                        || self.standing[*disk].erring
                 })
             }
             State::Retired => !self.retired.is_empty(),

@@ -74,7 +74,7 @@ impl World<'_> {
         };
         let mut flights = self.flights.values();
         let is_quiet = flights.all(|flight| flight.disk != Some(disk));
-        (is_quiet && self.is_alive(disk) && self.hung[disk].is_none()).then_some(disk)
+        (is_quiet && self.is_alive(disk) && self.standing[disk].hung.is_none()).then_some(disk)
     }
 
     /// Whether a disk's log names anything that was noted here.

@@ -77,7 +77,7 @@ impl World<'_> {
         for disk in &mut self.disks {
             disk.slowness = 1;
         }
-        self.transient.fill(0);
+        self.standing.iter_mut().for_each(|it| it.transient = 0);
     }
 
     /// Every slot is in sync, and nothing is in flight.

@@ -110,7 +110,7 @@ impl World<'_> {
             return false;
         }
         self.disks[disk].health = Health::Gone;
-        self.hung[disk] = None;
+        self.standing[disk].hung = None;
         true
     }
 

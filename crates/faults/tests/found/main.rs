@@ -5,43 +5,17 @@
 mod planted;
 mod replacements;
 mod restarts;
+mod steps;
 mod syncs;
 
 use raidlab_array::{RmwLevel, WritePolicy};
-use raidlab_faults::disk::TearRates;
-use raidlab_faults::script::{Action, Restart, Silent, Step, Verb};
+use raidlab_faults::script::{Action, Silent, Step, Verb};
 use raidlab_faults::{Options, run_with};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
-
-fn after(after_ns: u64, action: Action) -> Step {
-    Step { after_ns, action }
-}
-
-fn write(start: u64, count: u64) -> Action {
-    Action::Write {
-        start,
-        count,
-        force_unit_access: false,
-    }
-}
-
-const fn restart(seed: u64, missing: Option<usize>, stale: bool, again: Option<u64>) -> Restart {
-    Restart {
-        seed,
-        missing,
-        stale,
-        again,
-    }
-}
-
-const fn tear(prefix: u32, subset: u32, whole: u32) -> TearRates {
-    TearRates {
-        prefix,
-        subset,
-        whole,
-    }
-}
+use steps::{
+    after, cut, kill, mend, noted, read, replace, stop, tear, transient, unreadable, write,
+};
 
 fn keeps(seed: u64, options: Options, script: &[Step]) {
     let outcome = run_with(options, Some(script.to_vec()), seed, false);
@@ -66,25 +40,13 @@ fn a_flush_that_fails_on_a_needed_member_leaves_the_array_dirty() {
         ..Options::plain(Level::Raid4, layout, 5, (8, 200))
     };
     let script = [
-        after(
-            1_045_349,
-            Action::Transient {
-                member: 1,
-                commands: 1,
-            },
-        ),
+        after(1_045_349, transient(1, 1)),
         after(3_115_553, write(595, 30)),
-        after(
-            26_410_048,
-            Action::Transient {
-                member: 3,
-                commands: 2,
-            },
-        ),
+        after(26_410_048, transient(3, 2)),
         after(2_003_310_248, Action::Drain),
         after(
             25_407_169,
-            Action::PowerCut(restart(17_299_727_420_014_790_863, Some(1), false, Some(4))),
+            cut(17_299_727_420_014_790_863, Some(1), false, Some(4)),
         ),
     ];
     keeps(20_780_015_347, options, &script);
@@ -111,12 +73,11 @@ fn a_broken_array_writes_nothing_that_waited() {
         over_budget: true,
         ..Options::plain(Level::Raid4, layout, 6, (8, 456))
     };
-    let transient = |member, commands| Action::Transient { member, commands };
-    let cut = Action::PowerCut(restart(15_798_951_123_027_605_924, None, false, None));
+    let cut = cut(15_798_951_123_027_605_924, None, false, None);
     let script = [
         after(187_946, write(717, 4)),
         after(3_421_845, transient(5, 1)),
-        after(2_504_154, Action::Administer(Verb::Replace { member: 5 })),
+        after(2_504_154, replace(5)),
         after(0, transient(4, 2)),
         after(3_975_202, cut),
         after(1_659_641, transient(1, 1)),
@@ -144,40 +105,21 @@ fn the_session_of_the_newest_superblock_is_believed() {
         overlaps: false,
         ..Options::plain(Level::Raid5, layout, 2, (8, 328))
     };
-    let cut = |seed, missing, stale, again| Action::PowerCut(restart(seed, missing, stale, again));
     let script = [
         after(
             306_101,
             cut(4_517_860_327_122_645_816, Some(1), true, Some(2)),
         ),
-        after(
-            354_876,
-            Action::Read {
-                start: 142,
-                count: 10,
-            },
-        ),
+        after(354_876, read(142, 10)),
         after(0, cut(3_438_011_081_352_308_280, None, true, Some(1))),
         after(94_946, write(150, 1)),
-        after(
-            223_629,
-            Action::Read {
-                start: 95,
-                count: 6,
-            },
-        ),
+        after(223_629, read(95, 6)),
         after(
             3_547_850,
-            Action::Stop(restart(6_934_565_015_678_096_681, None, true, Some(1))),
+            stop(6_934_565_015_678_096_681, None, true, Some(1)),
         ),
         after(0, write(95, 1)),
-        after(
-            357_293,
-            Action::Read {
-                start: 33,
-                count: 11,
-            },
-        ),
+        after(357_293, read(33, 11)),
         after(0, cut(3_045_848_952_752_311_943, None, false, None)),
     ];
     keeps(5_017_486, options, &script);
@@ -199,29 +141,13 @@ fn the_session_is_believed_while_two_members_are_filled() {
         ..Options::plain(Level::Raid6, layout, 4, (32, 448))
     };
     let script = [
-        after(
-            0,
-            Action::Stop(restart(10_487_396_453_930_570_589, Some(2), false, None)),
-        ),
+        after(0, stop(10_487_396_453_930_570_589, Some(2), false, None)),
         after(7772, Action::Fail { member: 3 }),
-        after(
-            6792,
-            Action::Stop(restart(18_184_982_619_498_139_574, None, true, None)),
-        ),
+        after(6792, stop(18_184_982_619_498_139_574, None, true, None)),
         after(0, write(118, 7)),
         after(5685, Action::Flush),
-        after(
-            7670,
-            Action::Unreadable {
-                member: 2,
-                sector: 26,
-                count: 16,
-            },
-        ),
-        after(
-            0,
-            Action::Kill(restart(15_541_367_698_919_452_718, None, true, None)),
-        ),
+        after(7670, unreadable(2, 26, 16)),
+        after(0, kill(15_541_367_698_919_452_718, None, true, None)),
     ];
     keeps(5_014_270, options, &script);
 }
@@ -254,22 +180,10 @@ fn an_array_is_settled_when_the_flush_has_cost_no_member() {
     let script = [
         after(
             75_209_989,
-            Action::PowerCut(restart(2_425_927_802_046_814_586, Some(1), false, None)),
+            cut(2_425_927_802_046_814_586, Some(1), false, None),
         ),
-        after(
-            4_212_828,
-            Action::Mend {
-                fresh: false,
-                healed: true,
-            },
-        ),
-        after(
-            0,
-            Action::Mend {
-                fresh: false,
-                healed: true,
-            },
-        ),
+        after(4_212_828, mend(false, true)),
+        after(0, mend(false, true)),
         after(2_514_628, Action::Settle),
         after(5_080_134, dies(2, 20_343_422_890)),
     ];
@@ -303,28 +217,16 @@ fn strangers_are_refused_wherever_they_are() {
         sync_block: 1024,
         ..mirror(3, 256)
     };
-    let stop = |seed, missing, again| Action::Stop(restart(seed, missing, false, again));
+    let stop = |seed, missing, again| stop(seed, missing, false, again);
     let script = [
         after(0, stop(13_938_499_921_035_398_801, Some(2), Some(2))),
         after(97_827, stop(8_240_355_627_758_803_274, None, None)),
-        after(
-            0,
-            Action::Mend {
-                fresh: false,
-                healed: true,
-            },
-        ),
+        after(0, mend(false, true)),
         after(0, Action::Fail { member: 0 }),
         after(11_360_229_295, Action::Drain),
         after(3341, Action::Fail { member: 1 }),
         after(796_165, Action::Fail { member: 0 }),
-        after(
-            36_905,
-            Action::Mend {
-                fresh: false,
-                healed: true,
-            },
-        ),
+        after(36_905, mend(false, true)),
         after(0, stop(5_162_539_054_520_589_851, None, None)),
     ];
     keeps(20_780_019_572, failed, &script);
@@ -336,27 +238,14 @@ fn strangers_are_refused_wherever_they_are() {
         sync_depth: 16,
         ..mirror(2, 512)
     };
-    let cut = |seed, missing, stale, again| Action::PowerCut(restart(seed, missing, stale, again));
     let script = [
         after(
             565_384,
             cut(2_531_256_489_460_398_366, Some(1), false, None),
         ),
-        after(
-            1_810_424,
-            Action::Mend {
-                fresh: true,
-                healed: true,
-            },
-        ),
+        after(1_810_424, mend(true, true)),
         after(0, cut(5_506_407_561_191_929_615, None, false, None)),
-        after(
-            0,
-            Action::Mend {
-                fresh: true,
-                healed: true,
-            },
-        ),
+        after(0, mend(true, true)),
         after(
             0,
             Action::Split {
@@ -364,13 +253,7 @@ fn strangers_are_refused_wherever_they_are() {
             },
         ),
         after(0, cut(3_412_967_049_508_512_142, Some(1), false, Some(2))),
-        after(
-            0,
-            Action::Mend {
-                fresh: false,
-                healed: true,
-            },
-        ),
+        after(0, mend(false, true)),
         after(1_326_775, cut(3_938_344_286_776_603_190, None, true, None)),
     ];
     keeps(5_031_592, put_in, &script);
@@ -395,7 +278,7 @@ fn a_replacement_has_the_writes_of_before() {
     let script = [
         after(16_317_760, write(115, 251)),
         after(461_386, write(57, 92)),
-        after(0, Action::Administer(Verb::Replace { member: 3 })),
+        after(0, replace(3)),
     ];
     keeps(8_000_002_310, options, &script);
 }
@@ -420,15 +303,8 @@ fn a_replacement_ends_where_nothing_lies() {
         ..Options::plain(Level::Raid10, Layout::Copies(copies), 2, (128, 384))
     };
     let script = [
-        after(1_648_330, Action::Administer(Verb::Replace { member: 0 })),
-        after(
-            0,
-            Action::Unreadable {
-                member: 0,
-                sector: 382,
-                count: 1,
-            },
-        ),
+        after(1_648_330, replace(0)),
+        after(0, unreadable(0, 382, 1)),
     ];
     keeps(8_300_002_104, options, &script);
 }
@@ -451,15 +327,8 @@ fn a_replacement_has_what_the_log_of_the_old_member_names() {
         overlaps: false,
         ..Options::plain(Level::Raid1, Layout::None, 2, (8, 248))
     };
-    let noted = Action::NoteBad {
-        member: 0,
-        sector: 165,
-        count: 5,
-    };
-    let back = Action::Mend {
-        fresh: false,
-        healed: true,
-    };
+    let noted = noted(0, 165, 5);
+    let back = mend(false, true);
     let script = [
         after(0, write(160, 32)),
         after(11_224_593_381, Action::Drain),
@@ -467,7 +336,7 @@ fn a_replacement_has_what_the_log_of_the_old_member_names() {
         after(2_227_201_051, Action::Drain),
         after(0, noted),
         after(0, back),
-        after(0, Action::Administer(Verb::Replace { member: 0 })),
+        after(0, replace(0)),
     ];
     keeps(30_000_003_774, options, &script);
 }
@@ -502,12 +371,9 @@ fn who_is_about_to_serve_counts_as_a_member() {
         after(6255, write(64, 96)),
         after(0, write(1042, 24)),
         after(11_690_387_631, Action::Drain),
-        after(8871, Action::Administer(Verb::Replace { member: 0 })),
+        after(8871, replace(0)),
         after(0, Action::Fail { member: 1 }),
-        after(
-            9502,
-            Action::Stop(restart(13_418_971_947_552_631_283, None, false, None)),
-        ),
+        after(9502, stop(13_418_971_947_552_631_283, None, false, None)),
         after(0, write(64, 64)),
         after(0, write(1152, 64)),
         after(5659, write(448, 160)),

@@ -1,7 +1,7 @@
 //! Seeded bugs that seeds hardly ever meet: for each a script that keeps every promise,
 //! and breaks one with the bug.
 
-use super::{after, restart, tear, write};
+use super::steps::{after, cut, mend, tear, write};
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_faults::script::{Action, Step, Verb};
 use raidlab_faults::{Options, run_with};
@@ -37,13 +37,6 @@ const fn speed(kib_per_second: u64) -> Action {
     })
 }
 
-const fn mend() -> Action {
-    Action::Mend {
-        fresh: false,
-        healed: true,
-    }
-}
-
 /// A member leaves while it is being filled: the bitmap knows nothing of the rest.
 #[test]
 fn a_member_that_was_never_full_is_not_added_by_the_bitmap() {
@@ -55,9 +48,9 @@ fn a_member_that_was_never_full_is_not_added_by_the_bitmap() {
         after(0, write(0, 8)),
         after(SECOND, Action::Drain),
         after(0, speed(20)),
-        after(0, mend()),
+        after(0, mend(false, true)),
         after(3 * SECOND, Action::Fail { member: 1 }),
-        after(SECOND, mend()),
+        after(SECOND, mend(false, true)),
         after(30 * SECOND, Action::Drain),
     ];
     is_found(Mutation::ReAddHalfFilled, &mirror(2), &script);
@@ -75,12 +68,9 @@ fn a_bit_stays_until_its_chunk_is_resynced() {
     script.extend((0..4).map(|quarter| after(0, write(160 * quarter, 160))));
     script.extend([
         // Every write of the four is at one member, or at both, or at none.
-        after(
-            544_192,
-            Action::PowerCut(restart(13_777_126_607_420_005_552, None, false, None)),
-        ),
+        after(544_192, cut(13_777_126_607_420_005_552, None, false, None)),
         after(0, speed(1)),
-        after(30 * SECOND, Action::PowerCut(restart(1, None, false, None))),
+        after(30 * SECOND, cut(1, None, false, None)),
         after(60 * SECOND, Action::Drain),
         after(0, Action::Settle),
     ]);

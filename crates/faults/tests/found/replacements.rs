@@ -1,18 +1,12 @@
 //! What was found when members were being replaced.
 
-use super::{after, keeps, restart, tear, write};
+use super::keeps;
+use super::steps::{after, cut, mend, noted, read, replace, stop, tear, unreadable, write};
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
-use raidlab_faults::script::{Action, Verb};
+use raidlab_faults::script::Action;
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
-
-const fn mend(fresh: bool) -> Action {
-    Action::Mend {
-        fresh,
-        healed: true,
-    }
-}
 
 /// Writes that were under way when the replacement of a lost member took its slot left it
 /// out, and its superblock said all the same that it was filled there: once the array was
@@ -33,17 +27,11 @@ fn a_write_passes_an_orphan_that_is_full(start: u64, options: Options) {
         ..options
     };
     let script = [
-        after(0, Action::Administer(Verb::Replace { member: 1 })),
+        after(0, replace(1)),
         after(64_677, Action::Lose { member: 1 }),
         after(0, write(start, 23)),
-        after(
-            0,
-            Action::Stop(restart(11_617_108_596_095_958_081, None, false, None)),
-        ),
-        after(
-            0,
-            Action::Stop(restart(12_657_206_267_536_924_727, None, false, None)),
-        ),
+        after(0, stop(11_617_108_596_095_958_081, None, false, None)),
+        after(0, stop(12_657_206_267_536_924_727, None, false, None)),
     ];
     keeps(30_000_567_671, options, &script);
 }
@@ -95,25 +83,16 @@ fn what_is_being_filled_begins_anew_behind_a_member_taken_by_force() {
         over_budget: true,
         ..Options::plain(Level::Raid10, Layout::Copies(copies), 3, (128, 384))
     };
-    let cut = restart(7_065_843_876_961_993_937, Some(2), false, None);
+    let cut = cut(7_065_843_876_961_993_937, Some(2), false, None);
     let script = [
-        after(276_941, Action::Administer(Verb::Replace { member: 2 })),
+        after(276_941, replace(2)),
         after(0, Action::Fail { member: 1 }),
         after(0, write(128, 384)),
-        after(
-            46_742,
-            Action::Stop(restart(9_977_951_510_936_591_773, None, true, None)),
-        ),
+        after(46_742, stop(9_977_951_510_936_591_773, None, true, None)),
         after(0, Action::Lose { member: 2 }),
-        after(193_418, Action::PowerCut(cut)),
+        after(193_418, cut),
         after(393_008, Action::Flush),
-        after(
-            0,
-            Action::Read {
-                start: 347,
-                count: 1,
-            },
-        ),
+        after(0, read(347, 1)),
     ];
     keeps(30_000_465_092, options, &script);
 }
@@ -135,20 +114,16 @@ fn a_bad_block_that_is_written_while_its_member_is_replaced_is_copied() {
         overlaps: false,
         ..Options::plain(Level::Raid1, Layout::None, 2, (32, 256))
     };
-    let noted = Action::NoteBad {
-        member: 0,
-        sector: 31,
-        count: 2,
-    };
+    let noted = noted(0, 31, 2);
     let script = [
         after(15_719_721_034, Action::Drain),
         after(0, Action::Fail { member: 0 }),
         after(2_811_795_565, Action::Drain),
         after(0, noted),
-        after(0, mend(false)),
+        after(0, mend(false, true)),
         after(1_849_807, write(4, 1)),
         after(1_437_814, write(21, 29)),
-        after(0, Action::Administer(Verb::Replace { member: 0 })),
+        after(0, replace(0)),
         after(35_208_184, Action::Flush),
     ];
     keeps(30_000_670_869, options, &script);
@@ -177,7 +152,6 @@ fn a_late_answer_does_not_fail_the_successor() {
         member: 3,
         factor: 1000,
     };
-    let read = |start, count| Action::Read { start, count };
     let script = [
         after(2_710_987, slow),
         after(14_341_125, write(471, 1)),
@@ -186,7 +160,7 @@ fn a_late_answer_does_not_fail_the_successor() {
         after(0, Action::Lose { member: 3 }),
         after(933_403, Action::Flush),
         after(2_643_323, write(128, 64)),
-        after(36_382_088, mend(false)),
+        after(36_382_088, mend(false, true)),
         after(17_189_400, read(261, 1)),
         after(29_085_978, read(640, 7)),
         after(0, write(661, 95)),
@@ -211,23 +185,13 @@ fn a_disk_is_added_over_what_cannot_be_read() {
             (8, 400),
         )
     };
-    let unreadable = Action::Unreadable {
-        member: 1,
-        sector: 0,
-        count: 1,
-    };
+    let unreadable = unreadable(1, 0, 1);
     let script = [
         after(0, Action::Fail { member: 1 }),
         after(0, Action::Flush),
         after(215_599, unreadable),
         after(0, Action::Drain),
-        after(
-            0,
-            Action::Mend {
-                fresh: false,
-                healed: false,
-            },
-        ),
+        after(0, mend(false, false)),
     ];
     keeps(60_000_009_792, options, &script);
 }

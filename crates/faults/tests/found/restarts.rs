@@ -1,15 +1,15 @@
 //! What was found when arrays came up again.
 
-use super::{after, keeps, restart, tear, write};
+use super::keeps;
+use super::steps::{
+    after, cut, durable, kill, mend, noted, read, replace, stop, tear, transient, unreadable,
+    unreadable_metadata, write,
+};
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
-use raidlab_faults::script::{Action, Verb};
+use raidlab_faults::script::Action;
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
-
-fn read(start: u64, count: u64) -> Action {
-    Action::Read { start, count }
-}
 
 /// The power failed between the superblocks of two members, and again between those of
 /// the next start: the newest of the first was on a disk that was being filled to replace
@@ -37,19 +37,9 @@ fn the_newest_superblock_is_passed_on_from_whichever_disk_has_it() {
         overlaps: false,
         ..Options::plain(Level::Raid10, Layout::Copies(copies), 3, (128, 512))
     };
-    let durable = Action::Write {
-        start: 134,
-        count: 5,
-        force_unit_access: true,
-    };
+    let durable = durable(134, 5);
     let script = [
-        after(
-            175_411,
-            Action::Transient {
-                member: 1,
-                commands: 2,
-            },
-        ),
+        after(175_411, transient(1, 2)),
         after(145_027, write(10, 342)),
         after(0, Action::Flush),
         after(0, write(67, 1)),
@@ -76,33 +66,24 @@ fn the_newest_superblock_is_passed_on_from_whichever_disk_has_it() {
         after(302_192, write(327, 434)),
         after(0, read(384, 128)),
         after(1_970_759, Action::Settle),
-        after(3_848_411, Action::Administer(Verb::Replace { member: 1 })),
+        after(3_848_411, replace(1)),
         after(289_991, Action::Flush),
-        after(
-            1_785_273,
-            Action::UnreadableMetadata {
-                member: 0,
-                sector: 4_339_111_710_301_706_747,
-            },
-        ),
+        after(1_785_273, unreadable_metadata(0, 4_339_111_710_301_706_747)),
         after(229_647, read(132, 324)),
         after(0, durable),
-        after(0, Action::Administer(Verb::Replace { member: 1 })),
+        after(0, replace(1)),
         after(
             359_954,
-            Action::PowerCut(restart(9_534_833_494_280_070_974, Some(2), false, None)),
+            cut(9_534_833_494_280_070_974, Some(2), false, None),
         ),
         after(0, write(85, 199)),
         after(378_978, read(445, 5)),
         after(0, write(222, 1)),
-        after(
-            0,
-            Action::PowerCut(restart(15_743_281_456_691_117_765, None, true, None)),
-        ),
+        after(0, cut(15_743_281_456_691_117_765, None, true, None)),
         after(139_793, write(257, 27)),
         after(
             209_548,
-            Action::PowerCut(restart(2_648_150_269_131_048_440, Some(1), false, None)),
+            cut(2_648_150_269_131_048_440, Some(1), false, None),
         ),
     ];
     keeps(30_000_071_193, options, &script);
@@ -132,25 +113,9 @@ fn a_witness_that_was_taken_away_bears_no_witness() {
     };
     let script = [
         after(0, Action::Fail { member: 0 }),
-        after(
-            1_692_141,
-            Action::UnreadableMetadata {
-                member: 1,
-                sector: 9_647_679_981_399_128_752,
-            },
-        ),
-        after(
-            2_085_236,
-            Action::Write {
-                start: 30,
-                count: 1,
-                force_unit_access: true,
-            },
-        ),
-        after(
-            3_443_026,
-            Action::Kill(restart(9_801_561_122_468_634_042, None, true, None)),
-        ),
+        after(1_692_141, unreadable_metadata(1, 9_647_679_981_399_128_752)),
+        after(2_085_236, durable(30, 1)),
+        after(3_443_026, kill(9_801_561_122_468_634_042, None, true, None)),
     ];
     keeps(30_000_079_982, options, &script);
 }
@@ -176,17 +141,10 @@ fn a_first_resync_is_not_known_as_one_after_a_stop_without_a_log() {
         overlaps: false,
         ..Options::plain(Level::Raid6, layout, 5, (8, 320))
     };
-    let unreadable = Action::Unreadable {
-        member: 2,
-        sector: 224,
-        count: 5,
-    };
+    let unreadable = unreadable(2, 224, 5);
     let script = [
         after(58_716_178, unreadable),
-        after(
-            0,
-            Action::Stop(restart(14_213_549_592_221_027_651, None, false, Some(0))),
-        ),
+        after(0, stop(14_213_549_592_221_027_651, None, false, Some(0))),
     ];
     keeps(30_000_087_124, options, &script);
 }
@@ -217,52 +175,16 @@ fn a_block_that_cannot_be_read_does_not_hide_the_log() {
         over_budget: false,
         ..Options::plain(Level::Raid5, layout, 2, (8, 480))
     };
-    let mend = Action::Mend {
-        fresh: false,
-        healed: true,
-    };
     let script = [
-        after(0, mend),
-        after(
-            0,
-            Action::PowerCut(restart(12_795_010_571_946_389_054, None, false, Some(0))),
-        ),
-        after(
-            264_470,
-            Action::Write {
-                start: 296,
-                count: 32,
-                force_unit_access: true,
-            },
-        ),
-        after(
-            343_215,
-            Action::Transient {
-                member: 1,
-                commands: 3,
-            },
-        ),
-        after(3_462_272, mend),
+        after(0, mend(false, true)),
+        after(0, cut(12_795_010_571_946_389_054, None, false, Some(0))),
+        after(264_470, durable(296, 32)),
+        after(343_215, transient(1, 3)),
+        after(3_462_272, mend(false, true)),
         after(2_650_579, write(221, 1)),
-        after(
-            0,
-            Action::UnreadableMetadata {
-                member: 1,
-                sector: 12_324_811_809_105_358_881,
-            },
-        ),
-        after(
-            260_779,
-            Action::Unreadable {
-                member: 1,
-                sector: 76,
-                count: 2,
-            },
-        ),
-        after(
-            0,
-            Action::PowerCut(restart(12_892_550_637_166_175_310, None, false, None)),
-        ),
+        after(0, unreadable_metadata(1, 12_324_811_809_105_358_881)),
+        after(260_779, unreadable(1, 76, 2)),
+        after(0, cut(12_892_550_637_166_175_310, None, false, None)),
     ];
     keeps(30_000_148_695, options, &script);
 }
@@ -287,27 +209,15 @@ fn a_replay_does_not_write_old_over_new_on_a_member_that_was_filled() {
         overlaps: false,
         ..Options::plain(Level::Raid6, layout, 7, (64, 192))
     };
-    let durable = |start, count| Action::Write {
-        start,
-        count,
-        force_unit_access: true,
-    };
-    let mend = Action::Mend {
-        fresh: false,
-        healed: true,
-    };
     let script = [
-        after(
-            0,
-            Action::PowerCut(restart(7_225_080_635_768_732_772, Some(4), true, None)),
-        ),
-        after(0, mend),
+        after(0, cut(7_225_080_635_768_732_772, Some(4), true, None)),
+        after(0, mend(false, true)),
         after(338_151, durable(128, 256)),
         after(0, durable(192, 1)),
         after(0, durable(0, 384)),
         after(
             146_258_515,
-            Action::PowerCut(restart(16_891_041_610_610_634_231, None, false, None)),
+            cut(16_891_041_610_610_634_231, None, false, None),
         ),
     ];
     keeps(30_000_199_876, options, &script);
@@ -340,35 +250,21 @@ fn a_spare_that_has_not_heard_of_its_slot_does_not_claim_it() {
         overlaps: false,
         ..Options::plain(Level::Raid10, layout, 6, (256, 1024))
     };
-    let mend = Action::Mend {
-        fresh: true,
-        healed: false,
-    };
-    let durable = |start, count| Action::Write {
-        start,
-        count,
-        force_unit_access: true,
-    };
-    let read = Action::Read {
-        start: 2879,
-        count: 64,
-    };
+    let mend = mend(true, false);
+    let read = read(2879, 64);
     let script = [
         after(0, durable(297, 93)),
         after(1_223_133, durable(2786, 1)),
         after(1_632_503, read),
-        after(1_862_556, Action::Administer(Verb::Replace { member: 3 })),
+        after(1_862_556, replace(3)),
         after(3_409_403, Action::Fail { member: 0 }),
         after(1_932_124, mend),
         after(19_603_329, Action::Check { repair: false }),
         after(3_265_090, write(2295, 3)),
-        after(
-            0,
-            Action::PowerCut(restart(1_364_690_313_704_912_385, None, false, None)),
-        ),
+        after(0, cut(1_364_690_313_704_912_385, None, false, None)),
         after(
             7_872_295,
-            Action::PowerCut(restart(14_052_575_327_881_196_206, Some(4), false, None)),
+            cut(14_052_575_327_881_196_206, Some(4), false, None),
         ),
     ];
     keeps(30_000_171_358, options, &script);
@@ -393,12 +289,7 @@ fn whom_a_replay_did_without_stays_named_when_nothing_is_replayed() {
         overlaps: false,
         ..Options::plain(Level::Raid4, layout, 2, (16, 512))
     };
-    let durable = |start, count| Action::Write {
-        start,
-        count,
-        force_unit_access: true,
-    };
-    let cut = |seed, missing, stale| Action::PowerCut(restart(seed, missing, stale, None));
+    let cut = |seed, missing, stale| cut(seed, missing, stale, None);
     let script = [
         after(0, Action::Settle),
         after(326_447, write(167, 5)),
@@ -433,20 +324,10 @@ fn a_bitmap_that_cannot_be_read_does_not_hide_the_log() {
         overlaps: false,
         ..Options::plain(Level::Raid6, layout, 6, (8, 288))
     };
-    let again = Action::Mend {
-        fresh: false,
-        healed: true,
-    };
-    let noted = Action::NoteBad {
-        member: 4,
-        sector: 50,
-        count: 2,
-    };
-    let unreadable = Action::UnreadableMetadata {
-        member: 4,
-        sector: 2_256_406_277_334_896_662,
-    };
-    let cut = restart(9_625_915_329_020_234_518, None, false, None);
+    let again = mend(false, true);
+    let noted = noted(4, 50, 2);
+    let unreadable = unreadable_metadata(4, 2_256_406_277_334_896_662);
+    let cut = cut(9_625_915_329_020_234_518, None, false, None);
     let script = [
         after(17_738_064_558, Action::Drain),
         after(0, Action::Fail { member: 4 }),
@@ -456,7 +337,7 @@ fn a_bitmap_that_cannot_be_read_does_not_hide_the_log() {
         after(0, unreadable),
         after(0, write(20, 2)),
         after(1_572_013, write(633, 3)),
-        after(0, Action::PowerCut(cut)),
+        after(0, cut),
     ];
     keeps(30_000_212_724, options, &script);
 }
@@ -478,12 +359,8 @@ fn cut_before_it_began(begun_ns: u64) -> (Options, Vec<crate::Step>) {
         overlaps: false,
         ..Options::plain(Level::Raid5, layout, 3, (32, 416))
     };
-    let cut = |seed, missing, again| Action::PowerCut(restart(seed, Some(missing), true, again));
-    let last = Action::Write {
-        start: 723,
-        count: 6,
-        force_unit_access: true,
-    };
+    let cut = |seed, missing, again| cut(seed, Some(missing), true, again);
+    let last = durable(723, 6);
     let slow = Action::Slow {
         member: 0,
         factor: 1000,

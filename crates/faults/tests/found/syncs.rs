@@ -1,19 +1,12 @@
 //! What was found while an array was made to agree with itself.
 
-use super::{after, keeps, restart, tear, write};
+use super::keeps;
+use super::steps::{after, cut, durable, mend, read, tear, unreadable, unreadable_metadata, write};
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
 use raidlab_faults::script::Action;
 use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
-
-fn durable(start: u64, count: u64) -> Action {
-    Action::Write {
-        start,
-        count,
-        force_unit_access: true,
-    }
-}
 
 /// A RAID 6 lost its second member while a write was reading for its stripe, where
 /// nobody had written: what parity makes of the lost block was said to be its content,
@@ -38,14 +31,7 @@ fn what_is_in_work_is_not_defined_by_parity() {
         over_budget: true,
         ..Options::plain(Level::Raid6, layout, 6, (8, 264))
     };
-    let everything = Action::Read {
-        start: 0,
-        count: 1056,
-    };
-    let mend = Action::Mend {
-        fresh: false,
-        healed: true,
-    };
+    let everything = read(0, 1056);
     let script = [
         after(0, write(984, 8)),
         after(91_469, Action::Lose { member: 1 }),
@@ -53,7 +39,7 @@ fn what_is_in_work_is_not_defined_by_parity() {
         after(0, durable(790, 11)),
         after(0, durable(673, 5)),
         after(0, everything),
-        after(410_748, mend),
+        after(410_748, mend(false, true)),
         after(0, durable(759, 1)),
         after(0, durable(264, 1)),
         after(1_057_800, Action::Lose { member: 3 }),
@@ -76,10 +62,7 @@ fn reads_wait_for_a_block_whose_source_has_left() {
         overlaps: false,
         ..Options::plain(Level::Raid10, Layout::Copies(Copies::near(2)), 3, (8, 296))
     };
-    let everything = Action::Read {
-        start: 0,
-        count: 440,
-    };
+    let everything = read(0, 440);
     let script = [
         after(0, durable(437, 1)),
         after(0, write(283, 29)),
@@ -107,13 +90,8 @@ fn a_resync_takes_from_another_copy_only_what_it_must() {
         overlaps: false,
         ..Options::plain(Level::Raid1, Layout::None, 2, (32, 160))
     };
-    let read = |start, count| Action::Read { start, count };
-    let spoilt = Action::Unreadable {
-        member: 0,
-        sector: 119,
-        count: 2,
-    };
-    let cut = Action::PowerCut(restart(7_141_972_379_078_381_008, None, true, None));
+    let spoilt = unreadable(0, 119, 2);
+    let cut = cut(7_141_972_379_078_381_008, None, true, None);
     let script = [
         after(51_591_757, write(50, 4)),
         after(66_006_118, read(29, 1)),
@@ -146,11 +124,7 @@ fn a_first_resync_is_one_only_while_the_log_says_so() {
         overlaps: false,
         ..Options::plain(Level::Raid5, layout, 2, (8, 288))
     };
-    let spoilt = Action::UnreadableMetadata {
-        member: 0,
-        sector: 5_890_977_872_400_224_298,
-    };
-    let cut = |seed, missing, stale, again| Action::PowerCut(restart(seed, missing, stale, again));
+    let spoilt = unreadable_metadata(0, 5_890_977_872_400_224_298);
     let script = [
         after(250_945, spoilt),
         after(0, cut(4_624_260_567_212_281_697, None, false, None)),

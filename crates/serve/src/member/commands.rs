@@ -1,16 +1,18 @@
 //! Commands to the members of one array: short ones continued, errors in the
 //! core's words, hung members given up.
 
+mod verdict;
+
 use super::nested::{NestedEnded, NestedJobs};
 use super::{Backend, Ended, Job, Member, RegisteredMemory, Transfer, Waker};
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{CommandId, MemberError};
 use raidlab_units::Nanos;
-use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use verdict::{Verdict, judge, plant_in_rest};
 
 /// Tokens from here on are those of commands to inner arrays, which have no
 /// time limit: they sort behind all that have one.
@@ -475,77 +477,5 @@ fn is_unawaited(transfer: &Transfer) -> bool {
         } => mutation::is(Mutation::DurableWriteUnawaited),
         Transfer::Flush => mutation::is(Mutation::FlushUnawaited),
         _ => false,
-    }
-}
-
-enum Verdict {
-    Done,
-    Again { moved: usize },
-    Failed(MemberError),
-}
-
-fn judge(job: &Job, result: Ended) -> Verdict {
-    let whole = whole(&job.transfer);
-    match (result, &job.transfer) {
-        (Ok(moved), _) if job.moved + moved >= whole => Verdict::Done,
-        (Ok(moved), _) if moved > 0 && mutation::is(Mutation::ShortWriteTaken) => Verdict::Done,
-        (Ok(1..), Transfer::Read(_)) if mutation::is(Mutation::ShortReadTaken) => Verdict::Done,
-        (Err(Errno::INTR), _) if mutation::is(Mutation::InterruptedTaken) => Verdict::Done,
-        (Err(Errno::INTR), _) if mutation::is(Mutation::InterruptedFails) => {
-            Verdict::Failed(MemberError::Gone)
-        }
-        (Err(Errno::IO), Transfer::Write { .. }) if mutation::is(Mutation::WriteErrorTaken) => {
-            Verdict::Done
-        }
-        (Err(Errno::IO), Transfer::Read(_)) if mutation::is(Mutation::ReadErrorTaken) => {
-            Verdict::Done
-        }
-        // The end of a file or device that has become shorter: all behind it is lost.
-        (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Gone),
-        (Ok(moved), _) => Verdict::Again { moved },
-        (Err(Errno::INTR | Errno::AGAIN), _) => Verdict::Again { moved: 0 },
-        // A discard is advice. A range that is no whole number of the device's
-        // own blocks is not forgotten either.
-        (Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL), Transfer::Discard { .. }) => {
-            Verdict::Done
-        }
-        (Err(_), Transfer::Flush) if mutation::is(Mutation::DriverFlushErrorLost) => Verdict::Done,
-        (Err(_), Transfer::Flush) => Verdict::Failed(MemberError::Gone),
-        (Err(error), _) => Verdict::Failed(member_error(error)),
-    }
-}
-
-/// Bytes that a command is to move.
-fn whole(transfer: &Transfer) -> usize {
-    match transfer {
-        Transfer::Read(bytes) => bytes.len(),
-        Transfer::Write { data, .. } => data.len(),
-        Transfer::Flush | Transfer::Discard { .. } => 0,
-    }
-}
-
-/// Seeded bugs in what is left of a command after an attempt that moved so much.
-fn plant_in_rest(job: &mut Job, moved: usize) {
-    let whole = whole(&job.transfer);
-    if moved == 0 && job.moved + 512 < whole && mutation::is(Mutation::InterruptedSkips) {
-        job.moved += 512;
-    }
-    if let Transfer::Write {
-        force_unit_access, ..
-    } = &mut job.transfer
-    {
-        *force_unit_access &= !mutation::is(Mutation::RestNotDurable);
-    }
-}
-
-/// The kernel's error numbers for block devices (`blk_errors` in
-/// block/blk-core.c, 6.12): EIO, ENODATA (medium), EILSEQ (protection) and
-/// EREMOTEIO (target) concern the place. All others (no device, no path, time
-/// out, no space) concern the member.
-fn member_error(error: Errno) -> MemberError {
-    match error {
-        Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::REMOTEIO => MemberError::Medium,
-        _ if mutation::is(Mutation::ErrorsOfPlace) => MemberError::Medium,
-        _ => MemberError::Gone,
     }
 }

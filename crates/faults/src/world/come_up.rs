@@ -1,0 +1,316 @@
+//! The array comes up again from what is on the disks.
+//!
+//! Before it does, the members' own words are compared with their bytes (`inspect`): what they
+//! call clean must agree. Disks may stay away or come back late. Where the array is refused,
+//! that has to be right, and the user takes away what is in the way, or uses force.
+
+use super::{Violation, World, violation};
+use crate::disk::Health;
+use crate::driver::{self, HowToAssemble, Ready, Refusal};
+use crate::inspect::{self, Said};
+use crate::pages::Pages;
+use crate::reader::slot_of;
+use crate::script::Restart;
+use raidlab_array::Stale;
+use raidlab_geometry::SlotSet;
+use raidlab_random::Stream;
+
+impl World<'_> {
+    /// What is on the disks now is assembled.
+    pub(super) fn come_up(&mut self, restart: Restart, degraded: bool) -> Result<(), Violation> {
+        self.verify_promises()?;
+        let mut present: Vec<usize> = self.handles.iter().copied().flatten().collect();
+        self.stale = [Stale::LeaveOut, Stale::ReAdd, Stale::Rebuild][(restart.seed % 3) as usize];
+        if restart.stale {
+            present.extend(self.retired.iter().map(|(_, disk)| *disk));
+        }
+        present.retain(|disk| self.is_alive(*disk));
+        let missing = restart
+            .missing
+            .and_then(|slot| self.leave_out(slot, degraded, restart.seed >> 16 & 1 == 1));
+        present.retain(|disk| Some(*disk) != missing);
+        shuffle(
+            &mut present,
+            &mut Stream::new(restart.seed).fork("order", 0),
+        );
+        if self.ends_without_witness(&present) {
+            return Ok(());
+        }
+        let log_is_lost = present.iter().any(|disk| self.has_spoilt_metadata(*disk));
+        let mut assembled = match self.assemble(&present, false, restart.again) {
+            Err(Refusal::PowerCut) => {
+                self.did("power cut in replay");
+                self.lose_power(restart.seed ^ 1);
+                self.assemble(&present, false, None)
+            }
+            assembled => assembled,
+        };
+        if matches!(assembled, Err(Refusal::SplitBrain)) && self.drop_strangers(&mut present) {
+            assembled = self.assemble(&present, false, None);
+        }
+        if assembled.is_err() && self.drop_unreadable(&mut present) {
+            if self.ends_without_witness(&present) {
+                return Ok(());
+            }
+            assembled = self.assemble(&present, false, None);
+        }
+        let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
+        if self.has_hole() || is_open {
+            // Nobody can tell a first resync by now.
+            self.hole_open = true;
+            self.first_sync = false;
+        }
+        match assembled {
+            Ok(assembled) => self.take(assembled),
+            Err(refusal) => self.refused(&refusal, &present, missing, degraded),
+        }
+    }
+
+    /// Ends a run beyond the budget in which all who knew that these disks were out
+    /// of date are lost, or were taken away: nobody can tell.
+    fn ends_without_witness(&mut self, present: &[usize]) -> bool {
+        if !self.beyond || self.has_newest(present) {
+            return false;
+        }
+        self.did("no witness left");
+        self.ended = true;
+        true
+    }
+
+    /// Whether a disk with the highest event count of all that ever were is here.
+    fn has_newest(&self, present: &[usize]) -> bool {
+        let events =
+            |disk: usize| inspect::events(self.disks[disk].pristine(), self.options.version);
+        let newest = (0..self.disks.len()).filter_map(events).max();
+        present.iter().filter_map(|disk| events(*disk)).max() == newest
+    }
+
+    /// Disks from an earlier time of the array that knew none of those that
+    /// are current now cannot be told from the other side of a split: that they
+    /// are refused is right. True if there were any; then the user has taken
+    /// them away.
+    fn drop_strangers(&mut self, present: &mut Vec<usize>) -> bool {
+        let version = self.options.version;
+        // Those taken out; those that failed, or were just put in, and are still
+        // attached; and those in a slot of which no superblock knows yet.
+        let served = (SlotSet::first(self.slots.len()) - self.unrecorded()).iter();
+        let served: Vec<usize> = served.filter_map(|slot| self.slots[slot.index()]).collect();
+        let is_stranger = |disk: &usize| {
+            let old = &self.disks[*disk];
+            let mut current = self.slots.iter().flatten();
+            let knows = |other: &usize| {
+                let other = self.disks[*other].pristine();
+                inspect::knows(old.pristine(), other, version)
+            };
+            !served.contains(disk)
+                && !current.any(|other| present.contains(other) && other != disk && knows(other))
+        };
+        let strangers: Vec<usize> = present.iter().copied().filter(is_stranger).collect();
+        if strangers.is_empty() {
+            return false;
+        }
+        self.did("stranger refused");
+        present.retain(|disk| !strangers.contains(disk));
+        true
+    }
+
+    /// Disks whose log or superblock cannot be read, and that the user takes away
+    /// when the array is refused with them. True if there were any.
+    fn drop_unreadable(&mut self, present: &mut Vec<usize>) -> bool {
+        let before = present.len();
+        present.retain(|disk| !self.has_spoilt_metadata(*disk));
+        if present.len() < before {
+            self.did("unreadable disk taken away");
+        }
+        present.len() < before
+    }
+
+    /// Whether some of a disk outside of its data area cannot be read.
+    pub(super) fn has_spoilt_metadata(&self, disk: usize) -> bool {
+        let slot = self.slots.iter().position(|its| *its == Some(disk));
+        let (offset, size) = self.reader.areas[slot.unwrap_or(0)];
+        let disk = &self.disks[disk];
+        let mut spoilt = disk.overlays(0, disk.sectors());
+        spoilt.any(|(sector, _)| sector < offset || sector >= offset + size)
+    }
+
+    /// A disk that does not come back, or only `later`, out of date by then, if
+    /// the budget allows it. Without a log it may always stay away: then a
+    /// dirty array must refuse.
+    fn leave_out(&mut self, slot: usize, degraded: bool, later: bool) -> Option<usize> {
+        let disk = self.slots[slot]?;
+        let bad = (self.suspects_at_rest() | self.unreadable()).with(slot_of(slot));
+        let within = bad.len() <= self.reader.redundancy() && !degraded && !self.hole_open;
+        if !within || !self.is_alive(disk) {
+            return None;
+        }
+        if later {
+            self.did("disk late at restart");
+        } else {
+            self.disks[disk].health = Health::Gone;
+            self.did("disk missing at restart");
+        }
+        Some(disk)
+    }
+
+    /// As `suspects`, while no core runs.
+    fn suspects_at_rest(&self) -> SlotSet {
+        let dead = |slot: &usize| self.slots[*slot].is_none_or(|disk| !self.is_alive(disk));
+        let dead: SlotSet = (0..self.slots.len()).filter(dead).map(slot_of).collect();
+        dead | self.unrecorded()
+    }
+
+    /// The array was refused. That is right for a dirty, degraded array with
+    /// parity and without a log, and beyond the budget.
+    fn refused(
+        &mut self,
+        refusal: &Refusal,
+        present: &[usize],
+        missing: Option<usize>,
+        degraded: bool,
+    ) -> Result<(), Violation> {
+        let degraded = degraded || missing.is_some();
+        let right = matches!(refusal, Refusal::WriteHole(_)) && self.has_hole() && degraded;
+        if self.beyond {
+            return self.force(present);
+        }
+        if !right {
+            return Err(violation("assembly", format!("refused: {refusal:?}")));
+        }
+        self.did("write hole refused");
+        if let Some(disk) = missing {
+            // It was only late.
+            self.disks[disk].health = Health::Well;
+            let mut all = present.to_vec();
+            all.push(disk);
+            let assembled = self.assemble(&all, false, None);
+            if let Ok(assembled) = assembled {
+                return self.take(assembled);
+            }
+        }
+        self.force(present)
+    }
+
+    /// With force: the stripes that were being written may be lost.
+    fn force(&mut self, present: &[usize]) -> Result<(), Violation> {
+        self.did("forced assembly");
+        self.forget_open_rows();
+        match self.assemble(present, true, None) {
+            Ok(assembled) => self.take(assembled),
+            Err(refusal) if self.beyond => {
+                // Nothing is left to be asked.
+                let text = format_args!("  refused with force: {refusal:?}");
+                self.trace.note(self.now, &[10], text);
+                self.ended = true;
+                Ok(())
+            }
+            Err(refusal) => Err(violation(
+                "assembly",
+                format!("refused with force: {refusal:?}"),
+            )),
+        }
+    }
+
+    /// Members out of date that were taken because nothing newer is left: what
+    /// changed since they were in sync is lost, and what is computed from it.
+    pub(super) fn forget_what_they_missed(&mut self, forced: &[usize]) {
+        let since = forced
+            .iter()
+            .map(|disk| self.standing[*disk].in_sync_until)
+            .min();
+        let Some(since) = since.filter(|_| self.beyond) else {
+            return;
+        };
+        let changed: Vec<u64> = self.oracle.changed_since(since).collect();
+        for sector in changed {
+            if self.options.level.parity_count() == 0 {
+                self.oracle.forget(sector, 1);
+                continue;
+            }
+            for other in self.reader.window_of(sector) {
+                self.oracle.forget(other, 1);
+            }
+        }
+    }
+
+    /// Rows of 4 KiB windows with a sector that may hold more than one value.
+    fn forget_open_rows(&mut self) {
+        if self.hole_open {
+            // Never in sync: nothing computed can be trusted.
+            self.oracle.forget(0, self.reader.size);
+        }
+        let open: Vec<u64> = (0..self.reader.size)
+            .filter(|sector| !self.oracle.is_certain(*sector))
+            .collect();
+        for sector in open {
+            for other in self.reader.window_of(sector) {
+                self.oracle.forget(other, 1);
+            }
+        }
+    }
+
+    pub(super) fn assemble(
+        &mut self,
+        present: &[usize],
+        force: bool,
+        cut_replay_after: Option<u64>,
+    ) -> Result<Ready, Refusal> {
+        let how = HowToAssemble {
+            force,
+            session: self.latency.next_u64() | 1,
+            stale: self.stale,
+        };
+        let assembled = self.shelf.lend(&mut self.disks, cut_replay_after, |shelf| {
+            driver::assemble(self.options, shelf, present, how)
+        });
+        let words = present
+            .iter()
+            .map(|disk| *disk as u64)
+            .collect::<Vec<u64>>();
+        let text = match &assembled {
+            Ok(assembled) => format!("{:?}", assembled.handles),
+            Err(refusal) => format!("refused: {refusal:?}"),
+        };
+        self.trace.note(
+            self.now,
+            &words,
+            format_args!("assemble {present:?}: {text}"),
+        );
+        assembled
+    }
+
+    /// The pristine bytes of each slot's disk, if it lives.
+    fn living(&self) -> Vec<Option<&Pages>> {
+        let living = self
+            .slots
+            .iter()
+            .map(|disk| disk.filter(|disk| self.is_alive(*disk)));
+        living
+            .map(|disk| disk.map(|disk| self.disks[disk].pristine()))
+            .collect()
+    }
+
+    /// What the members' superblocks say now.
+    pub(super) fn said(&self) -> Option<Said> {
+        Said::read(self.options.version, &self.living())
+    }
+
+    /// What the members say of themselves holds for their bytes.
+    fn verify_promises(&mut self) -> Result<(), Violation> {
+        if self.beyond || self.reader.redundancy() == 0 || self.has_notes() {
+            return Ok(());
+        }
+        let Some(said) = self.said() else {
+            return Ok(());
+        };
+        self.did("crash point inspected");
+        said.verify(&self.reader, &self.living())
+            .map_err(|detail| violation("bitmap", detail))
+    }
+}
+
+fn shuffle(list: &mut [usize], random: &mut Stream) {
+    for last in (1..list.len()).rev() {
+        list.swap(last, random.below(last as u64 + 1) as usize);
+    }
+}
