@@ -61,7 +61,8 @@ mod stripes;
 pub mod parts {
     pub use crate::admission::blocks_of;
     pub use crate::member::{EngineParts, MemberRules, MemberVerbs, Members};
-    pub use crate::policy::md::{Lowest, Positions};
+    pub use crate::policy::least_pending::Nearest;
+    pub use crate::policy::md::{Balance, Lowest, MdRaid1, Positions};
     pub use crate::policy::md_raid10::MdRaid10;
     pub use crate::recovery::{Plan, Step, SyncWalk};
     pub use crate::requests::Requests;

@@ -11,7 +11,7 @@
 //! hands it in as a [`ReadPolicyKind`].
 
 mod kind;
-mod least_pending;
+pub(crate) mod least_pending;
 pub(crate) mod md;
 mod md_6_9;
 pub(crate) mod md_raid10;

@@ -13,7 +13,6 @@ use raidlab_units::{Nanos, Sectors};
 /// btrfs, by process.
 pub(crate) const PID: Rule = Rule {
     name: "btrfs-pid",
-    describe: "btrfs: the process id chooses the copy",
     parameter: Parameter::None,
     build: |_, _| Box::new(BtrfsPid),
 };
@@ -21,7 +20,6 @@ pub(crate) const PID: Rule = Rule {
 /// btrfs, in turn by amount read: its parameter is what one copy serves before the next.
 pub(crate) const ROUND_ROBIN: Rule = Rule {
     name: "btrfs-round-robin",
-    describe: "btrfs: the copies in turn, 256 KiB of reads each",
     parameter: Parameter::Size {
         usual: Sectors(512),
         least: Sectors(1),
@@ -32,7 +30,6 @@ pub(crate) const ROUND_ROBIN: Rule = Rule {
 /// btrfs, one named device.
 pub(crate) const DEVID: Rule = Rule {
     name: "btrfs-devid",
-    describe: "btrfs: one named device",
     parameter: Parameter::Slot,
     build: |_, slot| {
         Box::new(BtrfsDevid::new(Slot(

@@ -20,7 +20,6 @@ use raidlab_units::{Nanos, Sectors};
 /// idleness does not count.
 pub(crate) const RULE: Rule = Rule {
     name: "gflash",
-    describe: "our reading of gflash, a closed driver: idle members first except near a last position, then the nearest issued position",
     parameter: Parameter::Size {
         // 16 GiB; fitted to its figures for three and four streams.
         usual: Sectors(1 << 25),

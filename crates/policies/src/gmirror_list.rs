@@ -17,9 +17,8 @@ use raidlab_units::Nanos;
 /// gmirror, disks in turn.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-round-robin",
-    describe: "gmirror: disks in turn, from the last named",
     parameter: Parameter::None,
-    build: |members, _| Box::new(GmirrorRoundRobin::new(members)),
+    build: |members, _| ByList::boxed(members, List::next_in_turn),
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -89,23 +88,27 @@ impl List {
     }
 }
 
-/// The `round-robin` algorithm.
+/// An algorithm that goes by the list alone.
 #[derive(Debug)]
-pub(crate) struct GmirrorRoundRobin {
+pub(crate) struct ByList {
     list: List,
+    choose: fn(&mut List, SlotSet) -> Option<Slot>,
 }
 
-impl GmirrorRoundRobin {
-    pub(crate) fn new(members: usize) -> Self {
-        Self {
-            list: List::new(members),
-        }
+impl ByList {
+    /// For so many members: which of the candidates it chooses.
+    pub(crate) fn boxed(
+        members: usize,
+        choose: fn(&mut List, SlotSet) -> Option<Slot>,
+    ) -> Box<dyn ReadPolicy> {
+        let list = List::new(members);
+        Box::new(Self { list, choose })
     }
 }
 
-impl ReadPolicy for GmirrorRoundRobin {
+impl ReadPolicy for ByList {
     fn choose(&mut self, _now: Nanos, read: &Read, _members: &[MemberView]) -> Option<Choice> {
-        let slot = self.list.next_in_turn(read.candidates)?;
+        let slot = (self.choose)(&mut self.list, read.candidates)?;
         Some(read.all_from(slot))
     }
 
@@ -116,13 +119,13 @@ impl ReadPolicy for GmirrorRoundRobin {
 
 #[cfg(test)]
 mod tests {
-    use super::{GmirrorRoundRobin, List};
+    use super::{List, RULE};
     use crate::testing::Bench;
     use raidlab_array::Slot;
 
     #[test]
     fn turns_go_from_the_last_named_to_the_first() {
-        let mut bench = Bench::new(3, Box::new(GmirrorRoundRobin::new(3)));
+        let mut bench = Bench::new(3, (RULE.build)(3, 0));
         let slots: Vec<_> = (0..4).map(|_| bench.read(0, 8)).collect();
         assert_eq!(slots, [2, 1, 0, 2]);
         bench.exclude(1);

@@ -19,7 +19,6 @@ use raidlab_units::{Nanos, Sectors};
 /// gmirror's default.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-load",
-    describe: "gmirror's default: a decaying load per disk, a bonus for continuing or being within 1 MiB",
     parameter: Parameter::None,
     build: |members, _| Box::new(GmirrorLoad::new(members)),
 };

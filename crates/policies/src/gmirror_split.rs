@@ -16,7 +16,6 @@ use raidlab_units::{Nanos, Sectors};
 /// gmirror, one read over all disks; reads up to the size that is its parameter are not split.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-split",
-    describe: "gmirror: each read above the slice size is split over all disks",
     parameter: Parameter::Size {
         // 4096 bytes, the default of `gmirror configure -s`.
         usual: Sectors(8),

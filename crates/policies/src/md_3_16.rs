@@ -20,99 +20,68 @@
 //! With nothing noted, the answer is the slot with the fewest outstanding if
 //! a non-rotational member was seen, else the nearest.
 
-use raidlab_array::parts::{Lowest, Positions};
-use raidlab_array::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_array::parts::{Lowest, MdRaid1, Positions};
+use raidlab_array::{MemberView, Parameter, Read, Rule, Slot};
+use raidlab_units::Sectors;
 
 /// md of Linux 3.13 to 4.9, with what non-rotational members report as optimal I/O size;
 /// 0: nothing.
 pub(crate) const RULE: Rule = Rule {
     name: "md-3.16",
-    describe: "md of Linux 3.13-4.9: slot by slot the first sequential or idle member, else the nearest completed position",
     parameter: Parameter::Size {
         usual: Sectors::ZERO,
         least: Sectors::ZERO,
     },
-    build: |members, optimal_io| Box::new(Md316::new(members, Sectors(optimal_io))),
+    build: |members, optimal_io| MdRaid1::boxed(members, optimal_io, choose, false),
 };
 
-/// See the file's head.
-#[derive(Debug)]
-pub(crate) struct Md316 {
-    positions: Positions,
-}
-
-impl Md316 {
-    pub(crate) fn new(members: usize, optimal_io: Sectors) -> Self {
-        Self {
-            positions: Positions::new(members, optimal_io),
+/// By the rules at the file's head.
+#[inline]
+fn choose(positions: &Positions, read: &Read, members: &[MemberView]) -> Option<Slot> {
+    let mut noted = None;
+    let mut quietest = Lowest::starting_at(u32::MAX);
+    let mut nearest = Lowest::starting_at(u64::MAX);
+    let mut any_solid_state = false;
+    let mut want_idle = false;
+    for slot in read.candidates.iter() {
+        let member = &members[slot.index()];
+        if member.write_mostly {
+            noted = noted.or(Some(slot));
+            continue;
         }
-    }
-}
-
-impl ReadPolicy for Md316 {
-    #[inline]
-    fn choose(&mut self, _now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice> {
-        let mut noted = None;
-        let mut quietest = Lowest::starting_at(u32::MAX);
-        let mut nearest = Lowest::starting_at(u64::MAX);
-        let mut any_solid_state = false;
-        let mut want_idle = false;
-        for slot in read.candidates.iter() {
-            let member = &members[slot.index()];
-            if member.write_mostly {
-                noted = noted.or(Some(slot));
+        any_solid_state |= !member.rotational;
+        if positions.is_sequential(slot, read.start) {
+            noted = Some(slot);
+            if positions.run_is_long(slot, member) {
+                want_idle = true;
                 continue;
             }
-            any_solid_state |= !member.rotational;
-            if self.positions.is_sequential(slot, read.start) {
-                noted = Some(slot);
-                if self.positions.run_is_long(slot, member) {
-                    want_idle = true;
-                    continue;
-                }
-                break;
-            }
-            if member.pending == 0 {
-                noted = Some(slot);
-                break;
-            }
-            if !want_idle {
-                quietest.offer(member.pending, slot);
-                nearest.offer(self.positions.distance(slot, read.start), slot);
-            }
+            break;
         }
-        let ranked = if any_solid_state {
-            quietest.slot
-        } else {
-            nearest.slot
-        };
-        noted.or(ranked).map(|slot| read.all_from(slot))
+        if member.pending == 0 {
+            noted = Some(slot);
+            break;
+        }
+        if !want_idle {
+            quietest.offer(member.pending, slot);
+            nearest.offer(positions.distance(slot, read.start), slot);
+        }
     }
-
-    #[inline]
-    fn issued(&mut self, io: &Io, _members: &[MemberView]) {
-        self.positions.issued(io);
-    }
-
-    #[inline]
-    fn completed(&mut self, io: &Io) {
-        self.positions.completed(io);
-    }
-
-    fn member_added(&mut self, slot: Slot) {
-        self.positions.member_added(slot);
-    }
+    let ranked = if any_solid_state {
+        quietest.slot
+    } else {
+        nearest.slot
+    };
+    noted.or(ranked)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Md316;
+    use super::RULE;
     use crate::testing::Bench;
-    use raidlab_units::Sectors;
 
     fn bench(members: usize) -> Bench {
-        Bench::new(members, Box::new(Md316::new(members, Sectors::ZERO)))
+        Bench::new(members, (RULE.build)(members, 0))
     }
 
     #[test]
@@ -199,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_long_run_on_solid_state_moves_to_an_idle_member_only() {
-        let mut bench = Bench::new(2, Box::new(Md316::new(2, Sectors(16))));
+        let mut bench = Bench::new(2, (RULE.build)(2, 16));
         for member in &mut bench.members {
             member.rotational = false;
         }

@@ -11,94 +11,60 @@
 //! * Write-mostly members are used only where nothing else can serve: then the
 //!   lowest.
 
-use raidlab_array::parts::{Lowest, Positions};
-use raidlab_array::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_array::parts::{Lowest, MdRaid1, Positions};
+use raidlab_array::{MemberView, Parameter, Read, Rule, Slot};
+use raidlab_units::Sectors;
 
 /// md of Linux 4.10 to 6.8, with a parameter as the older one.
 pub(crate) const RULE: Rule = Rule {
     name: "md-4.10",
-    describe: "md of Linux 4.10-6.8: any sequential member, else an idle one, else the nearest completed position",
     parameter: Parameter::Size {
         usual: Sectors::ZERO,
         least: Sectors::ZERO,
     },
-    build: |members, optimal_io| Box::new(Md410::new(members, Sectors(optimal_io))),
+    build: |members, optimal_io| MdRaid1::boxed(members, optimal_io, choose, false),
 };
 
-/// See the file's head.
-#[derive(Debug)]
-pub(crate) struct Md410 {
-    positions: Positions,
-}
-
-impl Md410 {
-    pub(crate) fn new(members: usize, optimal_io: Sectors) -> Self {
-        Self {
-            positions: Positions::new(members, optimal_io),
+/// By the rules at the file's head.
+#[inline]
+fn choose(positions: &Positions, read: &Read, members: &[MemberView]) -> Option<Slot> {
+    let mut sequential = None;
+    let mut last_resort = None;
+    let mut quietest = Lowest::starting_at(u32::MAX);
+    let mut nearest = Lowest::starting_at(u64::MAX);
+    let mut any_solid_state = false;
+    for slot in read.candidates.iter() {
+        let member = &members[slot.index()];
+        if member.write_mostly {
+            last_resort = last_resort.or(Some(slot));
+            continue;
         }
-    }
-}
-
-impl ReadPolicy for Md410 {
-    #[inline]
-    fn choose(&mut self, _now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice> {
-        let mut sequential = None;
-        let mut last_resort = None;
-        let mut quietest = Lowest::starting_at(u32::MAX);
-        let mut nearest = Lowest::starting_at(u64::MAX);
-        let mut any_solid_state = false;
-        for slot in read.candidates.iter() {
-            let member = &members[slot.index()];
-            if member.write_mostly {
-                last_resort = last_resort.or(Some(slot));
+        any_solid_state |= !member.rotational;
+        if positions.is_sequential(slot, read.start) {
+            sequential = Some(slot);
+            if positions.run_is_long(slot, member) {
                 continue;
             }
-            any_solid_state |= !member.rotational;
-            if self.positions.is_sequential(slot, read.start) {
-                sequential = Some(slot);
-                if self.positions.run_is_long(slot, member) {
-                    continue;
-                }
-                break;
-            }
-            quietest.offer(member.pending, slot);
-            nearest.offer(self.positions.distance(slot, read.start), slot);
+            break;
         }
-        let ranked = if any_solid_state || quietest.value() == 0 {
-            quietest.slot
-        } else {
-            nearest.slot
-        };
-        sequential
-            .or(ranked)
-            .or(last_resort)
-            .map(|slot| read.all_from(slot))
+        quietest.offer(member.pending, slot);
+        nearest.offer(positions.distance(slot, read.start), slot);
     }
-
-    #[inline]
-    fn issued(&mut self, io: &Io, _members: &[MemberView]) {
-        self.positions.issued(io);
-    }
-
-    #[inline]
-    fn completed(&mut self, io: &Io) {
-        self.positions.completed(io);
-    }
-
-    fn member_added(&mut self, slot: Slot) {
-        self.positions.member_added(slot);
-    }
+    let ranked = if any_solid_state || quietest.value() == 0 {
+        quietest.slot
+    } else {
+        nearest.slot
+    };
+    sequential.or(ranked).or(last_resort)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Md410;
+    use super::RULE;
     use crate::testing::Bench;
-    use raidlab_units::Sectors;
 
     fn bench(members: usize, optimal_io: u64) -> Bench {
-        Bench::new(members, Box::new(Md410::new(members, Sectors(optimal_io))))
+        Bench::new(members, (RULE.build)(members, optimal_io))
     }
 
     #[test]

@@ -7,7 +7,6 @@ use raidlab_array::{Parameter, Rule};
 /// md's RAID 10 of Linux 3.13 to 5.3.
 pub(crate) const RULE: Rule = Rule {
     name: "md-raid10-3.13",
-    describe: "md's RAID 10 of Linux 3.13-5.3: an idle near copy, else the nearest completed address; the outermost far copy",
     parameter: Parameter::None,
     build: |members, _| Box::new(MdRaid10::new(members, false)),
 };

@@ -8,7 +8,6 @@ use raidlab_units::Nanos;
 /// SPDK.
 pub(crate) const RULE: Rule = Rule {
     name: "spdk",
-    describe: "SPDK: fewest read blocks outstanding",
     parameter: Parameter::None,
     build: |members, _| Box::new(Spdk::new(members)),
 };

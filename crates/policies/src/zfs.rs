@@ -23,7 +23,6 @@ use raidlab_units::{Nanos, Sectors};
 /// ZFS of FreeBSD 10, OpenZFS since 0.7.
 pub(crate) const FREEBSD_10: Rule = Rule {
     name: "zfs-freebsd-10",
-    describe: "ZFS of FreeBSD 10 and OpenZFS 0.7 and later: active I/Os plus a penalty for seeks, ties by 2 MiB stripes",
     parameter: Parameter::None,
     build: |members, _| Box::new(ZfsFreebsd10::new(members)),
 };
@@ -31,7 +30,6 @@ pub(crate) const FREEBSD_10: Rule = Rule {
 /// ZFS on Linux 0.6.
 pub(crate) const ZOL_0_6: Rule = Rule {
     name: "zol-0.6",
-    describe: "ZFS on Linux 0.6: fewest active I/Os, ties by 10 ms of the clock",
     parameter: Parameter::None,
     build: |_, _| Box::new(Zol06),
 };

@@ -1,7 +1,7 @@
 //! Read policies by name.
 //!
-//! A policy describes itself by a [`Rule`]: its name, what it does in a line, its parameter
-//! if it has one, and how it is made. Names are looked up in a list of rules: those that
+//! A policy describes itself by a [`Rule`]: its name, its parameter if it has one, and how
+//! it is made. Names are looked up in a list of rules: those that
 //! arrays with data offer ([`ReadPolicyKind::OWN`]), or a longer one of models.
 
 use super::{ReadPolicy, least_pending, md_6_9, md_raid10, round_robin};
@@ -14,8 +14,6 @@ use std::str::FromStr;
 pub struct Rule {
     /// The name without a parameter.
     pub name: &'static str,
-    /// What it does, in one line.
-    pub describe: &'static str,
     /// What may follow the name.
     pub parameter: Parameter,
     /// The policy for so many members with this parameter (sectors, or a slot), without
@@ -171,12 +169,6 @@ impl ReadPolicyKind {
         self.rule.name
     }
 
-    /// The rule in one line.
-    #[must_use]
-    pub const fn describe(&self) -> &'static str {
-        self.rule.describe
-    }
-
     /// Checks the parameter for an array of `members`.
     pub(crate) fn check(&self, members: usize) -> Result<(), ReadPolicyError> {
         match self.rule.parameter {
@@ -236,7 +228,6 @@ mod tests {
         for kind in ReadPolicyKind::OWN {
             assert_eq!(kind.name().parse(), Ok(kind));
             assert_eq!(kind.to_string(), kind.name());
-            assert!(!kind.describe().is_empty());
         }
         for text in ["round-robin:1048576", "md-6.9:131072"] {
             let kind: ReadPolicyKind = text.parse().expect(text);

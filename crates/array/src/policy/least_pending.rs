@@ -1,6 +1,6 @@
 //! A synthetic policy: the fewest outstanding commands; on a tie the nearest
 //! to the end of the last command issued to the member (any kind, sync I/O
-//! too), then the lowest slot.
+//! too), then the lowest slot. Models have one that does not look at what is outstanding.
 
 use super::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule};
 use crate::request::Slot;
@@ -9,32 +9,37 @@ use raidlab_units::{Nanos, Sectors};
 /// Fewest outstanding, nearest on a tie.
 pub(super) const RULE: Rule = Rule {
     name: "least-pending",
-    describe: "synthetic: fewest outstanding commands, nearest on a tie",
     parameter: Parameter::None,
-    build: |members, _| Box::new(LeastPending::new(members)),
+    build: |members, _| Box::new(Nearest::new(members, true)),
 };
 
-/// See the file's head.
+/// The nearest member, by the rules at the file's head.
 #[derive(Debug)]
-pub(super) struct LeastPending {
+pub struct Nearest {
     last: Vec<Sectors>,
+    looks_at_pending: bool,
 }
 
-impl LeastPending {
-    pub(super) fn new(members: usize) -> Self {
+impl Nearest {
+    /// The rule for so many members, without history: whether outstanding commands come
+    /// first (`looks_at_pending`).
+    #[must_use]
+    pub fn new(members: usize, looks_at_pending: bool) -> Self {
         Self {
             last: vec![Sectors::ZERO; members],
+            looks_at_pending,
         }
     }
 }
 
-impl ReadPolicy for LeastPending {
+impl ReadPolicy for Nearest {
     fn choose(&mut self, _now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice> {
         read.preferred(members)
             .iter()
             .min_by_key(|&slot| {
                 let distance = self.last[slot.index()].0.abs_diff(read.start.0);
-                (members[slot.index()].pending, distance, slot)
+                let pending = members[slot.index()].pending * u32::from(self.looks_at_pending);
+                (pending, distance, slot)
             })
             .map(|slot| read.all_from(slot))
     }
@@ -50,12 +55,12 @@ impl ReadPolicy for LeastPending {
 
 #[cfg(test)]
 mod tests {
-    use super::LeastPending;
+    use super::Nearest;
     use crate::policy::testing::Bench;
 
     #[test]
     fn queues_decide_then_distance_then_the_slot() {
-        let mut bench = Bench::new(2, Box::new(LeastPending::new(2)));
+        let mut bench = Bench::new(2, Box::new(Nearest::new(2, true)));
         assert_eq!(bench.read(1_000, 8), 0, "tie of both");
         assert_eq!(bench.read(1_008, 8), 1, "fewer outstanding");
         assert_eq!(

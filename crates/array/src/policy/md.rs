@@ -16,9 +16,79 @@
 //! is longer than the optimal I/O size that the member reports. Nearly all
 //! report 0, which means never.
 
-use super::{Io, IoKind, MemberView};
+use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
 use crate::request::Slot;
-use raidlab_units::Sectors;
+use raidlab_units::{Nanos, Sectors};
+
+/// Which of a read's candidates a version of md chooses.
+pub type Balance = fn(&Positions, &Read, &[MemberView]) -> Option<Slot>;
+
+/// md's RAID 1 in one of its versions.
+#[derive(Debug)]
+pub struct MdRaid1 {
+    positions: Positions,
+    balance: Balance,
+    /// Beyond the resync position of a dirty array a write-mostly member is as good as others.
+    any_is_first: bool,
+}
+
+impl MdRaid1 {
+    /// A version that has seen nothing yet, of so many slots; `optimal_io` is what
+    /// non-rotational members report in sectors, 0 for none. Whether the first of all
+    /// candidates is taken beyond the resync position of a dirty array: `any_is_first`.
+    #[must_use]
+    pub fn boxed(
+        members: usize,
+        optimal_io: u64,
+        balance: Balance,
+        any_is_first: bool,
+    ) -> Box<dyn ReadPolicy> {
+        Box::new(Self {
+            positions: Positions {
+                slots: vec![Position::default(); members],
+                optimal_io,
+            },
+            balance,
+            any_is_first,
+        })
+    }
+}
+
+impl ReadPolicy for MdRaid1 {
+    #[inline]
+    fn choose(&mut self, _now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice> {
+        let slot = (self.balance)(&self.positions, read, members)?;
+        Some(read.all_from(slot))
+    }
+
+    fn choose_first(&self, read: &Read, members: &[MemberView]) -> Option<Slot> {
+        match self.any_is_first {
+            true => read.candidates.lowest(),
+            false => read.preferred(members).lowest(),
+        }
+    }
+
+    /// Such reads alone move the run.
+    #[inline]
+    fn issued(&mut self, io: &Io, _members: &[MemberView]) {
+        if io.kind == IoKind::Read {
+            let position = &mut self.positions.slots[io.slot.index()];
+            if position.next_sequential != io.start.0 {
+                position.run_start = Some(io.start.0);
+            }
+            position.next_sequential = io.end().0;
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, io: &Io) {
+        self.positions.slots[io.slot.index()].head = io.end().0;
+    }
+
+    fn member_added(&mut self, slot: Slot) {
+        self.positions.slots[slot.index()].head = 0;
+    }
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Position {
@@ -35,16 +105,6 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// So many slots, of which nothing is known; `optimal_io` as non-rotational members report
-    /// it, 0 for none.
-    #[must_use]
-    pub fn new(members: usize, optimal_io: Sectors) -> Self {
-        Self {
-            slots: vec![Position::default(); members],
-            optimal_io: optimal_io.0,
-        }
-    }
-
     /// Sectors between the slot's head and the read.
     #[must_use]
     #[inline]
@@ -71,29 +131,6 @@ impl Positions {
             && position
                 .run_start
                 .is_some_and(|run_start| position.next_sequential - self.optimal_io >= run_start)
-    }
-
-    /// A command goes to a member.
-    #[inline]
-    pub fn issued(&mut self, io: &Io) {
-        if io.kind == IoKind::Read {
-            let position = &mut self.slots[io.slot.index()];
-            if position.next_sequential != io.start.0 {
-                position.run_start = Some(io.start.0);
-            }
-            position.next_sequential = io.end().0;
-        }
-    }
-
-    /// A command to a member has ended.
-    #[inline]
-    pub fn completed(&mut self, io: &Io) {
-        self.slots[io.slot.index()].head = io.end().0;
-    }
-
-    /// A new member is in a slot.
-    pub fn member_added(&mut self, slot: Slot) {
-        self.slots[slot.index()].head = 0;
     }
 }
 

@@ -16,99 +16,62 @@
 //! Beyond the resync position of a dirty array the lowest candidate is taken,
 //! write-mostly or not.
 
-use super::md::{Lowest, Positions};
-use super::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule};
+use super::md::{Lowest, MdRaid1, Positions};
+use super::{MemberView, Parameter, Read, Rule};
 use crate::request::Slot;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::Sectors;
 
 /// md of Linux 6.9 and later, with what non-rotational members report as optimal I/O size;
 /// 0: nothing.
 pub(super) const RULE: Rule = Rule {
     name: "md-6.9",
-    describe: "md of Linux 6.9 and later: sequential, else idle, else the nearest completed position",
     parameter: Parameter::Size {
         usual: Sectors::ZERO,
         least: Sectors::ZERO,
     },
-    build: |members, optimal_io| Box::new(Md69::new(members, Sectors(optimal_io))),
+    build: |members, optimal_io| MdRaid1::boxed(members, optimal_io, choose, true),
 };
 
-/// See the file's head.
-#[derive(Debug)]
-pub(super) struct Md69 {
-    positions: Positions,
-}
-
-impl Md69 {
-    pub(super) fn new(members: usize, optimal_io: Sectors) -> Self {
-        Self {
-            positions: Positions::new(members, optimal_io),
+/// By the rules at the file's head.
+#[inline]
+fn choose(positions: &Positions, read: &Read, members: &[MemberView]) -> Option<Slot> {
+    let mut sequential = None;
+    let mut quietest = Lowest::starting_at(u32::MAX);
+    let mut nearest = Lowest::starting_at(u64::MAX);
+    for slot in read.candidates.iter() {
+        let member = &members[slot.index()];
+        if member.write_mostly {
+            continue;
         }
-    }
-}
-
-impl ReadPolicy for Md69 {
-    #[inline]
-    fn choose(&mut self, _now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice> {
-        let mut sequential = None;
-        let mut quietest = Lowest::starting_at(u32::MAX);
-        let mut nearest = Lowest::starting_at(u64::MAX);
-        for slot in read.candidates.iter() {
-            let member = &members[slot.index()];
-            if member.write_mostly {
-                continue;
+        let mut pending = member.pending;
+        if positions.is_sequential(slot, read.start) {
+            if !positions.run_is_long(slot, member) {
+                return Some(slot);
             }
-            let mut pending = member.pending;
-            if self.positions.is_sequential(slot, read.start) {
-                if !self.positions.run_is_long(slot, member) {
-                    return Some(read.all_from(slot));
-                }
-                pending += 1;
-                sequential = Some(slot);
-            }
-            quietest.offer(pending, slot);
-            nearest.offer(self.positions.distance(slot, read.start), slot);
+            pending += 1;
+            sequential = Some(slot);
         }
-        let any_idle = quietest.value() == 0;
-        let chosen = if sequential.is_some() && !any_idle {
-            sequential
-        } else if any_idle || members.iter().any(|member| !member.rotational) {
-            quietest.slot
-        } else {
-            nearest.slot
-        };
-        chosen
-            .or_else(|| read.candidates.lowest())
-            .map(|slot| read.all_from(slot))
+        quietest.offer(pending, slot);
+        nearest.offer(positions.distance(slot, read.start), slot);
     }
-
-    fn choose_first(&self, read: &Read, _members: &[MemberView]) -> Option<Slot> {
-        read.candidates.lowest()
-    }
-
-    #[inline]
-    fn issued(&mut self, io: &Io, _members: &[MemberView]) {
-        self.positions.issued(io);
-    }
-
-    #[inline]
-    fn completed(&mut self, io: &Io) {
-        self.positions.completed(io);
-    }
-
-    fn member_added(&mut self, slot: Slot) {
-        self.positions.member_added(slot);
-    }
+    let any_idle = quietest.value() == 0;
+    let chosen = if sequential.is_some() && !any_idle {
+        sequential
+    } else if any_idle || members.iter().any(|member| !member.rotational) {
+        quietest.slot
+    } else {
+        nearest.slot
+    };
+    chosen.or_else(|| read.candidates.lowest())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Md69;
+    use super::RULE;
     use crate::policy::testing::Bench;
-    use raidlab_units::Sectors;
 
     fn bench(members: usize, optimal_io: u64) -> Bench {
-        Bench::new(members, Box::new(Md69::new(members, Sectors(optimal_io))))
+        Bench::new(members, (RULE.build)(members, optimal_io))
     }
 
     #[test]

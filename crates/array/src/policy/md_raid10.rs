@@ -24,7 +24,6 @@ use raidlab_units::{Nanos, Sectors};
 /// md's RAID 10 of Linux 5.4 and later.
 pub(super) const RULE: Rule = Rule {
     name: "md-raid10-5.4",
-    describe: "md's RAID 10 of Linux 5.4 and later: the quietest non-rotational copy, else an idle near copy, else the nearest completed address; the outermost far copy",
     parameter: Parameter::None,
     build: |members, _| Box::new(MdRaid10::new(members, true)),
 };

@@ -7,7 +7,6 @@ use raidlab_units::{Nanos, Sectors};
 /// Address stripes in turn, with the size of a stripe.
 pub(super) const RULE: Rule = Rule {
     name: "round-robin",
-    describe: "synthetic: stripes of the address space in turn",
     parameter: Parameter::Size {
         usual: Sectors(128),
         least: Sectors(1),
