@@ -389,10 +389,7 @@ impl Array {
     #[inline]
     fn range_on(&self, slot: Slot, range: Span) -> Span {
         let start = self.address(slot, range.start);
-        Span {
-            start,
-            end: start + range.count(),
-        }
+        Span::between(start, start + range.count())
     }
 
     fn allocate(&mut self, count: Sectors, out: &mut Outputs) -> ScratchId {
@@ -427,6 +424,16 @@ impl Array {
 }
 
 impl Command {
+    /// Its array sectors.
+    fn range(&self) -> Span {
+        Span::between(self.start, self.start + self.count)
+    }
+
+    /// Its sectors of the member's data area.
+    fn on_member(&self) -> Span {
+        Span::between(self.address, self.address + self.count)
+    }
+
     /// The command as policies see it; flushes they do not.
     #[inline]
     fn io(&self) -> Option<Io> {

@@ -200,7 +200,7 @@ impl ArrayConfig {
         self.read_policy
             .check(count)
             .map_err(ConfigError::ReadPolicy)?;
-        self.recovery.check(count).map_err(ConfigError::Recovery)?;
+        self.recovery.check().map_err(ConfigError::Recovery)?;
         Ok(map)
     }
 }

@@ -81,10 +81,10 @@ pub use member::MemberState;
 pub use mix::{Mix, Mixed};
 pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
-    DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock,
-    LogFault, LogSays, LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay,
-    NeededSync, NewDevice, Numbers, ParityBuilder, Part, PersistentArray, Replay, Settings, Stale,
-    StartError, SyncProgress, Update, VerbError, log_area,
+    DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock, LogFault, LogSays,
+    LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync, NewDevice,
+    Numbers, ParityBuilder, Part, PersistentArray, Replay, Settings, Stale, StartError,
+    SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Parameter, Places, Read, ReadPolicy, ReadPolicyError,

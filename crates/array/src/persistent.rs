@@ -54,7 +54,6 @@ pub use assembly::{
     NeededReplay, NeededSync, Part, Replay, Stale, Update,
 };
 pub use build::{EngineOptions, ParityBuilder};
-pub use device::DeviceCounters;
 pub use error::{AssembleError, LogFault, StartError, VerbError};
 pub use log_superblock::{
     LOG_SUPERBLOCK_SECTORS, LogBlock, LogSays, LogSuperblock, Numbers, log_area,
@@ -224,8 +223,8 @@ pub struct PersistentArray {
     degraded: bool,
     /// Metadata commands in flight; `None`: the device has left since.
     metadata_commands: BTreeMap<CommandId, Option<Slot>>,
-    /// The engine's commands in flight, for the members' counters.
-    data_commands: HashMap<CommandId, (Slot, Operation, Sectors), Mixed>,
+    /// The engine's commands in flight, each with its device.
+    data_commands: HashMap<CommandId, Slot, Mixed>,
     next_command: u64,
     next_scratch: u32,
 }
@@ -245,10 +244,7 @@ impl PersistentArray {
             Operation::Flush => {
                 let flush = Tracked {
                     is_write: false,
-                    span: Span {
-                        start: Sectors::ZERO,
-                        end: Sectors::ZERO,
-                    },
+                    span: Span::between(Sectors::ZERO, Sectors::ZERO),
                     chunks: 0..0,
                     is_marked: false,
                 };
@@ -317,10 +313,7 @@ impl PersistentArray {
     fn sync_span(&self, request: &Request) -> Span {
         let end = Sectors(request.start.0 + request.count.0);
         match &self.stripes {
-            None => Span {
-                start: request.start,
-                end,
-            },
+            None => Span::between(request.start, end),
             Some(map) => {
                 let first = map.locate(request.start).row;
                 let last = map.locate(Sectors(end.0 - 1)).row;
@@ -365,7 +358,7 @@ impl PersistentArray {
                 self.metadata_done(handle, result, out);
             }
         } else {
-            self.count(command, result);
+            self.data_commands.remove(&command);
             self.engine_answered(command, result, out);
         }
         self.pump(out);

@@ -273,10 +273,9 @@ impl Recovery {
         let Placement { array, contiguous } = place(at).within(self.ranges.as_ref());
         let start = array?;
         let contiguous = contiguous.min(self.walk.total() - at);
-        let mut range = self.barrier.clip(Span {
-            start,
-            end: start + self.block.min(contiguous),
-        });
+        let mut range = self
+            .barrier
+            .clip(Span::between(start, start + self.block.min(contiguous)));
         if !self.barrier.admit_sync(range, is_full, writes) {
             return None;
         }

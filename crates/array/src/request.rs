@@ -22,6 +22,17 @@ pub struct CommandId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScratchId(pub u32);
 
+impl ScratchId {
+    /// All of the buffer, from its first sector on.
+    #[must_use]
+    pub const fn whole(self) -> BufferId {
+        BufferId::Scratch {
+            scratch: self,
+            skip: Sectors::ZERO,
+        }
+    }
+}
+
 /// A step's name, chosen by the core, given back with its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub u64);

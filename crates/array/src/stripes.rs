@@ -24,9 +24,8 @@
 //! What has been computed stays right when members fail afterwards: the new
 //! content of a row does not depend on who is there to hold it.
 //!
-//! **Failures.** A member is left out from the moment it fails. With
-//! `record_failures`, no in-place write, log write or acknowledgement leaves
-//! until the failure is recorded. Bytes are never made up: what cannot be
+//! **Failures.** A member is left out from the moment it fails. No in-place write, log
+//! write or acknowledgement leaves until the failure is recorded. Bytes are never made up: what cannot be
 //! computed from blocks known to be right fails the request, and so does every
 //! write once more members than parities are lost.
 //!
@@ -124,11 +123,11 @@ impl StripeArray {
         let rules = MemberRules {
             blocks: Some((map.member_size(), BLOCK)),
             reads_filled: true,
-            record_failures: config.record_failures,
+            record_failures: true,
         };
         let members = Members::new(config.members.clone(), rules);
         Ok(Self {
-            log: config.log.as_ref().map(Log::new),
+            log: config.log.as_ref().map(|log| Log::new(log, map.members())),
             walk: SyncWalk::new(config.sync.throttle, config.sync.checkpoint, false),
             report: CheckReport::default(),
             map,

@@ -96,7 +96,7 @@ impl Raid5d {
         let rules = MemberRules {
             blocks: Some((map.member_size(), BLOCK)),
             reads_filled: true,
-            record_failures: config.record_failures,
+            record_failures: true,
         };
         let longest = config.sync.merged.unwrap_or(LONGEST_COMMAND);
         Ok(Self {

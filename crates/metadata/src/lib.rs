@@ -10,9 +10,9 @@ pub mod detail;
 mod erase;
 mod fields;
 pub mod mutation;
+mod name;
 mod probe;
 mod superblock;
-mod update;
 
 pub use bad_blocks::{BadBlockEntry, BadBlockError};
 pub use bitmap::{
@@ -21,10 +21,10 @@ pub use bitmap::{
 };
 pub use erase::erase;
 pub use fields::{Fault, FieldError};
+pub use name::full_name;
 pub use probe::{MemberMetadata, ProbeError, ReadAt, read_member, versions_present};
 pub use superblock::legacy::{Legacy, LegacyDevice};
 pub use superblock::version_1::{EncodeError, SuperblockError, superblock_checksum};
 pub use superblock::{
     BadBlockLog, DeviceFlags, Features, Reshape, Role, Superblock, Uuid, Version, place_of,
 };
-pub use update::full_name;

@@ -5,7 +5,6 @@ pub(crate) mod legacy;
 mod place;
 pub(crate) mod version_1;
 
-use raidlab_geometry::{Layout, Level, UnknownLayout};
 use raidlab_units::Sectors;
 
 pub(crate) use place::SMALLEST_MEMBER;
@@ -193,18 +192,5 @@ impl Superblock {
             .and_then(|index| self.roles.get(index))
             .copied()
             .unwrap_or(Role::Spare)
-    }
-
-    /// Level and layout in geometry's terms; `None` for a level that md has and
-    /// raidlab has not. A RAID 0 whose layout was not recorded has none.
-    ///
-    /// # Errors
-    ///
-    /// A layout that the level does not have.
-    pub fn level_and_layout(&self) -> Option<Result<(Level, Layout), UnknownLayout>> {
-        let level = Level::from_md_number(self.level)?;
-        let unrecorded = level == Level::Raid0 && !self.features.has(Features::RAID0_LAYOUT);
-        let word = if unrecorded { 0 } else { self.layout };
-        Some(Layout::from_md(level, word).map(|layout| (level, layout)))
     }
 }

@@ -22,6 +22,12 @@ impl Span {
         }
     }
 
+    /// The same of sectors: from `start` up to, and without, `end`.
+    #[must_use]
+    pub const fn between(start: Sectors, end: Sectors) -> Self {
+        Self { start, end }
+    }
+
     /// Sectors in it. `end` must not be below `start`.
     #[must_use]
     pub const fn count(&self) -> Sectors {
@@ -75,10 +81,7 @@ impl SpanSet {
             if start < span.start {
                 self.spans.insert(start, span.start);
             }
-            removed.push(Span {
-                start: start.max(span.start),
-                end: end.min(span.end),
-            });
+            removed.push(Span::between(start.max(span.start), end.min(span.end)));
         }
         removed.reverse();
         removed
@@ -113,10 +116,8 @@ impl SpanSet {
             let others = first
                 .into_iter()
                 .chain(other.spans.range(span.start..span.end));
-            others.map(move |(start, end)| Span {
-                start: span.start.max(*start),
-                end: span.end.min(*end),
-            })
+            others
+                .map(move |(start, end)| Span::between(span.start.max(*start), span.end.min(*end)))
         });
         parts.collect()
     }
@@ -140,10 +141,9 @@ impl SpanSet {
 
     /// Its ranges, ascending.
     pub fn iter(&self) -> impl Iterator<Item = Span> {
-        self.spans.iter().map(|(start, end)| Span {
-            start: *start,
-            end: *end,
-        })
+        self.spans
+            .iter()
+            .map(|(start, end)| Span::between(*start, *end))
     }
 }
 

@@ -4,7 +4,7 @@ use super::Array;
 use crate::member::{EngineParts, MemberVerbs, Members};
 use crate::request::{Outputs, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Sectors, Span};
+use raidlab_units::Sectors;
 
 impl MemberVerbs for Array {
     fn members(&self) -> &Members {
@@ -50,10 +50,5 @@ impl Array {
     /// until a resync has passed, all reads of a range go to one member.
     pub fn declare_dirty(&mut self) {
         self.resynced_below = Some(Sectors::ZERO);
-    }
-
-    /// What of a member's data area has no right bytes.
-    pub fn bad_blocks(&self, slot: Slot) -> impl Iterator<Item = Span> {
-        self.members.bad_blocks(slot)
     }
 }

@@ -104,7 +104,7 @@ impl Array {
             let shape = Shape {
                 operation: Operation::Read,
                 force_unit_access: false,
-                buffer: whole(scratch),
+                buffer: scratch.whole(),
             };
             let role = Role::CompareRead { block: number };
             self.issue(slot, role, new.range, shape, out);
@@ -256,7 +256,6 @@ impl Array {
         let comparison = self.comparison(number);
         let source = comparison.copies[comparison.first].scratch;
         let different = comparison.copies.iter().filter(|copy| copy.different > 0);
-        let total = different.clone().map(|copy| copy.different).sum();
         let slots: SlotSet = different.map(|copy| copy.slot).collect();
         let slots = slots | comparison.bad;
         let mut end = None;
@@ -273,9 +272,6 @@ impl Array {
             }
             end = Some(part.end);
         }
-        if reports {
-            self.recovery.walk.add_mismatches(total);
-        }
         for slot in slots.iter() {
             if !corrects || !in_sync.contains(slot) {
                 continue;
@@ -284,18 +280,11 @@ impl Array {
             let shape = Shape {
                 operation: Operation::Write,
                 force_unit_access: false,
-                buffer: whole(source),
+                buffer: source.whole(),
             };
             let role = Role::SyncWrite { block: number };
             self.issue(slot, role, range, shape, out);
         }
         self.go_on_if_written(number, out);
-    }
-}
-
-const fn whole(scratch: ScratchId) -> BufferId {
-    BufferId::Scratch {
-        scratch,
-        skip: Sectors::ZERO,
     }
 }

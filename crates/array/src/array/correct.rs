@@ -98,10 +98,7 @@ impl Array {
         let wanted = WantedCorrection {
             slot: command.slot,
             epoch: command.epoch,
-            range: Span {
-                start: command.start,
-                end: command.start + command.count,
-            },
+            range: command.range(),
         };
         if error != MemberError::Medium
             || !self.is_in_service(command)
@@ -253,10 +250,7 @@ impl Array {
         stays: bool,
         out: &mut Outputs,
     ) {
-        let range = Span {
-            start: command.address,
-            end: command.address + command.count,
-        };
+        let range = command.on_member();
         match (phase, result) {
             (Phase::Write, Ok(())) => {
                 self.clear_bad_blocks(command, out);

@@ -5,7 +5,6 @@ use super::{Array, Command, Piece};
 use crate::member::MemberVerbs;
 use crate::mutation::{self, Mutation};
 use crate::request::Outputs;
-use raidlab_units::Span;
 
 impl Array {
     /// A member failed a command. It leaves service if the error says so,
@@ -44,10 +43,7 @@ impl Array {
 
     /// A write reached the medium.
     pub(super) fn clear_bad_blocks(&mut self, command: &Command, out: &mut Outputs) {
-        let range = Span {
-            start: command.address,
-            end: command.address + command.count,
-        };
-        self.members.bad_range_written(command.slot, range, out);
+        self.members
+            .bad_range_written(command.slot, command.on_member(), out);
     }
 }

@@ -44,10 +44,7 @@ impl Array {
             && !mutation::is(Mutation::ReadErrorIgnored)
         {
             self.member_error(command, error == MemberError::Gone, out);
-            let range = Span {
-                start: command.start,
-                end: command.start + command.count,
-            };
+            let range = command.range();
             self.read_or_hold(key, range, tried.with(command.slot), out);
             self.read_failed(command, error, out);
         }
@@ -105,10 +102,7 @@ impl Array {
                 continue;
             };
             debug_assert!(read.candidates.contains(choice.slot) && choice.count <= read.count);
-            let part = Span {
-                start,
-                end: start + choice.count,
-            };
+            let part = Span::between(start, start + choice.count);
             if self.recovery.barrier_mut().counts_reads() {
                 self.recovery.barrier_mut().io_started(start);
             }
@@ -145,10 +139,7 @@ impl Array {
             return self.members.in_sync() & extent.slots();
         }
         let readable = extent.copies().filter(|(slot, address)| {
-            let on_member = Span {
-                start: *address,
-                end: *address + range.count(),
-            };
+            let on_member = Span::between(*address, *address + range.count());
             self.members.may_read(*slot, on_member)
                 || (mutation::is(Mutation::CopyReadUnrecovered)
                     && self.members.recovering().contains(*slot))

@@ -263,8 +263,7 @@ impl Array {
         };
         match self.recovery.config().source {
             SyncSource::Balanced => Some((self.choose(&read)?.slot, true)),
-            SyncSource::Fixed(slot) if read.candidates.contains(slot) => Some((slot, false)),
-            SyncSource::Fixed(_) | SyncSource::LowestInSync => {
+            SyncSource::LowestInSync => {
                 let preferred = read.preferred(self.members.views());
                 Some((self.first_copy(part.start, preferred)?, false))
             }
@@ -355,10 +354,7 @@ impl Array {
             Ok(()) => self.clear_bad_blocks(command, out),
             Err(_) => {
                 if self.member_error(command, true, out) {
-                    let range = Span {
-                        start: command.address,
-                        end: command.address + command.count,
-                    };
+                    let range = command.on_member();
                     self.members.bad_range_found(command.slot, range, out);
                 }
             }

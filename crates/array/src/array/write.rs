@@ -65,10 +65,7 @@ impl Array {
     }
 
     pub(super) fn submit_flush(&mut self, key: u32, out: &mut Outputs) {
-        let nothing = Span {
-            start: Sectors::ZERO,
-            end: Sectors::ZERO,
-        };
+        let nothing = Span::between(Sectors::ZERO, Sectors::ZERO);
         let piece = self.add_piece(key, nothing);
         self.admit(piece, nothing, out);
     }

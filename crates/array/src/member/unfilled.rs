@@ -74,17 +74,13 @@ impl Unfilled {
     }
 
     fn spans(&self, total: Sectors) -> Vec<Span> {
-        let everything = Span {
-            start: self.from,
-            end: total.max(self.from),
-        };
+        let everything = Span::between(self.from, total.max(self.from));
         let Some(ranges) = &self.ranges else {
             return vec![everything];
         };
-        let left = ranges.iter().map(|span| Span {
-            start: span.start.max(self.from),
-            end: span.end,
-        });
+        let left = ranges
+            .iter()
+            .map(|span| Span::between(span.start.max(self.from), span.end));
         left.filter(|span| span.start < span.end).collect()
     }
 }

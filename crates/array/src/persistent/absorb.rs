@@ -49,8 +49,7 @@ impl PersistentArray {
             }
             let slot = command.slot;
             let handle = self.handle(slot);
-            let traffic = (handle, command.operation, command.count);
-            self.data_commands.insert(command.id, traffic);
+            self.data_commands.insert(command.id, handle);
             command.slot = handle;
             self.send_engine_command(slot, command, out);
         }
@@ -79,29 +78,6 @@ impl PersistentArray {
     pub(in crate::persistent) fn handle(&self, slot: Slot) -> Slot {
         let served = self.served.get(slot.index());
         served.copied().flatten().unwrap_or(slot)
-    }
-
-    /// Counts a command that a device has answered.
-    pub(super) fn count(&mut self, command: CommandId, result: Result<(), MemberError>) {
-        let Some((handle, operation, count)) = self.data_commands.remove(&command) else {
-            return;
-        };
-        let Some(device) = self.devices.get_mut(&handle) else {
-            return;
-        };
-        let counters = &mut device.counters;
-        counters.errors += u64::from(result.is_err());
-        match operation {
-            Operation::Read => {
-                counters.reads += 1;
-                counters.sectors_read += count.0;
-            }
-            Operation::Write | Operation::Discard => {
-                counters.writes += 1;
-                counters.sectors_written += count.0;
-            }
-            Operation::Flush => {}
-        }
     }
 
     /// Takes down what an event says, and passes it on by handle.
@@ -358,9 +334,7 @@ impl PersistentArray {
         let Some(device) = self.devices.get_mut(&handle) else {
             return;
         };
-        device.counters.errors += 1;
-        let place = device.place;
-        match place {
+        match device.place {
             Place::Faulty => {}
             Place::Replacing { .. } if self.replacements.fills(handle) => {
                 self.replacement_failed(handle, out);

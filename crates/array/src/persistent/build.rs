@@ -88,10 +88,7 @@ pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
         let area = super::log_area(&member.candidate.metadata)?;
         common = Some(match common {
             None => area,
-            Some(common) => Span {
-                start: common.start.max(area.start),
-                end: common.end.min(area.end),
-            },
+            Some(common) => Span::between(common.start.max(area.start), common.end.min(area.end)),
         });
     }
     let common = common?;
@@ -241,10 +238,7 @@ fn own_parity(
     if let Some(resync) = resync {
         // Exactly what the resync will cover: nothing else would ever make the rest
         // trusted again.
-        let rest = [Span {
-            start: resync.from,
-            end,
-        }];
+        let rest = [Span::between(resync.from, end)];
         let ranges = resync.ranges.as_deref().unwrap_or(&rest);
         match resync.is_first {
             true => engine.declare_unwritten(ranges),
@@ -314,7 +308,7 @@ impl Assembly {
             sync: options.recovery.clone(),
             log: ring.map(|ring| LogConfig {
                 session: settings.session,
-                areas: vec![Some(ring); self.slot_count()],
+                ring,
             }),
             ..StripeConfig::new(self.level, layout, chunk, size)
         })

@@ -48,21 +48,6 @@ impl Place {
     }
 }
 
-/// What a device has done since the array was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DeviceCounters {
-    /// How many reads have ended.
-    pub reads: u64,
-    /// Writes and discards completed.
-    pub writes: u64,
-    /// How many sectors were read.
-    pub sectors_read: u64,
-    /// How many sectors were written.
-    pub sectors_written: u64,
-    /// How many commands have failed.
-    pub errors: u64,
-}
-
 /// A device of a running array, and what is recorded of it.
 #[derive(Debug)]
 pub(super) struct Device {
@@ -86,7 +71,6 @@ pub(super) struct Device {
     pub(super) found_log: Option<LogSays>,
     /// Checksum of the superblock written last.
     pub(super) checksum: u32,
-    pub(super) counters: DeviceCounters,
 }
 
 impl Device {
@@ -124,7 +108,6 @@ impl Device {
             log_sequence: log.map_or(0, |block| block.sequence.wrapping_add(1)),
             found_log: log.map(|block| block.says),
             checksum: super::log_superblock::checksum(&own).unwrap_or(0),
-            counters: DeviceCounters::default(),
             own,
         }
     }

@@ -329,8 +329,5 @@ impl Intent {
 const HEADER_BYTES: usize = 256;
 
 pub(super) const fn span(range: Range<Sectors>) -> Span {
-    Span {
-        start: range.start,
-        end: range.end,
-    }
+    Span::between(range.start, range.end)
 }

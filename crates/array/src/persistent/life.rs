@@ -167,10 +167,7 @@ impl PersistentArray {
         let ranges = match (&self.resync_ranges, self.in_sync_below) {
             (Some(ranges), _) => Some(ranges.clone()),
             (None, Sectors::ZERO) => None,
-            (None, from) => Some(vec![Span {
-                start: from,
-                end: self.sync_end(),
-            }]),
+            (None, from) => Some(vec![Span::between(from, self.sync_end())]),
         };
         let request = SyncRequest {
             action: match self.first_resync {

@@ -72,10 +72,7 @@ pub(super) const MINIMUM_AREA: u64 = 256;
 pub fn log_area(metadata: &MemberMetadata) -> Option<Span> {
     let area = &metadata.log_area;
     let count = area.end.0.checked_sub(area.start.0)?;
-    (count >= MINIMUM_AREA).then_some(Span {
-        start: area.start,
-        end: area.end,
-    })
+    (count >= MINIMUM_AREA).then_some(Span::between(area.start, area.end))
 }
 
 /// The checksum of a superblock as it stands on the member; `None` for version
@@ -289,10 +286,7 @@ impl LogBlock {
                 first_resync: word(bytes, 12) == 1,
             },
             checksums: [word(bytes, 64), word(bytes, 68)],
-            ring: Span {
-                start,
-                end: Sectors(start.0.checked_add(long(bytes, 80))?),
-            },
+            ring: Span::between(start, Sectors(start.0.checked_add(long(bytes, 80))?)),
             sequence: long(bytes, 88),
             absent: Numbers(std::array::from_fn(|word| {
                 long(bytes, ABSENT_AT + 8 * word)

@@ -41,10 +41,11 @@ use std::collections::BTreeSet;
 /// Bytes and the sector that they go to.
 type Placed = (Sectors, Vec<u8>);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Phase {
     /// Each member by itself: flush, then pages.
     Bits,
+    #[default]
     Flush,
     Pages,
     Superblocks,
@@ -52,7 +53,7 @@ pub(super) enum Phase {
 }
 
 /// A pass under way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pass {
     phase: Phase,
     /// Pages that only set bits: by their distance from the bitmap's beginning.
@@ -160,25 +161,18 @@ impl PersistentArray {
         let skips_flush = may_be_clean && mutation::is(Mutation::CleanWithoutFlush)
             || had_cleared && mutation::is(Mutation::BitmapClearedWithoutFlush);
         self.pass = Some(Pass {
-            phase: Phase::Flush,
-            bits: Vec::new(),
-            flushing: BTreeSet::new(),
-            outstanding: 0,
-            scratches: Vec::new(),
             targets,
             bad_blocks,
-            encoded: Vec::new(),
             writes_superblocks,
             recording: self.unrecorded.iter().copied().collect(),
             taken: self.replacements.taken(),
             may_be_clean,
             records_bad_blocks: writes_superblocks
                 && std::mem::take(&mut self.bad_blocks_unrecorded),
-            says_dirty: false,
             empties_logs: self.is_final && self.session != 0,
-            catches_up: false,
             in_sync_below: self.in_sync_below,
             first_resync: self.first_resync,
+            ..Pass::default()
         });
         // With copies those set bits who submit; with parity the array's thread does.
         let takes_the_thread = !only_sets_bits || self.stripes.is_some();

@@ -265,10 +265,7 @@ impl Replacement {
 }
 
 const fn span_of(command: &MemberCommand) -> Span {
-    Span {
-        start: command.start,
-        end: Sectors(command.start.0 + command.count.0),
-    }
+    Span::between(command.start, Sectors(command.start.0 + command.count.0))
 }
 
 impl PersistentArray {
@@ -339,10 +336,7 @@ impl PersistentArray {
 
     fn begin_replacement(&mut self, slot: Slot, old: Slot, new: Slot, below: Sectors) {
         let span = self.data_span(old);
-        let rest = Span {
-            start: span.start + below.min(self.array.used_size),
-            end: span.end,
-        };
+        let rest = Span::between(span.start + below.min(self.array.used_size), span.end);
         let mut data: SpanSet = [rest].into_iter().collect();
         let bad = self.devices[&old].bad_blocks.clone();
         for entry in &bad {
@@ -360,7 +354,7 @@ impl PersistentArray {
         };
         let in_flight = self.data_commands.iter();
         let earlier = in_flight
-            .filter(|(_, (to, _, _))| *to == old)
+            .filter(|(_, to)| **to == old)
             .map(|(id, _)| *id)
             .filter(|_| !mutation::is(Mutation::ReplacementMissesEarlier));
         let earlier = earlier.collect();
@@ -393,10 +387,7 @@ impl PersistentArray {
     /// The part of a device that holds the array's data.
     fn data_span(&self, handle: Slot) -> Span {
         let start = self.devices[&handle].own.data_offset;
-        Span {
-            start,
-            end: start + self.array.used_size,
-        }
+        Span::between(start, start + self.array.used_size)
     }
 
     /// Failures that the superblocks know, and for whose slots nothing more has

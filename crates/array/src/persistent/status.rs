@@ -1,6 +1,6 @@
 //! What there is to say of a running array.
 
-use super::device::{DeviceCounters, Place};
+use super::device::Place;
 use super::{Mode, PersistentArray};
 use crate::engine::SyncAction;
 use crate::recovery::SyncKind;
@@ -82,8 +82,6 @@ pub struct DeviceStatus {
     pub handle: Slot,
     /// The path of the device.
     pub name: String,
-    /// mdadm's number of it.
-    pub number: u32,
     /// The slot it serves.
     pub slot: Option<Slot>,
     /// The slot whose member it is filled to replace.
@@ -92,14 +90,10 @@ pub struct DeviceStatus {
     pub state: &'static str,
     /// Filled below this sector of its data area, if it is being filled.
     pub recovered_below: Option<Sectors>,
-    /// What it has done.
-    pub counters: DeviceCounters,
     /// Read errors corrected in its life, in sectors.
     pub corrected_read_errors: u32,
     /// Sectors without right bytes.
     pub bad_sectors: Sectors,
-    /// The UUID of the device.
-    pub uuid: Uuid,
 }
 
 /// A sync that runs.
@@ -245,7 +239,6 @@ impl PersistentArray {
         let devices = self.devices.iter().map(|(handle, device)| DeviceStatus {
             handle: *handle,
             name: device.name.clone(),
-            number: device.own.device_number,
             slot: device.place.slot(),
             replaces: match device.place {
                 Place::Replacing { slot, .. } => Some(slot),
@@ -261,10 +254,8 @@ impl PersistentArray {
                 Place::Recovering { below, .. } | Place::Replacing { below, .. } => Some(below),
                 _ => None,
             },
-            counters: device.counters,
             corrected_read_errors: device.own.corrected_read_errors,
             bad_sectors: Sectors(device.bad_blocks.iter().map(|bad| bad.count.0).sum()),
-            uuid: device.own.device_uuid,
         });
         devices.collect()
     }

@@ -76,10 +76,7 @@ pub(crate) struct NewBlock {
 impl NewBlock {
     /// The positions of the sync that it would cover.
     pub(crate) fn positions(&self) -> Span {
-        Span {
-            start: self.start,
-            end: self.start + self.range.count(),
-        }
+        Span::between(self.start, self.start + self.range.count())
     }
 }
 
@@ -89,10 +86,7 @@ const PART: u64 = 8;
 /// The part that begins at `start` in a range that ends at `end`: up to the
 /// next multiple of 4 KiB.
 pub(crate) fn part(start: Sectors, end: Sectors) -> Span {
-    Span {
-        start,
-        end: Sectors((start.0 / PART + 1) * PART).min(end),
-    }
+    Span::between(start, Sectors((start.0 / PART + 1) * PART).min(end))
 }
 
 /// Whether a range is no more than one part.

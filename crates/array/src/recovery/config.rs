@@ -1,6 +1,5 @@
 //! The rules of recovery as data, and the sets that known drivers use.
 
-use crate::request::Slot;
 use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 
@@ -80,8 +79,6 @@ pub enum SyncSource {
     LowestInSync,
     /// Whoever the read policy chooses (gmirror).
     Balanced,
-    /// This slot while it is in sync, else the lowest.
-    Fixed(Slot),
 }
 
 /// What keeps foreground writes and sync blocks apart. Whatever the rule, a
@@ -219,14 +216,6 @@ pub enum RecoveryConfigError {
     /// Nothing would ever become readable.
     #[error("reads below the checkpoint need a checkpoint rule")]
     NoCheckpoint,
-    /// A source that the array does not have.
-    #[error("the sync source is slot {slot}, but the array has {members} members")]
-    NoSuchSource {
-        /// The slot that was asked for.
-        slot: u16,
-        /// How many there are.
-        members: usize,
-    },
 }
 
 /// md's rule, all versions.
@@ -304,18 +293,7 @@ impl RecoveryConfig {
         }
     }
 
-    /// gflash, our reading: as gmirror, but the lowest member is the source
-    /// and the copied part serves reads at once, as its figures show.
-    #[must_use]
-    pub const fn gflash() -> Self {
-        Self {
-            source: SyncSource::LowestInSync,
-            read_recovered: ReadRecovered::BelowPosition,
-            ..Self::gmirror()
-        }
-    }
-
-    pub(crate) fn check(&self, members: usize) -> Result<(), RecoveryConfigError> {
+    pub(crate) fn check(&self) -> Result<(), RecoveryConfigError> {
         if self.block.0 == 0 || !self.block.0.is_multiple_of(SECTOR_BYTES) {
             return Err(RecoveryConfigError::Block {
                 bytes: self.block.0,
@@ -346,28 +324,8 @@ impl RecoveryConfig {
         if self.read_recovered == ReadRecovered::BelowCheckpoint && self.checkpoint.is_none() {
             return Err(RecoveryConfigError::NoCheckpoint);
         }
-        match self.source {
-            SyncSource::Fixed(slot) if slot.index() >= members => {
-                Err(RecoveryConfigError::NoSuchSource {
-                    slot: slot.0,
-                    members,
-                })
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
-}
-
-/// Time that a driver skipped, with the sync running evenly in it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Leap {
-    pub(super) from: Sectors,
-    pub(super) to: Sectors,
-    pub(super) since: Nanos,
-    pub(super) now: Nanos,
-    pub(super) completed: Sectors,
-    pub(super) checkpointed_at: Nanos,
-    pub(super) total: Sectors,
 }
 
 impl CheckpointRule {
@@ -394,49 +352,17 @@ impl CheckpointRule {
         let progress = next.0 - completed.0;
         progress > total.0 / self.parts || (progress > 0 && now >= checkpointed_at + self.interval)
     }
-
-    /// The last checkpoint, and its time, after a leap: those that the rule
-    /// would have taken on the way, one by one.
-    pub(super) fn after_leap(&self, leap: &Leap) -> (Sectors, Nanos) {
-        let span = leap.now.saturating_sub(leap.since);
-        let moved = leap.to.0 - leap.from.0;
-        let scale = |value: u64, numerator: u64, denominator: u64| {
-            let scaled = u128::from(value) * u128::from(numerator) / u128::from(denominator.max(1));
-            u64::try_from(scaled).unwrap_or(u64::MAX)
-        };
-        let (mut completed, mut at) = (leap.completed, leap.checkpointed_at);
-        loop {
-            let by_progress = Sectors(completed.0 + leap.total.0 / self.parts + 1);
-            let progress_time = leap.since
-                + Nanos(scale(
-                    span.0,
-                    by_progress.0.saturating_sub(leap.from.0),
-                    moved,
-                ));
-            let interval_time = (at + self.interval).max(leap.since);
-            if by_progress <= leap.to && progress_time <= interval_time {
-                (completed, at) = (by_progress.max(leap.from), progress_time);
-            } else if interval_time <= leap.now && interval_time > at {
-                let passed = interval_time.saturating_sub(leap.since);
-                completed = Sectors(leap.from.0 + scale(moved, passed.0, span.0).min(moved));
-                at = interval_time;
-            } else {
-                return (completed, at);
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CheckpointRule, Leap, RecoveryConfig, RecoveryConfigError, SyncSource};
-    use crate::request::Slot;
-    use raidlab_units::{Bytes, Nanos, Sectors};
+    use super::{RecoveryConfig, RecoveryConfigError};
+    use raidlab_units::{Bytes, Nanos};
 
     #[test]
     fn settings_that_cannot_work_are_refused() {
         let good = RecoveryConfig::md_3_16;
-        assert_eq!(good().check(2), Ok(()));
+        assert_eq!(good().check(), Ok(()));
         let cases = [
             (
                 RecoveryConfig {
@@ -470,56 +396,9 @@ mod tests {
                 },
                 RecoveryConfigError::NoCheckpoint,
             ),
-            (
-                RecoveryConfig {
-                    source: SyncSource::Fixed(Slot(2)),
-                    ..good()
-                },
-                RecoveryConfigError::NoSuchSource {
-                    slot: 2,
-                    members: 2,
-                },
-            ),
         ];
         for (config, error) in cases {
-            assert_eq!(config.check(2), Err(error));
+            assert_eq!(config.check(), Err(error));
         }
-    }
-
-    fn leap(from: u64, to: u64, seconds: u64) -> (Sectors, Nanos) {
-        let rule = CheckpointRule {
-            parts: 16,
-            interval: Nanos::from_secs(300),
-            interval_of_recovery: Nanos::from_secs(300),
-        };
-        rule.after_leap(&Leap {
-            from: Sectors(from),
-            to: Sectors(to),
-            since: Nanos::from_secs(1000),
-            now: Nanos::from_secs(1000 + seconds),
-            completed: Sectors(from),
-            checkpointed_at: Nanos::from_secs(1000),
-            total: Sectors(16_000_000),
-        })
-    }
-
-    #[test]
-    fn a_slow_leap_checkpoints_every_five_minutes() {
-        // An hour at 500 sectors per second: 1.8 million, less than a part in
-        // 16 within any five minutes. The twelfth checkpoint falls on the end.
-        let end = (Sectors(1_800_000), Nanos::from_secs(4600));
-        assert_eq!(leap(0, 1_800_000, 3600), end);
-        // 100 seconds later the last one is 100 seconds old.
-        let lagging = (Sectors(1_800_000), Nanos::from_secs(4600));
-        assert_eq!(leap(0, 1_850_000, 3700), lagging);
-    }
-
-    #[test]
-    fn a_fast_leap_checkpoints_every_sixteenth() {
-        // 100 seconds, 3.5 sixteenths.
-        assert_eq!(leap(0, 3_500_000, 100).0, Sectors(3_000_003));
-        // No time at all.
-        assert_eq!(leap(0, 3_500_000, 0).0, Sectors(3_000_003));
-        assert_eq!(leap(7, 7, 0), (Sectors(7), Nanos::from_secs(1000)));
     }
 }

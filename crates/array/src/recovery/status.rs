@@ -43,7 +43,4 @@ pub struct SyncStatus {
     pub total: Sectors,
     /// Blocks in flight, one that waits for its range included.
     pub in_flight: u32,
-    /// Sectors found to differ so far (check and repair): of each copy that is
-    /// not as the first one, of each parity block that does not fit.
-    pub mismatches: Sectors,
 }

@@ -13,8 +13,7 @@
 //! * *Ending.* With nothing to do and nothing in work a sync has finished. One that is
 //!   stopped, or has lost its last target, begins no block and is aborted once nothing is
 //!   in work.
-//! * *Freezing and leaping* are for simulations: while frozen no block begins, and with
-//!   nothing in work the walk may be told that it ran evenly up to another position.
+//! * *Freezing and leaping* are for simulations: see `leap`.
 //! * *Checkpoints*: positions of which is told that everything below is done, as often as a
 //!   [`CheckpointRule`] says. Where md's copies are imitated nothing is in work at that time.
 //! * *Throttle*: a [`Governor`] is asked between blocks, and may order a pause.
@@ -23,7 +22,8 @@
 //! engine's own: array sectors, or sectors of the members' data areas. A reshape would be
 //! one more kind of sync, whose blocks are read at one place and written at another.
 
-use super::config::Leap;
+mod leap;
+
 use super::{CheckpointRule, Governor, Pause, SyncKind, SyncStatus, Throttle};
 use crate::member::Members;
 use raidlab_geometry::SlotSet;
@@ -87,7 +87,6 @@ struct Running {
     pause: Pause,
     throttle_due: bool,
     is_stopping: bool,
-    mismatches: u64,
     governor: Governor,
 }
 
@@ -174,7 +173,6 @@ impl SyncWalk {
             pause: Pause::None,
             throttle_due: false,
             is_stopping: false,
-            mismatches: 0,
             governor: Governor::new(self.throttle, now, members),
             plan,
         };
@@ -274,15 +272,7 @@ impl SyncWalk {
             readable_below,
             total: sync.plan.total,
             in_flight: u32::try_from(sync.in_work.len()).unwrap_or(u32::MAX),
-            mismatches: Sectors(sync.mismatches),
         })
-    }
-
-    /// Sectors that a check or repair has found to differ.
-    pub fn add_mismatches(&mut self, sectors: u64) {
-        if let Some(sync) = &mut self.running {
-            sync.mismatches += sectors;
-        }
     }
 
     /// What to do next; to be called until it says to wait.
@@ -449,59 +439,6 @@ impl SyncWalk {
             Pause::Until(time) if self.frozen.is_none() && !is_over => Some(time),
             _ => None,
         }
-    }
-
-    /// No block begins from now on.
-    pub fn freeze(&mut self, now: Nanos) {
-        self.frozen.get_or_insert(now);
-    }
-
-    /// Ends [`Self::freeze`]: blocks may begin again.
-    pub const fn thaw(&mut self) {
-        self.frozen = None;
-    }
-
-    /// Whether no block may begin.
-    #[must_use]
-    pub const fn is_frozen(&self) -> bool {
-        self.frozen.is_some()
-    }
-
-    /// Since the freeze, or the leap before, the sync ran evenly up to `position`. Gives what
-    /// was passed over; `None` where that cannot be, as it is not frozen, something is in
-    /// work, or the position is not ahead.
-    pub fn leap(&mut self, now: Nanos, position: Sectors) -> Option<Span> {
-        let (Some(since), Some(sync)) = (self.frozen, &mut self.running) else {
-            return None;
-        };
-        let from = sync.next();
-        let is_possible = sync.in_work.is_empty() && (from..=sync.plan.total).contains(&position);
-        if !is_possible {
-            return None;
-        }
-        let fills = sync.plan.kind == SyncKind::Recovery;
-        if !self.drains {
-            sync.checkpoint(position, now);
-        } else if let Some(rule) = self.checkpoints {
-            (sync.checkpoint, sync.checkpoint_at) = rule.of(fills).after_leap(&Leap {
-                from,
-                to: position,
-                since,
-                now,
-                completed: sync.checkpoint,
-                checkpointed_at: sync.checkpoint_at,
-                total: sync.plan.total,
-            });
-        }
-        sync.plan.todo.remove(Span::new(0, position.0));
-        sync.governor.leap(since, now, position - from);
-        sync.pause = Pause::None;
-        sync.throttle_due = position < sync.plan.total;
-        self.frozen = Some(now);
-        Some(Span {
-            start: from,
-            end: position,
-        })
     }
 }
 

@@ -1,21 +1,11 @@
 //! What the verbs on members ask of RAID 4, 5 and 6.
 
 use super::StripeArray;
-use super::config::{ring_is_sound, ring_window};
+use super::config::ring_is_sound;
 use crate::config::{AdminError, MemberConfig};
 use crate::member::{EngineParts, MemberVerbs, Members};
 use crate::request::{Outputs, Slot};
 use raidlab_units::{Sectors, Span};
-
-impl StripeArray {
-    /// Where the log of the member that will be added to a slot lies; asked
-    /// for before [`Engine::add`](crate::Engine::add) if the array has a log.
-    pub fn set_log_area(&mut self, slot: Slot, area: Option<Span>) {
-        if let Some(log) = &mut self.log {
-            log.set_area(slot, area);
-        }
-    }
-}
 
 impl MemberVerbs for StripeArray {
     fn members(&self) -> &Members {
@@ -43,15 +33,12 @@ impl MemberVerbs for StripeArray {
     }
 
     fn make_room(&mut self, slot: Slot, member: &MemberConfig) -> Result<(), AdminError> {
-        let Some(log) = &mut self.log else {
-            return Ok(());
-        };
-        let fits = |area: &Span| {
-            ring_is_sound(*area, member, self.map.member_size())
-                && ring_window(area.end.0 - area.start.0) >= self.longest
-        };
-        let area = log.area(slot).filter(fits);
-        log.set_area(slot, Some(area.ok_or(AdminError::NoLogArea(slot))?));
+        if let Some(log) = &mut self.log {
+            if !ring_is_sound(log.area(), member, self.map.member_size()) {
+                return Err(AdminError::NoLogArea(slot));
+            }
+            log.begin_ring(slot);
+        }
         Ok(())
     }
 

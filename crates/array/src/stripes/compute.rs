@@ -183,10 +183,7 @@ fn update_parity(job: &Job, new: &NewData, (from, to): (u64, u64), out: &mut Out
 pub(super) fn whole(job: &Job, slot: Slot, scratch: ScratchId) -> Item {
     Item {
         slot,
-        buffer: BufferId::Scratch {
-            scratch,
-            skip: Sectors::ZERO,
-        },
+        buffer: scratch.whole(),
         start: job.start,
         count: job.end - job.start,
     }

@@ -57,9 +57,9 @@ pub struct LogConfig {
     /// Which run of the array the records are of: never used before with
     /// these members.
     pub session: u64,
-    /// Each slot's ring, in the member's own sectors (data offset not
-    /// included), in whole blocks of 4 KiB; `None` only for a missing member.
-    pub areas: Vec<Option<Span>>,
+    /// Where the ring of each member lies, in its own sectors (data offset not included), in
+    /// whole blocks of 4 KiB: at the same place on all.
+    pub ring: Span,
 }
 
 /// A RAID 4, 5 or 6.
@@ -91,8 +91,6 @@ pub struct StripeConfig {
     /// Block size, depth, throttle and checkpoints of syncs; the rest is for
     /// arrays of copies.
     pub sync: RecoveryConfig,
-    /// Whether writes wait until a failure is recorded: see [`Engine`](crate::Engine).
-    pub record_failures: bool,
     /// The write log, if there is one.
     pub log: Option<LogConfig>,
 }
@@ -159,7 +157,6 @@ impl StripeConfig {
                 depth: 16,
                 ..RecoveryConfig::md_6()
             },
-            record_failures: true,
             log: None,
         }
     }
@@ -175,7 +172,7 @@ impl StripeConfig {
         if self.stripes == 0 || self.window.0 == 0 || !self.window.0.is_multiple_of(BLOCK) {
             return Err(StripeConfigError::Window);
         }
-        self.sync.check(count).map_err(StripeConfigError::Sync)?;
+        self.sync.check().map_err(StripeConfigError::Sync)?;
         let mut in_sync = 0;
         for (slot, member) in (0..).zip(&self.members) {
             let (Initial::InSync(config) | Initial::Recovering(config, _)) = member else {
@@ -190,13 +187,8 @@ impl StripeConfig {
                     needed,
                 });
             }
-            let area = self
-                .log
-                .as_ref()
-                .map(|log| log.areas.get(usize::from(slot)));
-            let sound = |area| ring_is_sound(area, config, map.member_size());
-            if let Some(area) = area
-                && !area.copied().flatten().is_some_and(sound)
+            if let Some(log) = &self.log
+                && !ring_is_sound(log.ring, config, map.member_size())
             {
                 return Err(StripeConfigError::Log { slot });
             }
@@ -207,9 +199,8 @@ impl StripeConfig {
                 needed: map.data_count(),
             });
         }
-        let rings = self.log.iter().flat_map(|log| log.areas.iter().flatten());
-        let shortest = rings.map(|area| area.end.0 - area.start.0).min();
-        let window = shortest.map_or(self.window.0, |ring| self.window.0.min(ring_window(ring)));
+        let fits = self.log.as_ref().map(|log| ring_window(log.ring.count().0));
+        let window = self.window.0.min(fits.unwrap_or(u64::MAX));
         Ok((map, window.min(map.chunk().0)))
     }
 }
@@ -223,6 +214,6 @@ pub(super) fn ring_is_sound(area: Span, member: &MemberConfig, used: Sectors) ->
 }
 
 /// The longest window that fits a ring: a quarter of it holds a record.
-pub(super) const fn ring_window(sectors: u64) -> u64 {
+const fn ring_window(sectors: u64) -> u64 {
     (sectors / 4 - BLOCK) / BLOCK * BLOCK
 }

@@ -91,10 +91,10 @@ struct Wipe {
 #[derive(Debug)]
 pub(super) struct Log {
     session: u64,
-    rings: Vec<Option<Ring>>,
-    /// Where the rings of lost members lay: those of their successors lie there
-    /// too, unless something else is said of them.
-    lost_areas: BTreeMap<Slot, Span>,
+    /// Where the ring lies on each member.
+    area: Span,
+    /// The rings of the members that are here.
+    rings: BTreeMap<Slot, Ring>,
     next_transaction: u64,
     next_batch: u64,
     /// Jobs that wait for a batch.
@@ -121,15 +121,11 @@ struct Placed {
 }
 
 impl Log {
-    pub(super) fn new(config: &LogConfig) -> Self {
-        Self {
+    pub(super) fn new(config: &LogConfig, members: usize) -> Self {
+        let mut log = Self {
             session: config.session,
-            rings: config
-                .areas
-                .iter()
-                .map(|area| area.map(Ring::new))
-                .collect(),
-            lost_areas: BTreeMap::new(),
+            area: config.ring,
+            rings: BTreeMap::new(),
             next_transaction: 1,
             next_batch: 1,
             queue: VecDeque::new(),
@@ -139,26 +135,22 @@ impl Log {
             without_room: SlotSet::EMPTY,
             arrivals: SlotSet::EMPTY,
             wipes: BTreeMap::new(),
+        };
+        for slot in SlotSet::first(members).iter() {
+            log.begin_ring(slot);
         }
+        log
     }
 
-    pub(super) fn set_area(&mut self, slot: Slot, area: Option<Span>) {
-        if self.rings.len() <= slot.index() {
-            self.rings.resize_with(slot.index() + 1, || None);
-        }
-        self.rings[slot.index()] = area.map(Ring::new);
-        self.lost_areas.remove(&slot);
+    /// Where the ring lies on each member.
+    pub(super) const fn area(&self) -> Span {
+        self.area
     }
 
-    /// Where the ring of a slot's member lies, or that of the next one will.
-    pub(super) fn area(&self, slot: Slot) -> Option<Span> {
-        let ring = self.rings.get(slot.index())?.as_ref();
-        ring.map(|ring| ring.area)
-            .or_else(|| self.lost_areas.get(&slot).copied())
-    }
-
-    fn ring(&mut self, slot: Slot) -> Option<&mut Ring> {
-        self.rings.get_mut(slot.index())?.as_mut()
+    /// A slot has a member whose ring holds nothing that counts.
+    pub(super) fn begin_ring(&mut self, slot: Slot) {
+        let ring = Ring::new(self.area.count().0);
+        self.rings.insert(slot, ring);
     }
 
     /// Finds a place in every participant's ring, or in none: each place, and
@@ -166,7 +158,7 @@ impl Log {
     fn place(&mut self, transaction: u64, needs: &[(Slot, u64)]) -> Option<Vec<(u64, u64)>> {
         let batch = self.next_batch;
         let rings = &self.rings;
-        let find = |slot: Slot, sectors| rings.get(slot.index())?.as_ref()?.find(batch, sectors);
+        let find = |slot, sectors| rings.get(&slot)?.find(batch, sectors);
         let places: Vec<_> = needs
             .iter()
             .map(|(slot, sectors)| find(*slot, *sectors))
@@ -178,7 +170,7 @@ impl Log {
         self.without_room = lacking.map(|((slot, _), _)| *slot).collect();
         let places: Vec<u64> = places.into_iter().collect::<Option<_>>()?;
         let taken = needs.iter().zip(places).map(|((slot, sectors), at)| {
-            let ring = self.ring(*slot)?;
+            let ring = self.rings.get_mut(slot)?;
             Some((at, ring.take(transaction, batch, at, *sectors)))
         });
         taken.collect()
@@ -189,13 +181,13 @@ impl Log {
             self.live.remove(transaction);
         }
         let live = &self.live;
-        for ring in self.rings.iter_mut().flatten() {
+        for ring in self.rings.values_mut() {
             ring.retire(|transaction| !live.contains_key(&transaction));
         }
     }
 
     fn is_half_full(&self) -> bool {
-        self.rings.iter().flatten().any(Ring::is_half_full)
+        self.rings.values().any(Ring::is_half_full)
     }
 }
 
@@ -365,7 +357,7 @@ impl StripeArray {
         let Some(batch) = log.batch.take() else {
             return;
         };
-        for ring in log.rings.iter_mut().flatten() {
+        for ring in log.rings.values_mut() {
             ring.all_durable();
         }
         for scratch in batch.scratch {
@@ -414,10 +406,7 @@ impl StripeArray {
         let Some(log) = &mut self.log else {
             return;
         };
-        let ring = log.rings.get_mut(slot.index()).and_then(Option::take);
-        if let Some(ring) = ring {
-            log.lost_areas.insert(slot, ring.area);
-        }
+        log.rings.remove(&slot);
         log.arrivals = log.arrivals.without(slot);
         for wipe in log.wipes.values_mut().filter(|wipe| wipe.slot == slot) {
             wipe.dead = true;

@@ -298,6 +298,7 @@ impl World {
                 return Err(MemberError::Medium);
             }
             Operation::Read => {
+                disk.reads += 1;
                 let bytes = self
                     .buffers
                     .slice_mut(command.buffer, command.count)
@@ -305,6 +306,9 @@ impl World {
                 disk.read(command.start.0, bytes);
             }
             Operation::Write => {
+                if command.purpose != Purpose::Metadata {
+                    disk.data_written += command.count.0;
+                }
                 let bytes = self.buffers.slice(command.buffer, command.count).unwrap();
                 for sector in sectors.clone() {
                     disk.unreadable.remove(&sector);

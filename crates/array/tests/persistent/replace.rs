@@ -330,13 +330,6 @@ fn replace_by(world: &mut World, old: u16, new: u16, write_mostly: bool) {
     assert_eq!(state(world, new), "active sync");
 }
 
-/// The reads that a device has answered.
-fn reads(world: &World, handle: u16) -> u64 {
-    let devices = world.array.status().devices;
-    let device = devices.iter().find(|device| device.handle == slot(handle));
-    device.unwrap().counters.reads
-}
-
 /// The old device's flags are not the new one's.
 #[test]
 fn the_new_device_is_read_as_befits_it() {
@@ -349,16 +342,16 @@ fn the_new_device_is_read_as_befits_it() {
         }
     };
     replace_by(&mut world, 0, 2, true);
-    let before = reads(&world, 2);
+    let before = world.disks[&2].reads;
     read_all(&mut world);
-    assert_eq!(reads(&world, 2), before, "write-mostly");
+    assert_eq!(world.disks[&2].reads, before, "write-mostly");
     replace_by(&mut world, 2, 3, false);
-    let before = reads(&world, 1);
+    let before = world.disks[&1].reads;
     world
         .with(|array, now, out| array.fail(now, slot(1), out))
         .unwrap();
     read_all(&mut world);
-    assert_eq!(reads(&world, 1), before);
+    assert_eq!(world.disks[&1].reads, before);
     world
         .with(|array, now, out| array.remove(now, slot(1), out))
         .unwrap();
@@ -373,7 +366,7 @@ fn the_new_device_is_read_as_befits_it() {
         .with(|array, now, out| array.add(now, slot(4), device, out))
         .unwrap();
     world.run_for(Nanos::from_secs(60));
-    let before = reads(&world, 4);
+    let before = world.disks[&4].reads;
     read_all(&mut world);
-    assert_eq!(reads(&world, 4), before, "write-mostly");
+    assert_eq!(world.disks[&4].reads, before, "write-mostly");
 }

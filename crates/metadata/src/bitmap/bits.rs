@@ -133,12 +133,6 @@ impl Bitmap {
         self.superblock.chunks()
     }
 
-    /// The chunk that holds sector `sector`.
-    #[must_use]
-    pub fn chunk_of(&self, sector: Sectors) -> u64 {
-        sector.0 / self.chunk_sectors()
-    }
-
     /// The chunks that hold any of these sectors.
     #[must_use]
     pub fn chunks_of(&self, start: Sectors, count: Sectors) -> Range<u64> {

@@ -4,8 +4,8 @@ use super::space::Space;
 use super::{CreateError, CreateSpec, InitialSync, MemberSize, PlannedMember, Write};
 use crate::bitmap::{Bitmap, bitmap_space};
 use crate::erase;
+use crate::name::full_name;
 use crate::superblock::{BadBlockLog, Features, Reshape, Role, Superblock, Version, place_of};
-use crate::update::full_name;
 use raidlab_geometry::{Layout, Level};
 use raidlab_units::{Bytes, Sectors};
 

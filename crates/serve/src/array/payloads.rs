@@ -164,21 +164,15 @@ impl Store for Payloads {
         let memory = Memory::new(self.take(length(count))?);
         match self.scratches.insert(scratch, memory) {
             None => Ok(()),
-            Some(_) => Err(PayloadError::Exists(BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            })),
+            Some(_) => Err(PayloadError::Exists(scratch.whole())),
         }
     }
 
     fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
         let released = self.scratches.remove(&scratch);
-        released.map(drop).ok_or({
-            PayloadError::Unknown(BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            })
-        })
+        released
+            .map(drop)
+            .ok_or(PayloadError::Unknown(scratch.whole()))
     }
 
     fn with<R>(

@@ -5,7 +5,6 @@ use crate::recovery::{
     CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
     Throttle, WriteBarrier,
 };
-use crate::request::Slot;
 use crate::senders::HostRequests;
 use proptest::prelude::*;
 use raidlab_geometry::{Copies, Layout, Level, Shape};
@@ -49,11 +48,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
     (
         1..12_u64,
         (1..5_u32, proptest::option::of(1..4_u64)),
-        prop_oneof![
-            Just(SyncSource::LowestInSync),
-            Just(SyncSource::Balanced),
-            Just(SyncSource::Fixed(Slot(0)))
-        ],
+        prop_oneof![Just(SyncSource::LowestInSync), Just(SyncSource::Balanced),],
         prop_oneof![
             Just(WriteBarrier::Overlap),
             Just(WriteBarrier::MdWindow),

@@ -3,8 +3,7 @@
 use super::{ALL, config, member, request};
 use crate::array::Array;
 use crate::config::{AdminError, ArrayConfig, MemberConfig};
-use crate::engine::Engine;
-use crate::engine::{SyncAction, SyncRequest};
+use crate::engine::{Engine, SyncAction, SyncRequest};
 use crate::recovery::{CheckpointRule, RecoveryConfig, Throttle, WriteBarrier};
 use crate::request::{
     CommandId, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,

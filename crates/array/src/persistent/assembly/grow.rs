@@ -72,10 +72,7 @@ impl Assembly {
             device: self.newest.clone(),
             source,
         })?;
-        let new = Span {
-            start: before,
-            end: self.sync_space(),
-        };
+        let new = Span::between(before, self.sync_space());
         if let Some(bitmap) = &self.bitmap {
             let limit = match self.bitmap_is_external {
                 true => MAXIMUM_BITMAP_BYTES,

@@ -138,10 +138,7 @@ fn log_with(candidate: &mut Candidate, session: u64, change: impl FnOnce(&mut Lo
             first_resync: false,
         },
         checksums: [1, checksum(own).unwrap()],
-        ring: Span {
-            start: Sectors(64),
-            end: DATA,
-        },
+        ring: Span::between(Sectors(64), DATA),
         sequence: 0,
         absent: Numbers::default(),
     };

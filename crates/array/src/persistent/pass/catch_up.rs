@@ -18,34 +18,21 @@
 //! of it whatever it says, and it can never be taken for one that has what was
 //! written meanwhile.
 
-use super::{Pass, Phase};
+use super::Pass;
 use crate::persistent::PersistentArray;
 use crate::request::Outputs;
-use std::collections::BTreeSet;
 
 impl PersistentArray {
     /// Begins the pass that brings members level with the newest one.
     pub(super) fn begin_catching_up(&mut self, out: &mut Outputs) {
         let targets = std::mem::take(&mut self.behind);
         self.pass = Some(Pass {
-            phase: Phase::Flush,
-            bits: Vec::new(),
-            flushing: BTreeSet::new(),
-            outstanding: 0,
-            scratches: Vec::new(),
             targets,
-            bad_blocks: Vec::new(),
-            encoded: Vec::new(),
             writes_superblocks: true,
-            recording: Vec::new(),
-            taken: Vec::new(),
-            may_be_clean: false,
-            records_bad_blocks: false,
-            says_dirty: false,
-            empties_logs: false,
             catches_up: true,
             in_sync_below: self.in_sync_below,
             first_resync: self.first_resync,
+            ..Pass::default()
         });
         self.send_flushes(out);
         self.continue_pass(out);

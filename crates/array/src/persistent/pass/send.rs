@@ -144,10 +144,7 @@ impl PersistentArray {
                 pass.scratches.push(scratch);
             }
             count = Sectors(bytes.len() as u64 / SECTOR_BYTES);
-            buffer = BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            };
+            buffer = scratch.whole();
             out.steps.push(ComputeStep::Allocate { scratch, count });
             out.steps.push(ComputeStep::Fill { to: buffer, bytes });
         }

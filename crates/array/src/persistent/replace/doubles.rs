@@ -64,8 +64,7 @@ impl PersistentArray {
         self.replacements.doubles.insert(command.id, double);
         let copying = Copying::Double(command.id, copy.slot);
         self.replacements.commands.insert(copy.id, copying);
-        let traffic = (copy.slot, copy.operation, copy.count);
-        self.data_commands.insert(copy.id, traffic);
+        self.data_commands.insert(copy.id, copy.slot);
         out.commands.push(copy);
     }
 
@@ -99,8 +98,7 @@ impl PersistentArray {
             return false;
         }
         let read = MemberCommand { slot: new, ..read };
-        let traffic = (new, read.operation, read.count);
-        self.data_commands.insert(read.id, traffic);
+        self.data_commands.insert(read.id, new);
         self.send_engine_command(slot, read, out);
         true
     }
@@ -155,7 +153,7 @@ impl PersistentArray {
         let Some(copying) = self.replacements.commands.remove(&command) else {
             return false;
         };
-        self.count(command, result);
+        self.data_commands.remove(&command);
         match copying {
             Copying::Double(id, device) => {
                 if result.is_err() {

@@ -8,8 +8,8 @@ use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray, assembly};
 use crate::request::{
-    BufferId, CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs,
-    Purpose, ScratchId, Slot,
+    CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, Purpose,
+    ScratchId, Slot,
 };
 use raidlab_geometry::CopyMap;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
@@ -156,10 +156,7 @@ impl PersistentArray {
         }
         let careful = replacement.careful_below > rest.start || replacement.unreadable.is_some();
         let length = if careful { BLOCK } else { WINDOW };
-        let span = Span {
-            start: rest.start,
-            end: rest.end.min(Sectors(rest.start.0 + length)),
-        };
+        let span = Span::between(rest.start, rest.end.min(Sectors(rest.start.0 + length)));
         if replacement
             .writes
             .values()
@@ -203,7 +200,7 @@ impl PersistentArray {
             is_write,
         };
         self.replacements.commands.insert(id, copying);
-        self.data_commands.insert(id, (device, operation, count));
+        self.data_commands.insert(id, device);
         out.commands.push(MemberCommand {
             id,
             slot: device,
@@ -212,10 +209,7 @@ impl PersistentArray {
             count,
             force_unit_access: false,
             purpose: Purpose::Sync,
-            buffer: BufferId::Scratch {
-                scratch: window.scratch,
-                skip: Sectors::ZERO,
-            },
+            buffer: window.scratch.whole(),
         });
     }
 
@@ -228,10 +222,7 @@ impl PersistentArray {
         replacement.due = self.now + PATIENCE;
         let old = replacement.old;
         let data = self.data_span(old);
-        let span = Span {
-            start,
-            end: data.end.min(Sectors(start.0 + BLOCK)),
-        };
+        let span = Span::between(start, data.end.min(Sectors(start.0 + BLOCK)));
         let ranges = self.positions_of(slot, data, span);
         if ranges.is_empty() {
             // Nothing lies there.
@@ -256,9 +247,11 @@ impl PersistentArray {
         let data = self.data_span(old);
         let used = data.end - data.start;
         let bad = self.devices[&old].bad_spans().into_iter();
-        let bad = bad.map(|bad| Span {
-            start: data.start + bad.start.min(used),
-            end: data.start + bad.end.min(used),
+        let bad = bad.map(|bad| {
+            Span::between(
+                data.start + bad.start.min(used),
+                data.start + bad.end.min(used),
+            )
         });
         let ranges: Vec<Span> = bad
             .flat_map(|bad| self.positions_of(slot, data, bad))
@@ -308,10 +301,11 @@ impl PersistentArray {
             if count == Sectors::ZERO {
                 break;
             }
-            positions.extend(inverse.content.map(|content| Span {
-                start: content.start,
-                end: content.start + count,
-            }));
+            positions.extend(
+                inverse
+                    .content
+                    .map(|content| Span::between(content.start, content.start + count)),
+            );
             at += count;
         }
         positions

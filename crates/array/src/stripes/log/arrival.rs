@@ -19,7 +19,7 @@ use super::super::config::BLOCK;
 use super::super::flow::{Role, Transfer};
 use super::record::Header;
 use super::{Batch, Log, Mutation, Placed, WIPE, Wipe, mutated};
-use crate::request::{BufferId, ComputeStep, Operation, Outputs, Purpose, ScratchId, Slot};
+use crate::request::{ComputeStep, Operation, Outputs, Purpose, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
@@ -40,20 +40,22 @@ impl Log {
         // Everything is retired, but the newest batch may not know it.
         self.retire(&[]);
         let transaction = self.next_transaction;
-        let rings = (0..).map(Slot).zip(&self.rings);
-        let present = rings.filter_map(|(slot, ring)| Some((slot, ring.as_ref()?)));
         let others = service - self.arrivals;
         let mut participants = self.arrivals;
         let mut places = Vec::new();
-        for (slot, ring) in present.filter(|(slot, _)| others.contains(*slot)) {
-            participants = participants.with(slot);
-            places.push((slot, ring.find_announcement()?));
+        for (slot, ring) in self
+            .rings
+            .iter()
+            .filter(|(slot, _)| others.contains(**slot))
+        {
+            participants = participants.with(*slot);
+            places.push((*slot, ring.find_announcement()?));
         }
         self.next_transaction += 1;
         let mut marks = Vec::new();
         for (slot, at) in places {
             let batch = self.next_batch;
-            if let Some(ring) = self.ring(slot) {
+            if let Some(ring) = self.rings.get_mut(&slot) {
                 ring.take(transaction, batch, at, BLOCK);
             }
             let header = Header {
@@ -138,10 +140,7 @@ impl StripeArray {
     fn wipe_log(&mut self, slot: Slot, out: &mut Outputs) {
         let scratch = self.allocate(Sectors(WIPE), out);
         out.steps.push(ComputeStep::Zero {
-            to: BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            },
+            to: scratch.whole(),
             count: Sectors(WIPE),
         });
         let wipe = Wipe {
@@ -165,22 +164,17 @@ impl StripeArray {
             return;
         };
         let slot = wipe.slot;
-        let ring = log.rings.get(slot.index()).and_then(Option::as_ref);
-        let area = ring.filter(|_| !wipe.dead).map(|ring| ring.area);
-        let left = area.map_or(0, |area| area.end.0 - area.start.0 - wipe.next);
-        let Some(area) = area.filter(|_| left > 0) else {
+        let left = log.area.count().0 - wipe.next;
+        if wipe.dead || left == 0 {
             log.wipes.remove(&scratch);
             self.release(scratch, out);
             return;
-        };
+        }
         let transfer = Transfer {
             operation: Operation::Write,
-            start: area.start.0 + wipe.next,
+            start: log.area.start.0 + wipe.next,
             count: left.min(WIPE),
-            buffer: BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            },
+            buffer: scratch.whole(),
             purpose: Purpose::Metadata,
             force_unit_access: true,
         };

@@ -7,7 +7,6 @@
 
 use super::super::config::BLOCK;
 use super::super::{Mutation, mutated};
-use raidlab_units::Span;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -22,7 +21,7 @@ struct Record {
 /// round the end.
 #[derive(Debug)]
 pub(super) struct Ring {
-    pub(super) area: Span,
+    sectors: u64,
     records: VecDeque<Record>,
     /// How many of them, from the oldest on, are durable.
     durable: usize,
@@ -37,18 +36,14 @@ pub(super) struct Ring {
 const RESERVE: u64 = 2 * BLOCK;
 
 impl Ring {
-    pub(super) const fn new(area: Span) -> Self {
+    pub(super) const fn new(sectors: u64) -> Self {
         Self {
-            area,
+            sectors,
             records: VecDeque::new(),
             durable: 0,
             void: 0,
             announcing: 0,
         }
-    }
-
-    const fn sectors(&self) -> u64 {
-        self.area.end.0 - self.area.start.0
     }
 
     /// A place for a record of a batch. Head and tail never meet, so that a
@@ -57,7 +52,7 @@ impl Ring {
     pub(super) fn find(&self, batch: u64, sectors: u64) -> Option<u64> {
         let newest = self.records.iter().rev().take_while(|it| it.batch == batch);
         let taken: u64 = newest.map(|record| record.sectors).sum();
-        if taken + sectors > self.sectors() / 4 {
+        if taken + sectors > self.sectors / 4 {
             return None;
         }
         self.room(sectors, RESERVE)
@@ -71,11 +66,11 @@ impl Ring {
     fn room(&self, sectors: u64, reserve: u64) -> Option<u64> {
         let needed = sectors + reserve;
         let (Some(first), Some(last)) = (self.records.front(), self.records.back()) else {
-            return (needed <= self.sectors()).then_some(0);
+            return (needed <= self.sectors).then_some(0);
         };
         let (tail, head) = (first.at, last.at + last.sectors);
         if tail < head {
-            if head + needed <= self.sectors() {
+            if head + needed <= self.sectors {
                 return Some(head);
             }
             return (needed < tail).then_some(0);
@@ -127,7 +122,7 @@ impl Ring {
     pub(super) fn is_half_full(&self) -> bool {
         let counting = self.records.iter().skip(self.void);
         let used: u64 = counting.map(|record| record.sectors).sum();
-        used * 2 > self.sectors()
+        used * 2 > self.sectors
     }
 }
 
@@ -135,7 +130,6 @@ impl Ring {
 mod tests {
     use super::{BLOCK, Ring};
     use proptest::prelude::*;
-    use raidlab_units::Span;
     use std::collections::BTreeMap;
 
     /// Sectors of a record of at most a quarter of the ring.
@@ -144,7 +138,7 @@ mod tests {
     }
 
     fn ring(blocks: u64) -> Ring {
-        Ring::new(Span::new(100, 100 + blocks * BLOCK))
+        Ring::new(blocks * BLOCK)
     }
 
     /// What is on the medium, by place: transaction, sectors, and the oldest

@@ -19,7 +19,7 @@ impl Log {
         self.retire(&[]);
         let mut placed = Vec::new();
         for slot in self.without_room.iter() {
-            let ring = self.rings.get_mut(slot.index()).and_then(Option::as_mut);
+            let ring = self.rings.get_mut(&slot);
             let Some(ring) = ring.filter(|ring| ring.has_unannounced()) else {
                 continue;
             };
@@ -80,19 +80,17 @@ impl StripeArray {
             for record in together {
                 seal_record(record, scratch, record.at - first.at, out);
             }
-            let ring = self.log.as_mut().and_then(|log| log.ring(first.slot));
-            let Some(start) = ring.map(|ring| ring.area.start.0) else {
+            let log = self.log.as_ref();
+            let Some(log) = log.filter(|log| log.rings.contains_key(&first.slot)) else {
                 continue;
             };
+            let start = log.area.start.0;
             batch.outstanding += 1;
             let transfer = Transfer {
                 operation: Operation::Write,
                 start: start + first.at,
                 count: count.0,
-                buffer: BufferId::Scratch {
-                    scratch,
-                    skip: Sectors::ZERO,
-                },
+                buffer: scratch.whole(),
                 purpose: Purpose::Metadata,
                 force_unit_access: !mutated(Mutation::LogVolatile),
             };

@@ -107,10 +107,7 @@ impl StripeArray {
         // P or a data block is lost: only Q can be tested.
         let scratch = self.allocate(count, out);
         job.scratch.push(scratch);
-        let expected = BufferId::Scratch {
-            scratch,
-            skip: Sectors::ZERO,
-        };
+        let expected = scratch.whole();
         out.steps.push(ComputeStep::Generate {
             count,
             data,
@@ -189,7 +186,6 @@ impl StripeArray {
         culprit: Option<Slot>,
         out: &mut Outputs,
     ) {
-        self.walk.add_mismatches(count.0);
         let report = &mut self.report;
         report.different += count.0;
         if report.places.len() < MOST_PLACES {

@@ -83,11 +83,10 @@ pub(super) fn config(
 }
 
 pub(super) fn with_log(config: StripeConfig, sectors: u64) -> StripeConfig {
-    let area = Span::new(LOG_START, LOG_START + sectors);
     StripeConfig {
         log: Some(LogConfig {
             session: SESSION,
-            areas: vec![Some(area); config.members.len()],
+            ring: Span::new(LOG_START, LOG_START + sectors),
         }),
         ..config
     }

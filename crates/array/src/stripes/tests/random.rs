@@ -5,7 +5,7 @@
 //! spell its version and its place, so that an invented or misplaced byte is
 //! none of them.
 
-use super::bench::{Bench, LOG_START, OFFSET, SECTOR, config, member, with_log};
+use super::bench::{Bench, OFFSET, SECTOR, config, member, with_log};
 use crate::admission::Admission;
 use crate::engine::{Engine, SyncAction, SyncRequest};
 use crate::member::MemberState;
@@ -14,7 +14,7 @@ use crate::stripes::{RmwLevel, WritePolicy};
 use proptest::prelude::*;
 use raidlab_geometry::{Level, ParityLayout};
 use raidlab_random::Stream;
-use raidlab_units::{Nanos, Sectors, Span};
+use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn content(sector: u64, version: u64) -> Vec<u8> {
@@ -334,11 +334,6 @@ impl World {
             disk.bytes.fill(0xdd);
             self.bench.disks.push(disk);
             self.bench.slots[usize::from(slot)] = self.bench.disks.len() - 1;
-            let area = self
-                .plan
-                .log
-                .map(|sectors| Span::new(LOG_START, LOG_START + sectors));
-            self.bench.array.set_log_area(Slot(slot), area);
             let config = member(self.plan.chunk * ROWS);
             let admission = Admission::From(Sectors::ZERO);
             self.bench

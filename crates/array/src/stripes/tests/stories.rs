@@ -338,16 +338,12 @@ fn the_log_needs_its_room_on_a_new_member_and_is_emptied_there() {
     let (now, out) = (bench.now, &mut bench.out);
     bench.array.remove(now, Slot(0), out).expect("it failed");
     let admission = Admission::From(Sectors::ZERO);
-    let over_data = Span::new(OFFSET - 64, OFFSET + 64);
-    for area in [None, Some(over_data)] {
-        bench.array.set_log_area(Slot(0), area);
-        let refused = bench
-            .array
-            .add(now, Slot(0), member(64), admission.clone(), out);
-        assert_eq!(refused, Err(AdminError::NoLogArea(Slot(0))));
-    }
-    let area = Span::new(LOG_START, LOG_START + 128);
-    bench.array.set_log_area(Slot(0), Some(area));
+    let mut over_log = member(64);
+    over_log.data_offset = Sectors(LOG_START + 64);
+    let refused = bench
+        .array
+        .add(now, Slot(0), over_log, admission.clone(), out);
+    assert_eq!(refused, Err(AdminError::NoLogArea(Slot(0))));
     bench
         .array
         .add(now, Slot(0), member(64), admission, out)

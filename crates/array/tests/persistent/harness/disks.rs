@@ -19,6 +19,10 @@ pub struct Disk {
     pub unreadable: BTreeSet<u64>,
     /// Sectors that cannot be written.
     pub unwritable: BTreeSet<u64>,
+    /// Reads that it has answered.
+    pub reads: u64,
+    /// Sectors of data that were written.
+    pub data_written: u64,
 }
 
 impl Disk {

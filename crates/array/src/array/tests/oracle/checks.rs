@@ -45,7 +45,7 @@ impl World {
         self.shelf[slot.index()] = None;
         let disk = &self.disks[disk];
         let in_doubt = self.plan.dirty || !disk.latent.is_empty() || disk.gone;
-        if in_doubt || self.array.bad_blocks(slot).next().is_some() {
+        if in_doubt || self.array.members.bad_blocks(slot).next().is_some() {
             return;
         }
         // What differs from what is allowed would have to be copied, whether a
@@ -159,7 +159,7 @@ impl World {
     }
 
     fn is_bad(&self, slot: Slot, sector: Sectors) -> bool {
-        let mut bad = self.array.bad_blocks(slot);
+        let mut bad = self.array.members.bad_blocks(slot);
         bad.any(|span: Span| span.start <= sector && sector < span.end)
     }
 
@@ -290,7 +290,7 @@ impl World {
         let is_whole = self.disks.iter().all(|disk| disk.latent.is_empty())
             && slots
                 .into_iter()
-                .all(|slot| self.array.bad_blocks(slot).next().is_none());
+                .all(|slot| self.array.members.bad_blocks(slot).next().is_none());
         for action in [SyncAction::Check, SyncAction::Repair, SyncAction::Check] {
             self.mismatches = 0;
             let found = self.mismatches_of(action);

@@ -97,10 +97,10 @@ impl World {
             _ => SyncAction::Repair,
         };
         let start = self.random.below(self.map.array_size().0);
-        let ranges = vec![Span {
-            start: Sectors(start),
-            end: Sectors(start + 20).min(self.map.array_size()),
-        }];
+        let ranges = vec![Span::between(
+            Sectors(start),
+            Sectors(start + 20).min(self.map.array_size()),
+        )];
         // Ranges say that the rest is clean.
         let part = self.random.percent(50) && !(self.plan.dirty && action == SyncAction::Resync);
         let ranges = part.then_some(ranges);

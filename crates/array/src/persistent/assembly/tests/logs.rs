@@ -296,7 +296,7 @@ fn the_least_room_that_a_plan_leaves_is_enough_for_a_log() {
     let config = decide(&found).unwrap().stripe_config(&options, &settings);
     // What they have in common, behind the superblock of the log.
     let ring = Span::new(616 + 16, 600 + reserve.0);
-    assert_eq!(config.unwrap().log.unwrap().areas, [Some(ring); 3]);
+    assert_eq!(config.unwrap().log.unwrap().ring, ring);
 }
 
 #[test]
