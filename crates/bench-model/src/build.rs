@@ -435,6 +435,7 @@ impl Plan {
             lab::ZfsRelease::OpenZfs2_3 => PoolConfig::openzfs_2_3(members, volume, memory),
         };
         config.volume_block = zfs.volume_block;
+        config.placed_block = Some(zfs.placed_block());
         config.ashift = zfs.ashift;
         config.cache = zfs.cache;
         if self.processor.is_some() {

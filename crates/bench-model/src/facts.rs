@@ -3,7 +3,7 @@
 
 use crate::build::{Ablation, Plan};
 use crate::row::percent;
-use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind};
+use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind, ZfsCompression};
 use raidlab_sim::{JobResult, ProcessorUse};
 use raidlab_store::fact::{self, disk_property as property, lock_part, outcome};
 use raidlab_store::{Observation, Scope};
@@ -100,6 +100,11 @@ fn of_array(facts: &mut Facts, experiment: &Experiment) {
     if let Some(zfs) = &subject.zfs {
         facts.add(fact::ARRAY_RECORD_BYTES, zfs.volume_block.0, "bytes");
         facts.add(fact::setting("ashift", outcome::FOUND), zfs.ashift, "");
+        if zfs.compression != ZfsCompression::Off {
+            let ratio = zfs.volume_block.0 as f64 / zfs.placed_block().0 as f64;
+            facts.add(fact::COMPRESSION, zfs.compression, "");
+            facts.add(fact::COMPRESS_RATIO, format!("{ratio:.2}"), "");
+        }
         facts.add(fact::setting("primarycache", outcome::FOUND), "all", "");
     }
 }

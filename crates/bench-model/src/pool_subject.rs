@@ -1,7 +1,7 @@
 //! The ZFS pool as a subject of the machine.
 
 use raidlab_array::{AdminError, CommandId, MemberError, Outputs, Request, Slot, SyncKind};
-use raidlab_lab::{Zfs, ZfsRelease};
+use raidlab_lab::{Zfs, ZfsChecksum, ZfsCompression, ZfsRelease};
 use raidlab_sim::{
     ArrayKind, ArrayPaths, Checksum, Compression, PoolPaths, Subject, SubjectError, SyncProgress,
 };
@@ -18,11 +18,19 @@ pub(crate) fn paths(zfs: &Zfs, members: usize) -> ArrayPaths {
     ArrayPaths {
         kind: ArrayKind::Pool(PoolPaths {
             block,
-            placed: block,
+            placed: zfs.placed_block().to_sectors(),
             members: u32::try_from(members).unwrap_or(u32::MAX),
             has_taskq: zfs.release != ZfsRelease::Freebsd10_1,
-            checksum: Checksum::Off,
-            compression: Compression::Off,
+            checksum: match zfs.checksum {
+                ZfsChecksum::Off => Checksum::Off,
+                ZfsChecksum::Fletcher4 => Checksum::Fletcher4,
+                ZfsChecksum::Sha256 => Checksum::Sha256,
+            },
+            compression: match zfs.compression {
+                ZfsCompression::Off => Compression::Off,
+                ZfsCompression::Lz4 => Compression::Lz4,
+                ZfsCompression::Zstd(level) => Compression::Zstd(level),
+            },
         }),
         ..ArrayPaths::default()
     }
@@ -137,8 +145,6 @@ impl Subject for PoolSubject {
     }
 
     fn member_sector(&self, sector: Sectors) -> Sectors {
-        // After a sequential fill the volume lies in order from the start;
-        // what metadata adds is below a percent.
-        LABELS + sector
+        LABELS + self.pool.placed(sector)
     }
 }

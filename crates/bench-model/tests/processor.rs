@@ -3,7 +3,9 @@
 mod rows;
 
 use raidlab_bench_model::presets;
-use raidlab_lab::{Bench, Choices, Experiment, Files, Subject, Suite, Zfs};
+use raidlab_lab::{
+    Bench, Choices, Experiment, Files, Subject, Suite, Zfs, ZfsChecksum, ZfsCompression,
+};
 use raidlab_sim::ProcessorNumbers;
 use raidlab_store::Measurement;
 use raidlab_units::Bytes;
@@ -103,6 +105,29 @@ fn deep_queues_are_bounded_by_the_cores() {
     assert!(bare.iops > 5.0 * small.iops, "{} {}", bare.iops, small.iops);
     let again = row_of(&pool(Some("nas"), |_| ()), "read-32");
     assert_eq!(again.latency, small.latency, "the same again is the same");
+}
+
+/// By hand: the thread that ends a read makes the checksum of its 8 KiB before anybody wakes,
+/// and three threads, 80 % of four cores, compress all that is written.
+#[test]
+fn checksums_and_compression_take_the_threads_that_do_them() {
+    let it = numbers("desktop-2015");
+    let [off, sha] = [ZfsChecksum::Off, ZfsChecksum::Sha256].map(|checksum| {
+        let one = pool(Some("desktop-2015"), |zfs| zfs.checksum = checksum);
+        row_of(&one, "read-1").latency.p50_ns as f64
+    });
+    let sum = 8192.0 / it.sha256_bytes_per_second * 1e9;
+    assert!((sha - off - sum).abs() < 0.05 * sum, "{sha} {off} {sum}");
+    let one = pool(Some("desktop-2015"), |zfs| {
+        zfs.compression = ZfsCompression::Zstd(9);
+        zfs.compression_ratio = 2.0;
+    });
+    let rate = row_of(&one, "fill").bytes_per_second;
+    // The ninth level is an eighth as fast as the third.
+    let bound = 3.0 * it.zstd_bytes_per_second * 0.126;
+    // They wait while a group ends, and what is dirty in the end need not be compressed yet.
+    let bound = 0.75 * bound..1.1 * bound;
+    assert!(bound.contains(&rate), "{rate} and not {bound:?}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use raidlab_systems::{ArraySpec, FileSystemSpec};
 use raidlab_units::{Bytes, Nanos};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// What kind of thing a subject is: it decides who builds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -199,6 +200,85 @@ pub struct Zfs {
     pub ashift: u32,
     /// Memory for the cache of data and metadata.
     pub cache: Bytes,
+    /// What each block is checked by.
+    pub checksum: ZfsChecksum,
+    /// What each block is compressed by.
+    pub compression: ZfsCompression,
+    /// By how much the data compress, from 1.
+    pub compression_ratio: f64,
+}
+
+impl Zfs {
+    /// What a block takes on a disk: compressed, in whole sectors of the pool, or as it is
+    /// where that would save less than an eighth (`zio_compress_data`).
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a block of 128 KiB at most, and a ratio from 1"
+    )]
+    pub fn placed_block(&self) -> Bytes {
+        let block = self.volume_block.0;
+        let small = (block as f64 / self.compression_ratio).ceil() as u64;
+        let placed = small.next_multiple_of(1 << self.ashift);
+        let saves = placed <= block - block / 8;
+        Bytes(if saves { placed } else { block })
+    }
+}
+
+/// How ZFS checks blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZfsChecksum {
+    /// Not at all.
+    #[default]
+    Off,
+    /// Fletcher's sums, its default.
+    Fletcher4,
+    /// SHA-256.
+    Sha256,
+}
+
+/// How ZFS compresses blocks: `off`, `lz4`, `zstd`, which is level 3, or `zstd-1` to
+/// `zstd-19`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "String")]
+pub enum ZfsCompression {
+    /// Not at all.
+    #[default]
+    Off,
+    /// LZ4.
+    Lz4,
+    /// Zstandard of a level.
+    Zstd(u8),
+}
+
+impl fmt::Display for ZfsCompression {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => to.write_str("off"),
+            Self::Lz4 => to.write_str("lz4"),
+            Self::Zstd(level) => write!(to, "zstd-{level}"),
+        }
+    }
+}
+
+impl TryFrom<String> for ZfsCompression {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let level = name.strip_prefix("zstd-").and_then(|it| it.parse().ok());
+        match (name.as_str(), level) {
+            ("off", _) => Ok(Self::Off),
+            ("lz4", _) => Ok(Self::Lz4),
+            ("zstd", _) => Ok(Self::Zstd(3)),
+            (_, Some(level @ 1..=19)) => Ok(Self::Zstd(level)),
+            _ => Err(format!(
+                "`{name}` is none of off, lz4, zstd, and zstd-1 to zstd-19"
+            )),
+        }
+    }
 }
 
 /// Whose limits and constants a ZFS subject has.

@@ -206,6 +206,9 @@ pub struct PoolConfig {
     pub volume_size: Sectors,
     /// `volblocksize`: 8 KiB by default in 2014-15 (log: 8K).
     pub volume_block: Bytes,
+    /// What each of them takes on a disk where they are compressed; `None`: all of it. The
+    /// cache holds them as they are without that.
+    pub placed_block: Option<Bytes>,
     /// Pointers in an indirect block: 128 with the 16 KiB limit
     /// (`DN_MAX_INDBLKSHIFT` 14), 1024 with the 128 KiB limit.
     pub indirect_pointers: u64,
@@ -289,6 +292,9 @@ pub enum ConfigError {
     /// or out of range.
     #[error("`{0}` must be a power of two in its range")]
     PowerOfTwo(&'static str),
+    /// A compressed block that is larger than one that is not, or no whole sectors.
+    #[error("a block cannot take {0} of a disk")]
+    Placed(Bytes),
     /// Something that must not be zero is.
     #[error("`{0}` must not be zero")]
     Zero(&'static str),
@@ -337,8 +343,13 @@ impl PoolConfig {
                 return Err(ConfigError::PowerOfTwo(name));
             }
         }
+        let placed = self.placed_block.unwrap_or(self.volume_block);
+        if placed > self.volume_block || !placed.0.is_multiple_of(1 << self.ashift) {
+            return Err(ConfigError::Placed(placed));
+        }
         let counts = [
             ("volume_size", self.volume_size.0),
+            ("placed_block", placed.0),
             ("indirect_memory", self.indirect_memory.0),
             ("metadata_copies", self.metadata_copies),
             ("dirty_data_max", self.dirty_data_max.0),

@@ -18,7 +18,8 @@
 //! What this costs a processor, `sim` charges for by the commands and requests that it sees;
 //! a pool then takes no time of its own (`PoolConfig::charged`).
 //!
-//! Not modelled: checksums and compression of data, the intent log
+//! Not modelled: what data compresses to (each block takes what the configuration says),
+//! the intent log
 //! (every write is asynchronous; a flush waits for the current transaction
 //! group), level 3 and above of the block tree, fragmentation, snapshots.
 //!

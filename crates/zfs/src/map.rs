@@ -13,7 +13,7 @@
 //! overwrite adds one. Indirect blocks of level 1 and 2 are kept in flat
 //! tables; level 3 and above (192 blocks for 3 TiB) are taken to be always in
 //! memory. An indirect block is compressed: its size on disk follows from the
-//! number of pointers ever put into it.
+//! number of pointers ever put into it. So may a data block be, each to the same size.
 
 use crate::config::{LABELS, PoolConfig};
 use std::collections::BTreeMap;
@@ -51,6 +51,8 @@ const POINTER_BITS: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct BlockMap {
     block_sectors: u64,
+    /// What a block takes on the disks.
+    placed_sectors: u64,
     pointer_shift: u32,
     pointers: u64,
     unit_sectors: u64,
@@ -71,8 +73,10 @@ impl BlockMap {
             entries: vec![0; usize::try_from(entries).expect("a table that fits memory")],
             pointer_bytes,
         };
+        let placed = config.placed_block.unwrap_or(config.volume_block);
         Self {
             block_sectors,
+            placed_sectors: placed.to_sectors().0,
             pointer_shift: config.indirect_pointers.trailing_zeros(),
             pointers: config.indirect_pointers,
             unit_sectors: (1_u64 << config.ashift) / 512,
@@ -103,6 +107,11 @@ impl BlockMap {
 
     pub(crate) const fn block_sectors(&self) -> u64 {
         self.block_sectors
+    }
+
+    /// What a block takes on the disks, compressed or not.
+    pub(crate) const fn placed_sectors(&self) -> u64 {
+        self.placed_sectors
     }
 
     /// Where the next place will be.
@@ -145,14 +154,14 @@ impl BlockMap {
         let blocks = left.min(under).min(limit);
         (blocks > 0).then(|| {
             let start = extent.start + self.distance(first, block, extent.interleaved);
-            let count = blocks * self.block_sectors;
+            let count = blocks * self.placed_sectors;
             (Place { start, count }, blocks)
         })
     }
 
     /// Sectors from one block to a later one in the same extent.
     fn distance(&self, from: u64, to: u64, interleaved: bool) -> u64 {
-        let data = (to - from) * self.block_sectors;
+        let data = (to - from) * self.placed_sectors;
         let between = |level| {
             let indirect = self.indirect_index(level, to) - self.indirect_index(level, from);
             indirect * self.indirect_sectors(level, self.pointers)
@@ -213,7 +222,7 @@ impl BlockMap {
 
     /// Gives a run of blocks new places, one behind the other.
     pub(crate) fn write_blocks(&mut self, first: u64, blocks: u64) -> Place {
-        let place = self.allocate(blocks * self.block_sectors);
+        let place = self.allocate(blocks * self.placed_sectors);
         if self.may_hold(first, first + blocks) {
             self.forget(first, first + blocks);
         }
@@ -221,7 +230,7 @@ impl BlockMap {
         if let Some((&before, extent)) = self.extents.range_mut(..first).next_back()
             && before + extent.blocks == first
             && !extent.interleaved
-            && extent.start + extent.blocks * self.block_sectors == place.start
+            && extent.start + extent.blocks * self.placed_sectors == place.start
         {
             extent.blocks += blocks;
             return place;
@@ -240,7 +249,7 @@ impl BlockMap {
     /// block under it. All indirect blocks are taken to be full.
     pub(crate) fn write_interleaved(&mut self, first: u64, end: u64) {
         let last = end - 1;
-        let tail = self.block_sectors
+        let tail = self.placed_sectors
             + self.indirect_sectors(1, self.pointers)
             + self.indirect_sectors(2, self.pointers);
         let start = self.allocate(self.distance(first, last, true) + tail).start;
@@ -256,7 +265,7 @@ impl BlockMap {
             let shift = self.pointer_shift * u32::from(level);
             for index in first >> shift..=last >> shift {
                 let under = (((index + 1) << shift) - 1).min(last);
-                let mut place = start + self.distance(first, under, true) + self.block_sectors;
+                let mut place = start + self.distance(first, under, true) + self.placed_sectors;
                 if level == 2 {
                     place += self.indirect_sectors(1, self.pointers);
                 }

@@ -197,6 +197,14 @@ impl Pool {
         self.config.volume_size
     }
 
+    /// How far from the start a sector of the volume lies on the disks after a sequential
+    /// fill, but for metadata, which add less than a percent.
+    #[must_use]
+    pub const fn placed(&self, sector: Sectors) -> Sectors {
+        let block = self.map.block_sectors();
+        Sectors(sector.0 / block * self.map.placed_sectors() + sector.0 % block)
+    }
+
     /// The members' states in mdstat's letters: `U` in sync, `_` otherwise.
     #[must_use]
     pub fn health(&self) -> String {

@@ -2,7 +2,7 @@
 
 use super::{
     Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
-    SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
+    SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsChecksum, ZfsCompression, ZfsRelease,
 };
 use crate::document::{Document, FileError, Problem, Reserved};
 use crate::host::Host;
@@ -68,6 +68,11 @@ struct RawZfs {
     volume_block: Spanned<Size>,
     ashift: Spanned<u32>,
     cache: Size,
+    #[serde(default)]
+    checksum: ZfsChecksum,
+    #[serde(default)]
+    compression: ZfsCompression,
+    compression_ratio: Option<Spanned<f64>>,
 }
 
 /// Requests of a rebuild in flight at most.
@@ -399,7 +404,22 @@ fn read_zfs(document: &Document, raw: Spanned<RawZfs>) -> Result<Zfs, FileError>
         let what = format!("a pool has no sectors of 2^{} bytes", raw.ashift.get_ref());
         return Err(document.invalid(raw.ashift.span(), what, "use 9 to 13"));
     }
+    let ratio = raw.compression_ratio;
+    if let Some(ratio) = &ratio {
+        if raw.compression == ZfsCompression::Off {
+            let what = "nothing compresses".to_owned();
+            let remedy = "say how with `compression`, or leave this out";
+            return Err(document.invalid(ratio.span(), what, remedy));
+        }
+        if !(1.0..=100.0).contains(ratio.get_ref()) {
+            let what = format!("data do not compress by {}", ratio.get_ref());
+            return Err(document.invalid(ratio.span(), what, "use 1 to 100"));
+        }
+    }
     Ok(Zfs {
+        checksum: raw.checksum,
+        compression: raw.compression,
+        compression_ratio: ratio.map_or(1.0, Spanned::into_inner),
         release: raw.release,
         volume_size: raw.volume_size.0,
         volume_block: block,

@@ -248,7 +248,9 @@ impl Processor {
                 let whole = pool.whole(&command);
                 let [_, back] = charges.compression(pool.compression, whole);
                 parts.push(Part::Charge(Place::Checksum, checksum));
-                parts.push(Part::Charge(Place::Compress, back));
+                if pool.placed < pool.block {
+                    parts.push(Part::Charge(Place::Compress, back));
+                }
             }
         }
         for finished in outputs.finished.drain(..) {

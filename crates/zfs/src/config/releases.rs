@@ -22,6 +22,7 @@ impl PoolConfig {
             members,
             volume_size,
             volume_block: Bytes(8 << 10),
+            placed_block: None,
             indirect_pointers: 128,
             indirect_memory: Bytes(16 << 10),
             level_1_pointer_bytes: 13,

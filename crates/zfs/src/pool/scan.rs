@@ -155,7 +155,7 @@ impl Pool {
             fetching: false,
             timer,
             ordered: None,
-            sorting: sorted::Sorting::new(self.config.resilver.order, self.map.block_sectors()),
+            sorting: sorted::Sorting::new(self.config.resilver.order, self.map.placed_sectors()),
         });
         out.events.push(Event::SyncStarted(Sectors::ZERO));
     }
@@ -265,7 +265,7 @@ impl Pool {
         if self.scan_needs_indirect(now, block, out) {
             return;
         }
-        let merged = self.config.queue.aggregation_limit.0 / self.map.block_sectors();
+        let merged = self.config.queue.aggregation_limit.0 / self.map.placed_sectors();
         let limit = if self.is_loaded(now) {
             1
         } else {
@@ -340,7 +340,7 @@ impl Pool {
 
     /// Blocks for the new disk were read, or could not be.
     pub(super) fn scan_read_done(&mut self, now: Nanos, place: Place, good: bool) {
-        let blocks = place.count / self.map.block_sectors();
+        let blocks = place.count / self.map.placed_sectors();
         let purpose = WriteFor::Resilver { blocks };
         if !good || !self.start_write(now, place, Class::AsyncWrite, purpose) {
             self.scan_blocks_done(now, blocks);

@@ -138,7 +138,7 @@ impl Pool {
     /// Orders reads of what was found while there is room.
     fn read_found(&mut self, now: Nanos, in_flight: Bytes, over: bool, out: &mut Outputs) {
         let limit = (in_flight.0 / self.config.volume_block.0).max(1);
-        let merged = self.config.queue.aggregation_limit.0 / self.map.block_sectors();
+        let merged = self.config.queue.aggregation_limit.0 / self.map.placed_sectors();
         let mut complete = false;
         let mut empty = false;
         while !over && !empty && self.scan.in_flight < limit {
@@ -170,7 +170,7 @@ impl Pool {
 
     /// Reads those blocks of a run that are still where they were found.
     fn read_run(&mut self, now: Nanos, run: Run) {
-        let sectors = self.map.block_sectors();
+        let sectors = self.map.placed_sectors();
         let mut at = 0;
         while at < run.blocks {
             let expected = run.start + at * sectors;

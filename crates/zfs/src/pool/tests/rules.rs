@@ -165,6 +165,41 @@ fn the_throttle_follows_its_formula() {
     assert_eq!(at(limit - 1), Nanos::from_millis(100));
 }
 
+/// Eight blocks of 8 KiB that take 3 KiB each lie one behind the other: 48 sectors are
+/// written, and the last of them is read by itself.
+#[test]
+fn compressed_blocks_are_written_and_read_as_they_are_placed() {
+    let mut config = config();
+    config.placed_block = Some(Bytes(3 << 10));
+    let mut pool = Pool::new(config, Stream::new(1)).expect("a good configuration");
+    let mut now = Nanos(1);
+    let write = request(1, Operation::Write, 0, 128);
+    call(&mut pool, |pool, out| pool.submit(now, write, out));
+    let flush = request(2, Operation::Flush, 0, 0);
+    let mut out = call(&mut pool, |pool, out| pool.submit(now, flush, out));
+    while out.commands.is_empty() {
+        now = pool.next_tick().expect("a sync");
+        out = call(&mut pool, |pool, out| pool.tick(now, out));
+    }
+    // With the indirect blocks of one sector each behind them.
+    let first = out.commands[0];
+    assert_eq!(
+        (first.operation, first.count),
+        (Operation::Write, Sectors(48 + 2))
+    );
+    settle(&mut pool, &mut now, out.commands);
+    pool.cache.forget_data();
+    let read = request(3, Operation::Read, 7 * 16, 16);
+    let out = call(&mut pool, |pool, out| pool.submit(now, read, out));
+    let [read] = out.commands[..] else {
+        panic!("one read: {:?}", out.commands);
+    };
+    assert_eq!(
+        (read.start - first.start, read.count),
+        (Sectors(42), Sectors(6))
+    );
+}
+
 /// One block: data with level 1 and 2 behind it, their second copies; two
 /// rounds of pool metadata of three copies; flush; four uberblocks; flush.
 #[test]
@@ -292,7 +327,7 @@ fn a_resilver_copies_what_is_allocated() {
 #[test]
 fn a_bad_configuration_is_refused() {
     type Spoil = fn(&mut PoolConfig);
-    let cases: [(Spoil, &str); 6] = [
+    let cases: [(Spoil, &str); 7] = [
         (
             |config| config.metadata_limit = Bytes(1 << 20),
             "a metadata limit of 1 MiB is less than the 4 MiB of two level-2 blocks",
@@ -304,6 +339,10 @@ fn a_bad_configuration_is_refused() {
         (
             |config| config.volume_block = Bytes(3000),
             "`volume_block` must be a power of two in its range",
+        ),
+        (
+            |config| config.placed_block = Some(Bytes(16 << 10)),
+            "a block cannot take 16 KiB of a disk",
         ),
         (
             |config| config.queue.scrub.max_active = 0,

@@ -67,7 +67,7 @@ impl Pool {
     fn place_some(&mut self, sync: &mut Sync, out: &mut Outputs) {
         let (first, most) = self.config.allocations.unwrap_or_default();
         let slots = most.min(first.saturating_add(sync.written));
-        let limit = self.map.block_sectors();
+        let limit = self.map.placed_sectors();
         let copies = u32::try_from(self.config.metadata_copies).unwrap_or(u32::MAX);
         // Without a disk nothing ends: then nothing is waited for.
         while sync.looks > 0 || sync.outstanding == 0 {
@@ -100,7 +100,7 @@ impl Pool {
     /// what is above them if they are its last. The number of blocks placed.
     fn place_blocks(&mut self, sync: &mut Sync, first: u64, dirty: u64, limit: u64) -> u64 {
         let room = limit - sync.run.map_or(0, |(run, _)| run.count);
-        let room = (room / self.map.block_sectors()).max(1);
+        let room = (room / self.map.placed_sectors()).max(1);
         let parent = |level, block| self.map.indirect_index(level, block);
         let (level_1, level_2) = (parent(1, first), parent(2, first));
         let under = self.map.pointers() - first % self.map.pointers();
