@@ -40,10 +40,12 @@ mod taskqs;
 mod turns;
 mod usage;
 
-pub use charges::{ProcessorError, ProcessorNumbers, ProcessorPreset, ProcessorSource};
+pub use charges::{
+    Checksum, Compression, ProcessorError, ProcessorNumbers, ProcessorPreset, ProcessorSource,
+};
 pub use locks::LockUse;
 pub use paths::{ArrayKind, ArrayPaths, OldLocks};
-pub use pool::{Checksum, Compression, PoolPaths};
+pub use pool::PoolPaths;
 pub(crate) use task::{Action, Role};
 pub use usage::{ProcessorUse, ThreadUse};
 

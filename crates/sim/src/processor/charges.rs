@@ -3,7 +3,6 @@
 //! A file of `data/processors` has them, each with its source. A time there is that of one
 //! core at `speed` 1; all times are divided by the speed, and all rates multiplied by it.
 
-use super::pool::{Checksum, Compression};
 use raidlab_units::{Nanos, Sectors};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -303,6 +302,30 @@ pub(crate) struct Charges {
     pub(crate) zio_end: Nanos,
     pub(crate) sync: Nanos,
     pub(crate) queue: Nanos,
+}
+
+/// How a pool makes sure that what it reads is what it wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Checksum {
+    /// Not at all.
+    #[default]
+    Off,
+    /// Fletcher's sums, the default of ZFS.
+    Fletcher4,
+    /// SHA-256.
+    Sha256,
+}
+
+/// How a pool compresses blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    Off,
+    /// LZ4.
+    Lz4,
+    /// Zstandard, level 1 to 19.
+    Zstd(u8),
 }
 
 /// How fast Zstandard compresses at levels 1 to 19, in thousandths of level 3. From

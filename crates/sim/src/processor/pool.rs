@@ -21,7 +21,7 @@
 //! an indirect block has come, the thread that ends that block's read orders; and one
 //! command of many blocks takes its lock once, for so long.
 
-use super::charges::Charges;
+use super::charges::{Charges, Checksum, Compression};
 use super::locks::LockName;
 use super::task::{Action, Part, Place, Role};
 use super::taskqs::TaskqName;
@@ -31,30 +31,6 @@ use raidlab_array::{
 };
 use raidlab_units::{Nanos, Sectors};
 use std::collections::HashMap;
-
-/// How a pool makes sure that what it reads is what it wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Checksum {
-    /// Not at all.
-    #[default]
-    Off,
-    /// Fletcher's sums, the default of ZFS.
-    Fletcher4,
-    /// SHA-256.
-    Sha256,
-}
-
-/// How a pool compresses blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Compression {
-    /// Not at all.
-    #[default]
-    Off,
-    /// LZ4.
-    Lz4,
-    /// Zstandard, level 1 to 19.
-    Zstd(u8),
-}
 
 /// A volume in a pool, as far as its threads go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
