@@ -82,9 +82,9 @@ pub use mix::{Mix, Mixed};
 pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
     DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock, LogFault, LogSays,
-    LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync, NewDevice,
-    Numbers, ParityBuilder, Part, PersistentArray, Replay, Settings, Stale, StartError,
-    SyncProgress, Update, VerbError, log_area,
+    LogSuperblock, LogWrite, NeededLog, NeededReplay, NeededSync, NewDevice, Numbers,
+    ParityBuilder, Part, PersistentArray, Replay, Settings, Stale, StartError, SyncProgress,
+    Update, VerbError, log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Parameter, Places, Read, ReadPolicy, ReadPolicyError,
@@ -105,6 +105,6 @@ pub use request::{
 };
 pub use senders::HostRequests;
 pub use stripes::{
-    CheckReport, LogConfig, MismatchPlace, RmwLevel, StripeArray, StripeConfig, StripeConfigError,
-    WritePolicy, log as stripe_log,
+    LogConfig, RmwLevel, StripeArray, StripeConfig, StripeConfigError, WritePolicy,
+    log as stripe_log,
 };

@@ -58,7 +58,7 @@ pub use error::{AssembleError, LogFault, StartError, VerbError};
 pub use log_superblock::{
     LOG_SUPERBLOCK_SECTORS, LogBlock, LogSays, LogSuperblock, Numbers, log_area,
 };
-pub use status::{ArrayState, ArrayStatus, DeviceStatus, MismatchStatus, SyncProgress};
+pub use status::{ArrayState, ArrayStatus, DeviceStatus, SyncProgress};
 pub use verbs::NewDevice;
 
 use crate::engine::{Engine, FIRST_OUTER_ID, SyncAction};
@@ -194,7 +194,8 @@ pub struct PersistentArray {
     resync_waits: bool,
     /// What was stopped goes on as soon as it has ended.
     resume_due: bool,
-    mismatches: status::MismatchStatus,
+    /// Sectors that the last check or repair found to differ.
+    mismatches: Sectors,
 
     /// Requests that wait for metadata, oldest first.
     held: VecDeque<Request>,

@@ -51,7 +51,6 @@ mod unwritten;
 mod write;
 
 pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
-pub use sync::{CheckReport, MismatchPlace};
 
 use crate::admission::blocks_of;
 use crate::engine::{Engine, SyncRequest};
@@ -107,8 +106,6 @@ pub struct StripeArray {
     free_scratch: Vec<ScratchId>,
     next_scratch: u32,
     walk: SyncWalk,
-    /// What the last check or repair found.
-    report: CheckReport,
     log: Option<Log>,
 }
 
@@ -129,7 +126,6 @@ impl StripeArray {
         Ok(Self {
             log: config.log.as_ref().map(|log| Log::new(log, map.members())),
             walk: SyncWalk::new(config.sync.throttle, config.sync.checkpoint, false),
-            report: CheckReport::default(),
             map,
             longest,
             now: Nanos::ZERO,
@@ -160,12 +156,6 @@ impl StripeArray {
     #[must_use]
     pub const fn map(&self) -> &StripeMap {
         &self.map
-    }
-
-    /// What the last check or repair found, or the running one so far.
-    #[must_use]
-    pub const fn check_report(&self) -> &CheckReport {
-        &self.report
     }
 
     /// Declares that parity may not fit in these ranges of the members' data

@@ -95,7 +95,9 @@ impl PersistentArray {
             Event::SyncFinished => self.sync_ended(true),
             Event::SyncAborted => self.sync_ended(false),
             Event::Mismatch { .. } if self.replacements.is_correcting => {}
-            Event::Mismatch { start, count } => self.mismatches.add(*start, *count),
+            Event::Mismatch { count, .. } => {
+                self.mismatches = Sectors(self.mismatches.0.saturating_add(count.0));
+            }
             Event::ReadErrorCorrected { slot, count, .. } => {
                 *slot = self.handle(*slot);
                 if let Some(device) = self.devices.get_mut(slot) {

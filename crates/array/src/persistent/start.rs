@@ -5,12 +5,12 @@ use super::build::{self, EngineOptions};
 use super::error::StartError;
 use super::intent::Intent;
 use super::replace::Replacements;
-use super::{Mode, PersistentArray, Settings, status};
+use super::{Mode, PersistentArray, Settings};
 use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
 use crate::mutation::{self, Mutation};
 use crate::request::Outputs;
 use raidlab_metadata::Superblock;
-use raidlab_units::{Nanos, SpanSet};
+use raidlab_units::{Nanos, Sectors, SpanSet};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 impl PersistentArray {
@@ -115,7 +115,7 @@ impl PersistentArray {
             sync: None,
             resync_waits: false,
             resume_due: false,
-            mismatches: status::MismatchStatus::default(),
+            mismatches: Sectors::ZERO,
             held: VecDeque::new(),
             tracked: HashMap::new(),
             writes: 0,

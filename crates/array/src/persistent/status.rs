@@ -10,29 +10,6 @@ use raidlab_metadata::Uuid;
 use raidlab_units::Sectors;
 use std::fmt;
 
-/// Places of mismatches that are kept.
-const PLACES: usize = 16;
-
-/// What a check or repair has found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MismatchStatus {
-    /// Sectors that differ: md's `mismatch_cnt`.
-    pub count: Sectors,
-    /// The first places: sector and count, as [`Event::Mismatch`] gives them.
-    ///
-    /// [`Event::Mismatch`]: crate::Event::Mismatch
-    pub first: Vec<(Sectors, Sectors)>,
-}
-
-impl MismatchStatus {
-    pub(super) fn add(&mut self, start: Sectors, count: Sectors) {
-        self.count = Sectors(self.count.0.saturating_add(count.0));
-        if self.first.len() < PLACES {
-            self.first.push((start, count));
-        }
-    }
-}
-
 /// The words of mdadm's `State :` line; its `Display` is that line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayState {
@@ -132,8 +109,9 @@ pub struct ArrayStatus {
     pub devices: Vec<DeviceStatus>,
     /// The sync that runs, if one does.
     pub sync: Option<SyncProgress>,
-    /// What the last check or repair found, or the running one so far.
-    pub mismatches: MismatchStatus,
+    /// Sectors that the last check or repair found to differ, or the running one so far:
+    /// md's `mismatch_cnt`.
+    pub mismatches: Sectors,
     /// Chunks of the write-intent bitmap that are dirty, and all of them.
     pub bitmap_chunks: Option<(u64, u64)>,
     /// Sectors of each member's write log; 0: there is none.
@@ -166,7 +144,7 @@ impl PersistentArray {
             events: self.array.events,
             devices: self.device_statuses(),
             sync: self.sync_progress(),
-            mismatches: self.mismatches.clone(),
+            mismatches: self.mismatches,
             bitmap_chunks: self
                 .intent
                 .as_ref()

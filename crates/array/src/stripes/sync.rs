@@ -9,7 +9,7 @@
 //!   and compares the other. Where a window does not fit, its blocks are
 //!   checked one by one for their places. Repair and resync write the
 //!   parities that do not fit, as md does: data is never changed, even where a
-//!   single wrong data block would explain everything; the report names it.
+//!   single wrong data block would explain everything.
 //! * A *first resync* does what no write has made to fit meanwhile (`unwritten`).
 //! * *Recovery* computes the blocks of all members under recovery and writes
 //!   them. A block whose sources cannot be read is recorded as bad on the
@@ -29,29 +29,6 @@ use crate::recovery::{Plan, Step, SyncKind};
 use crate::request::{Event, Outputs, RequestError, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, SpanSet};
-
-/// Places that a report names; further ones are only counted.
-const MOST_PLACES: usize = 1024;
-
-/// A block in which parity does not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MismatchPlace {
-    /// Sector of the members' data areas.
-    pub start: Sectors,
-    /// How many of its sectors differ.
-    pub count: Sectors,
-    /// The one member whose block would explain it (RAID 6 only).
-    pub culprit: Option<Slot>,
-}
-
-/// What a check or repair found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CheckReport {
-    /// How many sectors differ in all.
-    pub different: u64,
-    /// The first places, by and large ascending; at most 1024.
-    pub places: Vec<MismatchPlace>,
-}
 
 impl StripeArray {
     fn wants_recovery(&self) -> bool {
@@ -77,7 +54,7 @@ impl StripeArray {
         match request.action {
             SyncAction::Resync => self.may_not_fit(&todo),
             SyncAction::FirstResync => todo = self.without_fit(&todo),
-            SyncAction::Check | SyncAction::Repair => self.report = CheckReport::default(),
+            SyncAction::Check | SyncAction::Repair => {}
         }
         self.launch(request.action.kind(), todo, out);
     }

@@ -100,7 +100,7 @@ fn what_the_log_of_a_member_names_is_not_read_after_a_re_add() {
         // A check changes nothing, and finds nothing where nothing can be compared.
         world.with(|array, now, out| array.check(now, out)).unwrap();
         world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches.count, Sectors(0));
+        assert_eq!(world.array.status().mismatches, Sectors(0));
         assert!(is_logged(&world.disks[&1]), "{make:?}");
     }
 }
@@ -117,7 +117,7 @@ fn a_repair_gives_bad_blocks_the_right_bytes() {
         assert!(!is_logged(&world.disks[&1]), "{make:?}");
         world.with(|array, now, out| array.check(now, out)).unwrap();
         world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches.count, Sectors(0));
+        assert_eq!(world.array.status().mismatches, Sectors(0));
         // Each of the others can be missed now.
         world
             .with(|array, now, out| array.fail(now, slot(0), out))

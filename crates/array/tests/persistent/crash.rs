@@ -253,7 +253,7 @@ fn restart(make: &Make, disks: BTreeMap<u16, Disk>, oracle: &Oracle, died: &[u16
     world.with(|array, now, out| array.check(now, out)).unwrap();
     world.run_for(Nanos::from_secs(600));
     let mismatches = world.array.status().mismatches;
-    assert_eq!(mismatches.count.0, 0, "{mismatches:?}: {context}");
+    assert_eq!(mismatches.0, 0, "{mismatches:?}: {context}");
     check_content(&mut world, oracle, context);
 }
 

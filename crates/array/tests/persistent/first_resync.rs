@@ -147,7 +147,7 @@ impl Story {
             .unwrap();
         self.world.run_for(Nanos::from_secs(100));
         let found = self.world.array.status().mismatches;
-        assert_eq!(found.count, Sectors(0), "{:?}: {found:?}", self.make);
+        assert_eq!(found, Sectors(0), "{:?}: {found:?}", self.make);
         assert_eq!(self.superblock().resync_offset, Superblock::IN_SYNC);
     }
 

@@ -245,7 +245,7 @@ fn re_add_copies_only_what_the_bitmap_names() {
     assert!((1..=64).contains(&written), "one chunk of the bitmap");
     world.with(|array, now, out| array.check(now, out)).unwrap();
     world.run_for(Nanos::from_secs(30));
-    assert_eq!(world.array.status().mismatches.count, Sectors(0));
+    assert_eq!(world.array.status().mismatches, Sectors(0));
     assert_eq!(world.read(0, 8), vec![2; 8 * 512]);
 }
 
@@ -315,7 +315,7 @@ fn a_first_resync_makes_parity_fit() {
     assert_eq!(world.superblock(0).resync_offset, Superblock::IN_SYNC);
     world.with(|array, now, out| array.check(now, out)).unwrap();
     world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches.count, Sectors(0));
+    assert_eq!(world.array.status().mismatches, Sectors(0));
     assert_eq!(world.array.status().state.to_string(), "clean");
 }
 

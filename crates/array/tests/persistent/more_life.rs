@@ -11,7 +11,7 @@ use raidlab_units::{Nanos, Sectors};
 fn check(world: &mut World) {
     world.with(|array, now, out| array.check(now, out)).unwrap();
     world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches.count, Sectors(0));
+    assert_eq!(world.array.status().mismatches, Sectors(0));
 }
 
 #[test]

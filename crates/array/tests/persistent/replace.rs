@@ -38,7 +38,7 @@ fn state(world: &World, handle: u16) -> &'static str {
 fn check(world: &mut World) {
     world.with(|array, now, out| array.check(now, out)).unwrap();
     world.run_for(Nanos::from_secs(60));
-    assert_eq!(world.array.status().mismatches.count, Sectors(0));
+    assert_eq!(world.array.status().mismatches, Sectors(0));
 }
 
 /// A write is on its way to the old device when the replacement begins; the new

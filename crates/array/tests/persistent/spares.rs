@@ -64,7 +64,7 @@ fn a_device_added_after_two_losses_is_filled_at_once() {
         assert_eq!(world.array.status().health, "[UUUUU]");
         world.with(|array, now, out| array.check(now, out)).unwrap();
         world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches.count, Sectors(0));
+        assert_eq!(world.array.status().mismatches, Sectors(0));
         assert_eq!(world.read(0, 300), vec![4; 300 * SECTOR]);
     }
 }
@@ -115,7 +115,7 @@ fn a_degraded_array_with_spares_recovers_when_it_is_assembled() {
         assert!(!status.health.contains('_'), "{level:?}: {status:?}");
         world.with(|array, now, out| array.check(now, out)).unwrap();
         world.run_for(Nanos::from_secs(60));
-        assert_eq!(world.array.status().mismatches.count, Sectors(0));
+        assert_eq!(world.array.status().mismatches, Sectors(0));
         assert_eq!(world.read(0, 100), vec![7; 100 * SECTOR]);
     }
 }

@@ -284,7 +284,7 @@ fn report(status: &ArrayStatus) -> StatusReport {
             position: sync.position.0,
             total: sync.total.0,
         }),
-        mismatch_sectors: status.mismatches.count.0,
+        mismatch_sectors: status.mismatches.0,
         bitmap_chunks: status.bitmap_chunks,
         log_bytes: status.log.to_bytes().0,
         warnings: status.warnings.clone(),

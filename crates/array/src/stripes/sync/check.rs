@@ -5,7 +5,6 @@ use super::super::config::BLOCK;
 use super::super::flow::Next;
 use super::super::job::{Job, Phase};
 use super::super::{Mutation, StripeArray, mutated};
-use super::{MOST_PLACES, MismatchPlace};
 use crate::recovery::SyncKind;
 use crate::request::{BufferId, ComputeStep, Event, Outputs, Slot, StepId, StepResult};
 use raidlab_geometry::SlotSet;
@@ -130,14 +129,14 @@ impl StripeArray {
         result: &StepResult,
         out: &mut Outputs,
     ) -> Next {
-        let (p_different, q_different, culprit) = match *result {
+        let (p_different, q_different) = match *result {
             StepResult::Parity {
                 p_different,
                 q_different,
-                culprit,
-            } => (p_different.0, q_different.0, culprit),
-            StepResult::Compared { different } => (0, different.0, None),
-            StepResult::Bytes(_) => (0, 0, None),
+                ..
+            } => (p_different.0, q_different.0),
+            StepResult::Compared { different } => (0, different.0),
+            StepResult::Bytes(_) => (0, 0),
         };
         if p_different > 0 {
             job.check.misfits = job.check.misfits.with(job.row.p());
@@ -157,9 +156,10 @@ impl StripeArray {
             return Next::Keep;
         }
         if differs && self.reports_mismatches() {
-            let culprit = culprit.and_then(|number| block_slot(job, number));
-            let count = Sectors(p_different.max(q_different));
-            self.report_mismatch(Sectors(at), count, culprit, out);
+            out.events.push(Event::Mismatch {
+                start: Sectors(at),
+                count: Sectors(p_different.max(q_different)),
+            });
         }
         if job.outstanding > 0 {
             return Next::Keep;
@@ -179,25 +179,6 @@ impl StripeArray {
         self.proceed(job, out)
     }
 
-    fn report_mismatch(
-        &mut self,
-        start: Sectors,
-        count: Sectors,
-        culprit: Option<Slot>,
-        out: &mut Outputs,
-    ) {
-        let report = &mut self.report;
-        report.different += count.0;
-        if report.places.len() < MOST_PLACES {
-            report.places.push(MismatchPlace {
-                start,
-                count,
-                culprit,
-            });
-        }
-        out.events.push(Event::Mismatch { start, count });
-    }
-
     fn reports_mismatches(&self) -> bool {
         self.repairs() || self.does(SyncKind::Check)
     }
@@ -214,20 +195,4 @@ impl StripeArray {
     fn does(&self, kind: SyncKind) -> bool {
         self.walk.kind() == Some(kind) && !self.walk.is_stopping()
     }
-}
-
-/// The member that holds the block with this number of
-/// [`ComputeStep::Recover`](crate::ComputeStep::Recover).
-fn block_slot(job: &Job, number: u8) -> Option<Slot> {
-    let number = u16::from(number);
-    let exponents = job.row.exponents();
-    if number == exponents {
-        return Some(job.row.p());
-    }
-    if number == exponents + 1 {
-        return job.row.q();
-    }
-    (0..job.row.data_count())
-        .find(|index| u16::from(job.row.exponent(*index)) == number)
-        .map(|index| job.row.data_slot(index))
 }

@@ -93,6 +93,17 @@ pub(super) fn with_log(config: StripeConfig, sectors: u64) -> StripeConfig {
 }
 
 impl Bench {
+    /// What the last sync has found to differ: where, and how many sectors.
+    pub(super) fn mismatches(&self) -> Vec<(u64, u64)> {
+        let begins = |event: &Event| matches!(event, Event::SyncStarted(_));
+        let of_last = self.events.rsplit(begins).next().unwrap_or_default();
+        let found = of_last.iter().filter_map(|event| match event {
+            Event::Mismatch { start, count } => Some((start.0, count.0)),
+            _ => None,
+        });
+        found.collect()
+    }
+
     /// Disks full of zeros: parity fits.
     pub(super) fn new(config: StripeConfig) -> Self {
         let size = OFFSET + config.member_size.0;

@@ -426,12 +426,7 @@ impl World {
             .start_sync(now, request, out)
             .expect("all is quiet");
         self.bench.run();
-        assert_eq!(
-            self.bench.array.check_report().different,
-            0,
-            "{:?}",
-            self.plan
-        );
+        assert_eq!(self.bench.mismatches(), [], "{:?}", self.plan);
         assert!(self.bench.array.is_idle());
         assert!(self.pending.is_empty());
         let states = self.bench.array.member_states();

@@ -7,7 +7,6 @@ use crate::config::{AdminError, Initial};
 use crate::engine::{Engine, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::request::{Event, Operation, RequestError, Slot};
-use crate::stripes::MismatchPlace;
 use raidlab_geometry::{Level, ParityLayout};
 use raidlab_units::{Sectors, Span};
 
@@ -235,21 +234,12 @@ fn a_check_names_places_and_a_repair_makes_parity_fit() {
     bench.disks[4].volatile.clear();
     bench.disks[4].bytes[at] ^= 1;
     sync(&mut bench, SyncAction::Check);
-    let place = MismatchPlace {
-        start: Sectors(8),
-        count: Sectors(1),
-        culprit: None,
-    };
-    assert_eq!(bench.array.check_report().places, [place]);
-    assert!(bench.events.contains(&Event::Mismatch {
-        start: Sectors(8),
-        count: Sectors(1),
-    }));
+    assert_eq!(bench.mismatches(), [(8, 1)]);
     sync(&mut bench, SyncAction::Repair);
-    assert_eq!(bench.array.check_report().different, 1);
+    assert_eq!(bench.mismatches(), [(8, 1)]);
     bench.check_parity();
     sync(&mut bench, SyncAction::Check);
-    assert_eq!(bench.array.check_report().different, 0);
+    assert_eq!(bench.mismatches(), []);
 }
 
 #[test]
@@ -322,8 +312,8 @@ fn a_raid_6_that_lacks_a_member_checks_q_wherever_it_lies() {
     }
     assert_eq!(rows.len(), 3, "in two rows slot 0 holds P or Q");
     sync(&mut bench, SyncAction::Check);
-    let places = bench.array.check_report().places.iter();
-    let found: Vec<u64> = places.map(|place| place.start.0 / 16).collect();
+    let places = bench.mismatches().into_iter();
+    let found: Vec<u64> = places.map(|(start, _)| start / 16).collect();
     assert_eq!(found, rows);
 }
 
