@@ -9,7 +9,7 @@ use crate::error::DisksError;
 use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
 use crate::processors::{self, PROCESSOR, Processors};
-use crate::settings::Settings;
+use crate::settings::{ClockCost, Settings};
 use crate::shown;
 use crate::told::Told;
 use raidlab_bench_model::Unfitted;
@@ -91,18 +91,21 @@ impl KernelBench {
             &self.storage,
             processor.number(),
         )?;
+        let flash = disks.word().is_some();
+        let clock = self.settings.clock(flash, self.kernel.shared_memory);
         let machine = Machine {
             memory_bytes: self.settings.memory.0,
             seed: seed(experiment),
-            clock_cost_ns: self.settings.clock_cost_ns,
+            clock_cost_ns: clock.reading_ns,
             call_cost_ns: self.settings.call_cost_ns,
+            clock_call_cost_ns: clock.call_ns,
             disks: disks.count(),
             queue_depth: disks.queue_depth(),
             processor: processor.number(),
             words: disks.word().map(str::to_owned).into_iter().collect(),
         };
         let boot = Boot::start(&self.kernel, &machine, place)?;
-        observer.record(self.facts(experiment));
+        observer.record(self.facts(experiment, clock));
         let unfitted = Unfitted::of(experiment, &self.settings.files).map_err(DisksError::from)?;
         let mut run = Run {
             boot,
@@ -122,7 +125,7 @@ impl KernelBench {
     }
 
     /// What the guest is made of.
-    fn facts(&self, experiment: &Experiment) -> Records {
+    fn facts(&self, experiment: &Experiment, clock: ClockCost) -> Records {
         let scope = experiment.scope();
         let fact = |name: &str, value: String, unit: &str| {
             Observation::new(&scope, name, value, unit, "raidlab")
@@ -135,17 +138,17 @@ impl KernelBench {
             fact("guest.kernel_source", self.kernel.source.clone(), ""),
             fact("guest.kernel_made_by", made_by.to_owned(), ""),
             fact("guest.memory_bytes", settings.memory.0.to_string(), "bytes"),
-            fact(
-                "guest.clock_cost_ns",
-                settings.clock_cost_ns.to_string(),
-                "ns",
-            ),
+            fact("guest.clock_cost_ns", clock.reading_ns.to_string(), "ns"),
             fact(
                 "guest.call_cost_ns",
                 settings.call_cost_ns.to_string(),
                 "ns",
             ),
         ];
+        let clock_call = clock.call_ns;
+        let clock_call =
+            clock_call.map(|cost| fact("guest.clock_call_cost_ns", cost.to_string(), "ns"));
+        observations.extend(clock_call);
         observations.extend(processors::kind().map(|kind| fact(PROCESSOR, kind, "")));
         if let Some(changes) = &self.kernel.changes {
             observations.push(fact("guest.kernel_changes", changes.clone(), ""));

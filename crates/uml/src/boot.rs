@@ -56,6 +56,8 @@ pub struct Machine {
     pub clock_cost_ns: u32,
     /// Virtual time that a system call takes, nanoseconds.
     pub call_cost_ns: u32,
+    /// Of one that reads the clock; `None`: as any other.
+    pub clock_call_cost_ns: Option<u32>,
     /// How many disks there are: `/dev/vda` and so on.
     pub disks: usize,
     /// Commands that the guest lets into one disk at a time, at least 1: 32 for SATA.
@@ -105,6 +107,8 @@ impl Machine {
         }
         words.push(format!("tt-clock-cost={}", self.clock_cost_ns));
         words.push(format!("tt-syscall-cost={}", self.call_cost_ns));
+        let clock_call = self.clock_call_cost_ns;
+        words.extend(clock_call.map(|cost| format!("tt-clock-call-cost={cost}")));
         words.push(format!("tt-seed={}", self.seed));
         words.extend(self.words.iter().cloned());
         words
@@ -320,6 +324,7 @@ mod tests {
             seed: 7,
             clock_cost_ns: 2048,
             call_cost_ns: 1000,
+            clock_call_cost_ns: None,
             disks: 2,
             queue_depth: 32,
             processor: None,
@@ -363,6 +368,14 @@ mod tests {
              con1=null,fd:3 umid=raidlab uml_dir=./ noreboot panic=-1 tt-clock-cost=2048 \
              tt-syscall-cost=1000 tt-seed=7"
         );
+        let more = Machine {
+            clock_call_cost_ns: Some(0),
+            words: vec!["raidlab_disks=nr".to_owned()],
+            ..machine()
+        };
+        let line = more.command_line(&kernel).join(" ");
+        let end = "tt-syscall-cost=1000 tt-clock-call-cost=0 tt-seed=7 raidlab_disks=nr";
+        assert!(line.ends_with(end), "{line}");
         let newer = Kernel {
             seccomp: true,
             changes: None,

@@ -1,6 +1,6 @@
 //! What is changed in the kernel's source, and where.
 //!
-//! Three parameters on the kernel's command line, none of which does anything
+//! Four parameters on the kernel's command line, none of which does anything
 //! unless it is given:
 //!
 //! - `tt-clock-cost=NS`: the virtual time that reading the clock takes, instead
@@ -8,6 +8,8 @@
 //!   (fio's start does) otherwise need hundreds of thousands of readings.
 //! - `tt-syscall-cost=NS`: the virtual time that each system call takes. It is
 //!   a crude model of a processor, and lets programs that poll come to an end.
+//! - `tt-clock-call-cost=NS`: that of a system call that reads the clock, where it is
+//!   not that of any other.
 //! - `tt-seed=N`: where entropy comes from, instead of the host's getrandom(2).
 //!
 //! And one number: kernels before 6.16 keep 2696 bytes for a program's floating
@@ -417,7 +419,12 @@ mod tests {
         for (before, after) in before.iter().zip(&after) {
             assert_ne!(before, after);
         }
-        for parameter in ["tt-clock-cost=", "tt-syscall-cost=", "tt-seed="] {
+        for parameter in [
+            "tt-clock-cost=",
+            "tt-syscall-cost=",
+            "tt-clock-call-cost=",
+            "tt-seed=",
+        ] {
             let all = after.concat();
             let found = all.matches(&format!("setup(\"{parameter}\"")).count();
             assert_eq!(found, 1, "{parameter}");

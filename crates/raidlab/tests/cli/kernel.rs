@@ -191,11 +191,22 @@ fn told_of<'a>(disk: &str, facts: &'a BTreeMap<String, String>) -> Vec<&'a str> 
 #[test]
 fn the_guest_knows_an_nvme_drive_from_a_disk_that_turns() {
     let suite = SUITE.replacen("wd4000fyyz", "pm9a3", 1);
-    let Some((_, facts)) = booted(&suite) else {
+    let suite = suite.replace("depth=2 ", "depth=32 ");
+    let suite = suite.replace("runtime=2 ", "runtime=1 ");
+    let Some((rows, facts)) = booted(&suite) else {
         return;
     };
     let nvme = ["false", "none", "256", "write through", "512"];
     assert_eq!(told_of("vda", &facts), nvme);
     let turning = ["true", "mq-deadline", "64", "write back", "512"];
     assert_eq!(told_of("vdb", &facts), turning);
+    // Nor does the clock hold it to what it holds others to, where programs read it by
+    // themselves: seven readings for a request at 3 us each were 46,800 requests a second.
+    if facts
+        .get("guest.clock_cost_ns")
+        .is_some_and(|cost| cost == "50")
+    {
+        let iops = rows[0]["iops"].as_f64().expect("a number");
+        assert!(iops > 60_000.0, "{iops}");
+    }
 }

@@ -1,4 +1,4 @@
-extern unsigned long raidlab_syscall_cost;
+extern unsigned long raidlab_syscall_cost, raidlab_clock_call_cost;
 struct page *raidlab_clock_page;
 static struct raidlab_clock *raidlab_clock;
 /* The timekeeper reads the virtual time. */
@@ -61,7 +61,8 @@ static int __init raidlab_make_clock(void)
 		panic("no page for the clock\n");
 	raidlab_clock = page_address(raidlab_clock_page);
 	raidlab_clock->clock_cost = raidlab_clock_cost;
-	raidlab_clock->call_cost = raidlab_syscall_cost;
+	raidlab_clock->call_cost = raidlab_clock_call_cost == ULONG_MAX ?
+		raidlab_syscall_cost : raidlab_clock_call_cost;
 	return pvclock_gtod_register_notifier(&raidlab_see_time_block);
 }
 subsys_initcall(raidlab_make_clock);
