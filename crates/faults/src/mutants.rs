@@ -49,7 +49,6 @@ pub fn filter_for(mutation: Mutation) -> Filter {
             | Mutation::ReplayUnfilledTrusted
             | Mutation::ArrivalNotWiped
             | Mutation::RingFreedUnannounced
-            | Mutation::LogRetiredUnrecorded
             | Mutation::LogUnfilledLeftOut
             | Mutation::AbsenceIgnored
             | Mutation::OldSessionBelieved

@@ -136,7 +136,6 @@ mutations! {
     ReplayUnfilledTrusted "replay-unfilled-trusted" "replay asks a member for records above its filled part";
     ArrivalNotWiped "arrival-not-wiped" "the log of a member that is added is not emptied";
     RingFreedUnannounced "ring-freed-unannounced" "room of the log is used again before the medium knows that it is void";
-    LogRetiredUnrecorded "log-retired-unrecorded" "a flush retires records while a failure is not recorded";
     LogUnfilledLeftOut "log-unfilled-left-out" "a member that is being filled has no part in the log where it is not filled yet";
     UnsyncedParityTrusted "unsynced-parity-trusted" "parity is computed with before a resync has passed";
     ArrivalDuringWrite "arrival-during-write" "a member that is added counts as filled where writes are under way";

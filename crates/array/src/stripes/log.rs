@@ -387,18 +387,15 @@ impl StripeArray {
             .collect()
     }
 
-    /// A flush is over. While a failure is not recorded, what it did does not
-    /// count: the member that failed may come back as current.
+    /// A flush is over. It counts while a failure is not recorded too: until it is, no
+    /// record is written that could announce what is void, or take its place
+    /// (`pump_log`), and then the member that failed has no say.
     pub(super) fn log_flushed(&mut self, flush: &Flush) {
-        let counts =
-            self.members.unrecorded().is_empty() || mutated(Mutation::LogRetiredUnrecorded);
         if let Some(log) = &mut self.log {
             if flush.request.is_none() {
                 log.flushing = false;
             }
-            if counts {
-                log.retire(&flush.transactions);
-            }
+            log.retire(&flush.transactions);
         }
     }
 
