@@ -17,9 +17,9 @@ use std::path::PathBuf;
 Says where the time of a job's mean request went, for each subject of a run on the model \
 bench: in fio, system calls and drivers, in the array, on locks and in interrupts, in line for a \
 thread, and in the disks' queues, controllers, links, buffers and media. The places add up to the \
-mean latency. With a processor it also says who used the cores, and which locks were spun \
-for. The run's experiments are done once more up to that job, which gives the same to the \
-nanosecond; nothing is kept.
+mean latency, and a bar shows each one's share. With a processor it also says who used the \
+cores, and which locks were spun for. The run's experiments are done once more up to that \
+job, which gives the same to the nanosecond; nothing is kept.
 
 At queue depth 1 each place has what a request spends there. At a higher one requests wait \
 for each other, and the place that keeps them waiting has most.",
@@ -117,17 +117,52 @@ fn line(one: &ExplainedJob) -> Value {
     object
 }
 
-/// A table of places, subject by subject, and one of who used the cores.
+/// Characters that the longest bar takes, beside the numbers of these subjects: 20, or what
+/// the terminal has left for each; no bars at all where that is too little to compare.
+fn bar_width(all: &[ExplainedJob], terminal: Option<u16>) -> usize {
+    // A place's name, and beside each subject's name its percent and the gaps.
+    let names = all.iter().map(|one| one.rows[0].subject.chars().count());
+    let taken = 16 + names.map(|name| name.max(8) + 12).sum::<usize>();
+    let left = terminal
+        .map_or(usize::MAX, usize::from)
+        .saturating_sub(taken);
+    match left / all.len().max(1) {
+        0..6 => 0,
+        width => width.min(20),
+    }
+}
+
+/// A bar as long as this share of `width` characters, to an eighth of one; in whole ones of
+/// ASCII where it must be plain.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a few characters"
+)]
+fn bar(share: f64, width: usize, plain: bool) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * 8.0 * width as f64).round() as usize;
+    if plain {
+        return "#".repeat((eighths + 4) / 8);
+    }
+    "█".repeat(eighths / 8) + PARTS[eighths % 8]
+}
+
+/// A chart of places, subject by subject, and who used the cores.
 fn tables(all: &[ExplainedJob]) -> String {
     let row = &all[0].rows[0];
     let mut text = format!(
         "Job {}: {}\nWhere the time of a mean request goes, microseconds\n\n",
         row.job, row.job_title
     );
-    let columns: Vec<usize> = (1..=2 * all.len()).collect();
+    let style = output::style();
+    let bars = bar_width(all, style.width);
+    let numbers: Vec<usize> = (0..all.len())
+        .flat_map(|at| [3 * at + 1, 3 * at + 2])
+        .collect();
     let mut head = vec!["place".to_owned()];
     for one in all {
-        head.extend([one.rows[0].subject.clone(), "%".to_owned()]);
+        head.extend([one.rows[0].subject.clone(), "%".to_owned(), String::new()]);
     }
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let total = |one: &ExplainedJob| named(one, "time.", ".ns").map(|it| it.1).sum::<f64>();
@@ -136,17 +171,22 @@ fn tables(all: &[ExplainedJob]) -> String {
         let mut row = vec![place.clone()];
         for one in all {
             let time = one.number(&format!("time.{place}.ns")).unwrap_or(0.0);
-            let share = 100.0 * time / total(one).max(1.0);
-            row.extend([format!("{:.1}", time / 1e3), format!("{share:.0}")]);
+            let share = time / total(one).max(1.0);
+            row.extend([
+                format!("{:.1}", time / 1e3),
+                format!("{:.0}", 100.0 * share),
+                bar(share, bars, style.plain),
+            ]);
         }
         rows.push(row);
     }
     let mut sum = vec!["all".to_owned()];
     for one in all {
-        sum.extend([format!("{:.1}", total(one) / 1e3), "100".to_owned()]);
+        let all = format!("{:.1}", total(one) / 1e3);
+        sum.extend([all, "100".to_owned(), String::new()]);
     }
     rows.push(sum);
-    text += &output::table(&head, &columns, rows);
+    text += &output::table(&head, &numbers, rows);
     for one in all {
         text += &processor(one);
     }
@@ -210,4 +250,20 @@ fn processor(one: &ExplainedJob) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar;
+
+    #[test]
+    fn bars_are_as_long_as_shares() {
+        assert_eq!(bar(1.0, 20, false), "█".repeat(20));
+        assert_eq!(bar(0.5, 4, false), "██");
+        assert_eq!(bar(0.28, 4, false), "█▏");
+        assert_eq!(bar(0.0, 20, false), "");
+        assert_eq!(bar(0.28, 20, true), "######");
+        assert_eq!(bar(0.9, 0, false), "");
+        assert_eq!(bar(f64::NAN, 20, false), "");
+    }
 }
