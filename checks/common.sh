@@ -76,6 +76,23 @@ step() {
     took+=("$(printf '%5d s  %s' "$((SECONDS - from))" "$*")")
 }
 
+# at_once COMMAND...: runs commands, each one argument, beside each other, and shows what each
+# has said when it has ended; fails where one of them does.
+at_once() {
+    local outputs command place status=0 running=()
+    outputs=$(mktemp -d)
+    for command; do
+        $command >"$outputs/${#running[@]}" 2>&1 &
+        running+=($!)
+    done
+    for place in "${!running[@]}"; do
+        wait "${running[place]}" || status=1
+        cat "$outputs/$place"
+    done
+    rm -rf "$outputs"
+    return "$status"
+}
+
 steps_took() {
     printf '\nWhat each step took:\n'
     printf '%s\n' "${took[@]}"
