@@ -130,6 +130,7 @@ mutations! {
     ReplacementBadUncopied "replacement-bad-uncopied" "what the old member's bad-block log names is not written to the replacement";
     FailedWriteUncopied "failed-write-uncopied" "a write that fails on the member that is being replaced is not copied again";
     ReplacementUndrained "replacement-undrained" "a replacement takes its slot while what both devices were given is not answered";
+    UnlikeCopyKept "unlike-copy-kept" "what a replacement was given before a resync had passed counts when the old member fails";
     SuccessorBlamed "successor-blamed" "a read that fails on a member which was replaced meanwhile counts as the new one's failure";
     ReplayMarkIgnored "replay-mark-ignored" "replay takes transactions of before a member was added";
     ReplayVoidCounts "replay-void-counts" "replay takes records that were announced to be void";

@@ -102,6 +102,9 @@ pub(super) struct Replacement {
     unreadable: Option<Unreadable>,
     /// Repairs that were begun of what the old device's bad-block log names.
     repairs: u32,
+    /// Nothing of what was copied counts: the old device has failed while the members were
+    /// not in sync.
+    is_void: bool,
     /// Recorded as filled below this sector of the data area.
     recorded: Sectors,
     /// The engine's commands when the last window was copied.
@@ -255,6 +258,9 @@ impl Replacement {
 
     /// Filled below this sector of the data area.
     fn below(&self, data: Span) -> Sectors {
+        if self.is_void {
+            return Sectors::ZERO;
+        }
         // Without the log's records it is no participant to be relied on.
         if !self.log.is_empty() && !mutation::is(Mutation::ReplacementLogUncopied) {
             return Sectors::ZERO;
@@ -366,6 +372,7 @@ impl PersistentArray {
             log: log.into_iter().collect(),
             data,
             window: None,
+            is_void: false,
             earlier,
             writes: BTreeMap::new(),
             held: Vec::new(),

@@ -2,8 +2,11 @@
 
 use crate::harness::{DATA_OFFSET, Make, SECTOR, USED, World, slot};
 use crate::spares::{SIZE, add, blank, new_device};
-use raidlab_array::{Event, MemberCommand, NewDevice, Operation, Purpose, VerbError};
+use raidlab_array::{
+    Event, MemberCommand, NewDevice, Operation, PersistentArray, Purpose, VerbError,
+};
 use raidlab_geometry::Level;
+use raidlab_metadata::create::InitialSync;
 use raidlab_metadata::{Features, Role};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
@@ -158,6 +161,47 @@ fn the_old_one_fails_and_the_new_one_goes_on_from_the_others() {
         assert_eq!(world.read(10, 10), vec![6; 10 * SECTOR]);
         assert_eq!(world.read(20, 40), vec![7; 40 * SECTOR]);
         check(&mut world);
+    }
+}
+
+/// Copies that a resync has not made alike yet stay unlike where it ends because one of them
+/// is lost: what the new device has of that one does not count.
+#[test]
+fn what_was_copied_before_a_resync_has_passed_is_filled_anew() {
+    for (level, members, log) in LEVELS {
+        let spare = u16::try_from(members).unwrap();
+        let make = Make {
+            initial: InitialSync::Resync,
+            ..make(level, members, log)
+        };
+        let mut failed = 0;
+        for steps in 0..40 {
+            let mut disks = make.disks();
+            let data = usize::try_from(DATA_OFFSET).unwrap() * SECTOR;
+            for (number, disk) in &mut disks {
+                disk.durable[data..].fill(u8::try_from(*number).unwrap() + 100);
+            }
+            let mut world = World::assemble(disks, log, |_| ()).unwrap();
+            world.write(0, 20, 5);
+            world.with(PersistentArray::stop_sync);
+            replace(&mut world, 1).unwrap();
+            for _ in 0..steps {
+                world.step(None);
+            }
+            if world
+                .with(|array, now, out| array.fail(now, slot(1), out))
+                .is_err()
+            {
+                break;
+            }
+            failed += 1;
+            world.run_for(Nanos::from_secs(60));
+            assert_eq!(state(&world, spare), "active sync", "{level:?}");
+            assert_eq!(world.read(0, 20), vec![5; 20 * SECTOR]);
+            assert!(!world.array.status().state.not_in_sync);
+            check(&mut world);
+        }
+        assert!(failed > 5, "{level:?}: {failed}");
     }
 }
 

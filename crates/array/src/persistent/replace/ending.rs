@@ -32,10 +32,16 @@ impl PersistentArray {
 
     /// A slot's member has failed.
     pub(in crate::persistent) fn replaced_member_failed(&mut self, slot: Slot, out: &mut Outputs) {
+        // A resync ends without having compared what has one copy left, and a first one where
+        // parity defines what is lost: what the old member had would stay as unlike as it was.
+        // What parity does not tell after a crash, its copy does, and the resync goes on.
+        let differs = !self.is_in_sync() && (self.stripes.is_none() || self.first_resync);
         match self.replacements.running.get_mut(&slot) {
             None => {}
             Some(replacement) if replacement.stage == Stage::Copying => {
                 replacement.stage = Stage::Orphaned;
+                replacement.is_void = differs && !mutation::is(Mutation::UnlikeCopyKept);
+                self.note_position(slot);
             }
             Some(_) => self.abandon_replacement(slot, out),
         }
