@@ -1,5 +1,5 @@
 //! What happens to disks between the plan and the build: loop devices of this
-//! machine. Needs root, losetup, mkfs.ext4 and free loop devices; without them it
+//! machine. Needs root, losetup, mkfs.ext4, btrfs and free loop devices; without them it
 //! says that nothing was tested.
 
 use raidlab_bench_host::{HostBench, Machine};
@@ -80,6 +80,10 @@ impl Observer for Nobody {
 /// Two loop devices for a plan, and then what `change` does before the build; what
 /// the build says.
 fn after<T>(change: impl FnOnce(&[Loop; 2]) -> T) -> Option<(String, T, [Loop; 2])> {
+    if said("btrfs", &["--version"]).is_none() {
+        eprintln!("nothing was tested: no btrfs here");
+        return None;
+    }
     let (Some(first), Some(second)) = (Loop::new(), Loop::new()) else {
         eprintln!("nothing was tested: no loop devices here");
         return None;
