@@ -1,6 +1,9 @@
 //! From an experiment's description to a machine.
 
+mod ablation;
 mod refusals;
+
+pub use ablation::{Ablation, UnknownAblation};
 
 use crate::md_array::{self, MdArray};
 use crate::pool_subject::{self, PoolSubject};
@@ -11,7 +14,7 @@ use raidlab_array::{
     MemberConfig, ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
     Throttle, WriteBarrier,
 };
-use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, StateError, UnknownOrder};
+use raidlab_disk::{DiskParameters, Preset, PresetError, StateError, UnknownOrder};
 use raidlab_lab::{self as lab, CapacityError, Experiment, Files, SubjectKind};
 use raidlab_md::Raid5d;
 use raidlab_policies::read_policy;
@@ -23,64 +26,7 @@ use raidlab_sim::{
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::{Pool, PoolConfig};
 use refusals::{check_discards, check_modelled};
-use std::str::FromStr;
 use thiserror::Error;
-
-/// Something of the bench that can be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ablation {
-    /// A feature of the disks.
-    Disk(Feature),
-    /// fio's clock, read on every 64th I/O only: without it, on every one.
-    FioClock,
-    /// Leaps over uniform phases: without them, every I/O is simulated.
-    Leaps,
-}
-
-/// A name that is nothing to leave out.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{name}` is nothing that can be left out; known are: {known}")]
-pub struct UnknownAblation {
-    name: String,
-    known: String,
-}
-
-impl Ablation {
-    /// Every name with what the bench does without it.
-    #[must_use]
-    pub fn all() -> Vec<(&'static str, &'static str)> {
-        let disk = Feature::ALL.iter().map(|entry| (entry.1, entry.2));
-        disk.chain([
-            ("fio-clock", "fio reads the clock at every I/O"),
-            (
-                "leaps",
-                "every I/O is simulated, also in hours of streaming (slow)",
-            ),
-        ])
-        .collect()
-    }
-}
-
-impl FromStr for Ablation {
-    type Err = UnknownAblation;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "fio-clock" => Ok(Self::FioClock),
-            "leaps" => Ok(Self::Leaps),
-            _ => Feature::from_str(name)
-                .map(Self::Disk)
-                .map_err(|_| UnknownAblation {
-                    name: name.to_owned(),
-                    known: Self::all()
-                        .iter()
-                        .map(|entry| entry.0)
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                }),
-        }
-    }
-}
 
 /// Why an experiment cannot be built.
 #[derive(Debug, Error)]
@@ -189,7 +135,7 @@ impl Plan {
         let ablations = experiment
             .without
             .iter()
-            .map(|name| Ablation::from_str(name))
+            .map(|name| name.parse::<Ablation>())
             .collect::<Result<Vec<_>, _>>()?;
         let mut presets = Vec::new();
         let mut parameters = Vec::new();

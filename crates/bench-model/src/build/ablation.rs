@@ -1,0 +1,61 @@
+//! What of the model can be left out, to see what it is worth.
+
+use raidlab_disk::Feature;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Something of the bench that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ablation {
+    /// A feature of the disks.
+    Disk(Feature),
+    /// fio's clock, read on every 64th I/O only: without it, on every one.
+    FioClock,
+    /// Leaps over uniform phases: without them, every I/O is simulated.
+    Leaps,
+}
+
+/// A name that is nothing to leave out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{name}` is nothing that can be left out; known are: {known}")]
+pub struct UnknownAblation {
+    name: String,
+    known: String,
+}
+
+impl Ablation {
+    /// Every name with what the bench does without it.
+    #[must_use]
+    pub fn all() -> Vec<(&'static str, &'static str)> {
+        let disk = Feature::ALL.iter().map(|entry| (entry.1, entry.2));
+        disk.chain([
+            ("fio-clock", "fio reads the clock at every I/O"),
+            (
+                "leaps",
+                "every I/O is simulated, also in hours of streaming (slow)",
+            ),
+        ])
+        .collect()
+    }
+}
+
+impl FromStr for Ablation {
+    type Err = UnknownAblation;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "fio-clock" => Ok(Self::FioClock),
+            "leaps" => Ok(Self::Leaps),
+            _ => Feature::from_str(name)
+                .map(Self::Disk)
+                .map_err(|_| UnknownAblation {
+                    name: name.to_owned(),
+                    known: Self::all()
+                        .iter()
+                        .map(|entry| entry.0)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                }),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A request's walk over its blocks: what it needs is in memory or is read, and when it has
+//! everything it ends, or passes the write throttle.
+
+use super::{Pool, Timer, Waiter, finish, io};
+use crate::cache::IndirectId;
+use crate::config::HostTime;
+use crate::leaf_queue::Class;
+use raidlab_array::{Finished, Operation, Outputs, RequestError};
+use raidlab_units::Nanos;
+
+impl Pool {
+    /// Goes on with a request's blocks as far as memory allows, then with
+    /// those that it makes the prefetch order.
+    pub(super) fn step_job(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
+        while let Some(job) = self.jobs.get_mut(index)
+            && !job.failed
+        {
+            let request = job.request;
+            let wanted = job.next < job.end;
+            let blocks = if wanted {
+                job.next..job.end
+            } else if let Some(ahead) = job.ahead.clone() {
+                ahead
+            } else if request.operation == Operation::Read {
+                self.look_ahead(now, index, out);
+                continue;
+            } else {
+                break;
+            };
+            if blocks.is_empty() {
+                break;
+            }
+            if let Some(id) = self.missing_above(blocks.start) {
+                self.fetch_for_job(now, id, index, out);
+                return;
+            }
+            let stop = (blocks.start + 1).next_multiple_of(self.map.pointers());
+            let stop = stop.min(blocks.end);
+            if let Some(job) = self.jobs.get_mut(index) {
+                if wanted {
+                    job.next = stop;
+                } else {
+                    job.ahead = Some(stop..blocks.end);
+                }
+            }
+            if wanted {
+                self.order_for_job(now, index, (blocks.start, stop), out);
+            } else {
+                self.order(now, blocks.start..stop, None, out);
+            }
+        }
+        self.job_gathered(now, index, out);
+    }
+
+    /// Reads an indirect block unless it is being read, and notes who waits for it.
+    pub(super) fn fetch(
+        &mut self,
+        now: Nanos,
+        id: IndirectId,
+        class: Class,
+        waiter: Waiter,
+        out: &mut Outputs,
+    ) {
+        let known = self.fetches.contains_key(&id);
+        let fetch = self.fetches.entry(id).or_default();
+        match waiter {
+            Waiter::Job(job) => fetch.jobs.push(job),
+            Waiter::Scan => fetch.scan = true,
+            Waiter::Nobody => {}
+            Waiter::Ahead(first, end) => fetch.ahead.push(first..end),
+        }
+        if known {
+            self.raise_fetch(id, class);
+            return;
+        }
+        let place = self.map.indirect_place(id.level, id.index);
+        let purpose = io::ReadFor::Indirect(id);
+        let read = place.and_then(|place| self.order_read(now, place, class, purpose));
+        match self.fetches.get_mut(&id) {
+            Some(fetch) if read.is_some() => fetch.read = read,
+            _ => self.fetched(now, id, false, out),
+        }
+    }
+
+    /// An indirect block was read, or could not be.
+    pub(super) fn fetched(&mut self, now: Nanos, id: IndirectId, good: bool, out: &mut Outputs) {
+        let Some(fetch) = self.fetches.remove(&id) else {
+            return;
+        };
+        if good {
+            self.cache.insert_indirect(id);
+        }
+        for index in fetch.jobs {
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            job.failed |= !good;
+            job.pending -= 1;
+            self.step_job(now, index, out);
+        }
+        if fetch.scan {
+            self.scan_fetched(now, id, good);
+        }
+        for blocks in fetch.ahead {
+            if good {
+                self.order_ahead(now, blocks, out);
+            }
+        }
+    }
+
+    /// If all that a request needs is there, it goes on.
+    pub(super) fn job_gathered(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let ahead = job.ahead.as_ref().is_some_and(|ahead| !ahead.is_empty());
+        if job.pending > 0 || ((job.next < job.end || ahead) && !job.failed) {
+            return;
+        }
+        let (failed, operation, id) = (job.failed, job.request.operation, job.request.id);
+        if failed {
+            self.jobs.remove(index);
+            finish(id, Err(RequestError::NoMember), out);
+        } else if operation == Operation::Write {
+            self.admit(now, index);
+        } else {
+            let time = self.config.read_time;
+            self.finish_later(now, index, time);
+        }
+    }
+
+    pub(super) fn finish_later(&mut self, now: Nanos, index: u32, time: HostTime) {
+        let block = self.map.block_sectors();
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let blocks = job.end - job.request.start.0 / block;
+        self.finish_at(now + time.request + time.block * blocks, index);
+    }
+
+    pub(super) fn finish_at(&mut self, time: Nanos, index: u32) {
+        if !self.config.charged {
+            self.set_timer(time, Timer::Finish(index));
+        } else if let Some(job) = self.jobs.remove(index) {
+            let id = job.request.id;
+            self.ended.push(Finished { id, result: Ok(()) });
+        }
+    }
+
+    pub(super) fn finish_job(&mut self, index: u32, out: &mut Outputs) {
+        if let Some(job) = self.jobs.remove(index) {
+            finish(job.request.id, Ok(()), out);
+        }
+    }
+}
