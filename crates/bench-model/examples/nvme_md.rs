@@ -7,11 +7,13 @@
 //! raw drives did; where the drives' limit is known, the preset has that limit. Which figure
 //! was used to fit a charge, the last column says.
 
-use raidlab_bench_model::{ModelBench, presets};
-use raidlab_lab::{Bench, Choices, Files, Observer, Suite, catalogue};
-use raidlab_store::{CellResult, Measurement, Records};
+mod figures;
+
+use figures::{print_errors, rows, write};
+use raidlab_bench_model::presets;
+use raidlab_lab::{Choices, Files, Suite, catalogue};
+use raidlab_store::Measurement;
 use std::error::Error;
-use std::path::PathBuf;
 
 /// A published figure, and what the model has to run for it.
 struct Case {
@@ -251,27 +253,6 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// Keeps the rows.
-#[derive(Default)]
-struct Rows(Vec<Measurement>);
-
-impl Observer for Rows {
-    fn record(&mut self, _: Records) {}
-    fn cell(&mut self, result: CellResult) {
-        self.0.extend(result.rows);
-    }
-}
-
-/// Writes a file into this example's folder, and says where.
-fn write(name: &str, text: &str) -> Result<String, Box<dyn Error>> {
-    let folder: PathBuf =
-        std::env::temp_dir().join(format!("raidlab-nvme-md-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let path = folder.join(name);
-    std::fs::write(&path, text)?;
-    Ok(path.display().to_string())
-}
-
 fn processor(sockets: u32) -> Result<String, Box<dyn Error>> {
     let mut text = presets::processor_text("server-2021")?;
     if sockets == 1 {
@@ -317,9 +298,8 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
         ..Choices::default()
     };
     let experiment = suite.experiments(&subjects, &choices).swap_remove(0);
-    let mut rows = Rows::default();
-    ModelBench::default().run(&experiment, &mut rows)?;
-    rows.0.into_iter().next().ok_or_else(|| "no row".into())
+    let rows = rows::of(&experiment)?;
+    rows.into_iter().next().ok_or_else(|| "no row".into())
 }
 
 fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
@@ -356,12 +336,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             case.role
         );
     }
-    ratios.sort_by(f64::total_cmp);
-    let (middle, worst) = (ratios[ratios.len() / 2], ratios[ratios.len() - 1]);
-    println!(
-        "\nOf {} predicted figures the ratio is {middle:.2} in the middle and {worst:.2} at worst.",
-        ratios.len()
-    );
+    print_errors("predicted figures", ratios);
     workers()
 }
 

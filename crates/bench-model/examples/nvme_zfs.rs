@@ -7,12 +7,13 @@
 //! volume in blocks of that size, and `libaio` on a file for a queue depth of 1, as ZFS does
 //! such a request before it takes the next one. Nothing here was fitted.
 
-use raidlab_bench_model::{ModelBench, presets};
-use raidlab_lab::{Bench, Choices, Observer, Suite, ZfsChecksum, ZfsCompression};
-use raidlab_store::{CellResult, Measurement, Records};
+mod figures;
+
+use figures::{print_errors, rows, write};
+use raidlab_bench_model::presets;
+use raidlab_lab::{Choices, Suite, ZfsChecksum, ZfsCompression};
 use raidlab_units::Bytes;
 use std::error::Error;
-use std::path::PathBuf;
 
 /// A published figure, and what the model has to run for it.
 struct Case {
@@ -134,27 +135,6 @@ fn cases() -> [Case; 9] {
     ]
 }
 
-/// Keeps the rows.
-#[derive(Default)]
-struct Rows(Vec<Measurement>);
-
-impl Observer for Rows {
-    fn record(&mut self, _: Records) {}
-    fn cell(&mut self, result: CellResult) {
-        self.0.extend(result.rows);
-    }
-}
-
-/// Writes a file into this example's folder, and says where.
-fn write(name: &str, text: &str) -> Result<String, Box<dyn Error>> {
-    let folder: PathBuf =
-        std::env::temp_dir().join(format!("raidlab-nvme-zfs-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let path = folder.join(name);
-    std::fs::write(&path, text)?;
-    Ok(path.display().to_string())
-}
-
 /// The model's figure: of a volume of 2 GiB that is filled first, with an eighth of that as
 /// cache.
 fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
@@ -198,9 +178,8 @@ fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
     zfs.volume_block = Bytes(case.block);
     zfs.checksum = ZfsChecksum::Fletcher4;
     (zfs.compression, zfs.compression_ratio) = case.compression;
-    let mut rows = Rows::default();
-    ModelBench::default().run(&experiment, &mut rows)?;
-    let row = rows.0.into_iter().find(|row| row.job == "counts");
+    let rows = rows::of(&experiment)?;
+    let row = rows.into_iter().find(|row| row.job == "counts");
     let row = row.ok_or("no row")?;
     Ok(match case.is_rate {
         true => row.bytes_per_second / 1e6,
@@ -226,12 +205,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             case.what, case.published
         );
     }
-    ratios.sort_by(f64::total_cmp);
-    println!(
-        "\nOf {} figures the ratio is {:.2} in the middle and {:.2} at worst.",
-        ratios.len(),
-        ratios[ratios.len() / 2],
-        ratios[ratios.len() - 1]
-    );
+    print_errors("figures", ratios);
     Ok(())
 }
