@@ -140,7 +140,7 @@ pub struct World<'a> {
     /// When the driver sees what has ended, if that is not at once.
     turn_at: Option<u64>,
     models: Models,
-    /// By disk.
+    /// What the simulation knows of each disk, by the disk's number.
     standing: Vec<Standing>,
     /// The array has a write log.
     logged: bool,

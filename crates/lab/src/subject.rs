@@ -236,7 +236,7 @@ pub enum ZfsChecksum {
     Off,
     /// Fletcher's sums, its default.
     Fletcher4,
-    /// SHA-256.
+    /// SHA-256 of each block.
     Sha256,
 }
 
@@ -248,7 +248,7 @@ pub enum ZfsCompression {
     /// Not at all.
     #[default]
     Off,
-    /// LZ4.
+    /// LZ4, the default of OpenZFS where compression is on.
     Lz4,
     /// Zstandard of a level.
     Zstd(u8),

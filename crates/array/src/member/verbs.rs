@@ -15,7 +15,7 @@ pub struct EngineParts<'a> {
     pub now: &'a mut Nanos,
     /// The table of its members.
     pub members: &'a mut Members,
-    /// Its syncs.
+    /// The walk of the sync that runs, and the pace of syncs.
     pub walk: &'a mut SyncWalk,
 }
 

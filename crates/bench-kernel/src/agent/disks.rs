@@ -27,7 +27,7 @@ pub(crate) const SATA_TAGS: usize = 32;
 /// What a disk is to its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It turns.
+    /// A mechanical disk, whose platters turn.
     Rotating,
     /// Flash behind SATA.
     Flash,

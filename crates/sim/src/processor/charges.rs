@@ -312,7 +312,7 @@ pub enum Checksum {
     Off,
     /// Fletcher's sums, the default of ZFS.
     Fletcher4,
-    /// SHA-256.
+    /// SHA-256 of each block.
     Sha256,
 }
 
@@ -322,7 +322,7 @@ pub enum Compression {
     /// Not at all.
     #[default]
     Off,
-    /// LZ4.
+    /// LZ4, the default of OpenZFS where compression is on.
     Lz4,
     /// Zstandard, level 1 to 19.
     Zstd(u8),

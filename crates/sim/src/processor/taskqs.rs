@@ -32,7 +32,7 @@ const NAMES: [&str; 4] = ["zvol_tq", "z_rd_int", "z_wr_iss", "z_wr_int"];
 /// `zvol_threads` at least.
 const VOLUME_THREADS: usize = 32;
 
-/// A taskq.
+/// A taskq of ZFS: threads that take their turns from one line.
 #[derive(Debug)]
 pub(super) struct Taskq {
     pub(super) name: &'static str,
