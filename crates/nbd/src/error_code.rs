@@ -45,20 +45,4 @@ impl ErrorCode {
             Self::Shutdown => 108,
         }
     }
-
-    /// The error of a number other than 0. A client treats a number that it
-    /// does not know as `EINVAL`.
-    #[must_use]
-    pub const fn from_number(number: u32) -> Self {
-        match number {
-            1 => Self::NotPermitted,
-            5 => Self::Io,
-            12 => Self::OutOfMemory,
-            28 => Self::NoSpace,
-            75 => Self::Overflow,
-            95 => Self::NotSupported,
-            108 => Self::Shutdown,
-            _ => Self::Invalid,
-        }
-    }
 }

@@ -1,16 +1,15 @@
-//! The NBD protocol without I/O: both sides' messages, parsed and written.
+//! The server's side of the NBD protocol without I/O: messages parsed and written.
 //!
 //! Follows doc/proto.md of the NetworkBlockDevice project: fixed newstyle
-//! handshake, TLS upgrade, structured replies, metadata contexts. Each side is
+//! handshake, TLS upgrade, structured replies, metadata contexts. It is
 //! a pair of state machines, one for the handshake and one for transmission,
 //! that are fed with whatever bytes have come and give back how many they
 //! took, what happened, and bytes to send. Payloads never pass through them:
 //! after an event that announces a payload, the caller moves the bytes itself
 //! (straight from the socket into its buffer, if it likes) and only tells how
-//! many. Nothing is allocated on the other side's word: every length is held
+//! many. Nothing is allocated on the client's word: every length is held
 //! against a bound first, and memory grows with the bytes that really came.
 
-pub mod client;
 mod error_code;
 mod export;
 mod protocol_error;
@@ -21,6 +20,3 @@ pub mod wire;
 pub use error_code::ErrorCode;
 pub use export::{BlockSizes, ExportInfo, Extent, SelectedContext, TransmissionFlags};
 pub use protocol_error::ProtocolError;
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,6 @@
 //! Arrays and modelled disks on real files, served over NBD.
 
 pub mod array;
-pub mod client;
 pub mod control;
 pub mod disk;
 pub mod export;

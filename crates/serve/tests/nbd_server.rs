@@ -1,11 +1,13 @@
 //! A server and clients in one process, over sockets.
 
+#[allow(dead_code, reason = "other crates' tests share it")]
+mod client;
 #[path = "nbd_server/places.rs"]
 mod places;
 
+use client::{Client, ClientError, ClientTls, Place, Wishes};
 use raidlab_nbd::wire::Command;
 use raidlab_serve::{
-    client::{Client, ClientError, ClientOptions, ClientTls, Place, Uri, list},
     export::{
         BlockSizes, ErrorCode, Export, Features, MemoryExport, NullExport, Operation, Request,
     },
@@ -55,16 +57,19 @@ fn run(exports: Vec<(&str, Arc<dyn Export>)>, limits: Limits) -> Running {
     }
 }
 
-fn uri(path: &Path, export: &str) -> Uri {
-    Uri {
-        place: Place::Unix(path.to_owned()),
+fn meet(running: &Running, wishes: &Wishes) -> Result<Client, ClientError> {
+    client::connect(&Place::Unix(running.path.clone()), None, wishes)
+}
+
+fn named(export: &str) -> Wishes {
+    Wishes {
         export: export.to_owned(),
-        tls: false,
+        ..Wishes::default()
     }
 }
 
 fn connect(running: &Running, export: &str) -> Client {
-    Client::connect(&uri(&running.path, export), &ClientOptions::default()).unwrap()
+    meet(running, &named(export)).unwrap()
 }
 
 fn memory(bytes: u64) -> Arc<dyn Export> {
@@ -83,11 +88,11 @@ fn what_is_written_is_read_by_another_connection() {
     assert_eq!(reader.read(12_345, 200_000).unwrap(), bytes);
     assert_eq!(reader.read(0, 12_345).unwrap(), vec![0; 12_345]);
     // Without structured replies, the same bytes.
-    let options = ClientOptions {
+    let wishes = Wishes {
         structured: false,
-        ..ClientOptions::default()
+        ..Wishes::default()
     };
-    let mut simple = Client::connect(&uri(&running.path, ""), &options).unwrap();
+    let mut simple = meet(&running, &wishes).unwrap();
     assert!(!simple.session().structured);
     assert_eq!(simple.read(12_345, 200_000).unwrap(), bytes);
     for client in [writer, reader, simple] {
@@ -109,7 +114,10 @@ fn holes_are_told_and_read_as_zeroes() {
     for (index, byte) in whole.iter().enumerate() {
         assert_eq!(*byte, expected(index >> 16), "at {index}");
     }
-    let status = client.block_status(0, 8 << 16).unwrap();
+    let status = client
+        .ask(Command::BlockStatus, 0, 8 << 16, 0, &[])
+        .unwrap()
+        .extents;
     let [(1, extents)] = &status[..] else {
         panic!("{status:?}");
     };
@@ -118,10 +126,15 @@ fn holes_are_told_and_read_as_zeroes() {
         .map(|run| (run.length >> 16, run.flags))
         .collect();
     assert_eq!(runs, [(1, 3), (1, 0), (2, 3), (1, 0), (3, 3)]);
-    client.trim(1 << 16, 1 << 16).unwrap();
-    client.write_zeroes(4 << 16, 1 << 16).unwrap();
+    client.ask(Command::Trim, 1 << 16, 1 << 16, 0, &[]).unwrap();
+    client
+        .ask(Command::WriteZeroes, 4 << 16, 1 << 16, 0, &[])
+        .unwrap();
     assert_eq!(client.read(0, 8 << 16).unwrap(), vec![0; 8 << 16]);
-    let status = client.block_status(0, 8 << 16).unwrap();
+    let status = client
+        .ask(Command::BlockStatus, 0, 8 << 16, 0, &[])
+        .unwrap()
+        .extents;
     assert_eq!((status[0].1[0].length, status[0].1[0].flags), (8 << 16, 3));
 }
 
@@ -131,13 +144,13 @@ fn exports_have_names() {
         vec![("first", memory(4096)), ("second", memory(8192))],
         Limits::default(),
     );
-    let names = list(&uri(&running.path, ""), &ClientOptions::default()).unwrap();
+    let names = client::list(&Place::Unix(running.path.clone())).unwrap();
     let names: Vec<_> = names.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["first", "second"]);
     assert_eq!(connect(&running, "").session().size_bytes, 4096);
     assert_eq!(connect(&running, "second").session().size_bytes, 8192);
-    let error = Client::connect(&uri(&running.path, "third"), &ClientOptions::default());
-    assert!(matches!(error, Err(ClientError::Protocol(_))));
+    let refused = meet(&running, &named("third"));
+    assert!(matches!(refused, Err(ClientError::Refused { .. })));
 }
 
 /// Answers on a thread of its own, the latest first.
@@ -208,11 +221,11 @@ fn answers_may_come_from_elsewhere_and_in_any_order() {
         ..Limits::default()
     };
     let running = run(vec![("x", Arc::new(Backwards::new()))], limits);
-    let options = ClientOptions {
+    let wishes = Wishes {
         depth: 64,
-        ..ClientOptions::default()
+        ..Wishes::default()
     };
-    let mut client = Client::connect(&uri(&running.path, ""), &options).unwrap();
+    let mut client = meet(&running, &wishes).unwrap();
     assert_eq!(client.session().block_sizes.minimum, 512);
     let mut cookies: Vec<(u64, u8)> = (0..200_u32)
         .map(|index| {
@@ -252,11 +265,11 @@ fn a_slow_client_is_not_read_further_and_gets_everything_at_last() {
             .write(u64::from(segment) << 20, &[segment + 1; 1 << 20], false)
             .unwrap();
     }
-    let options = ClientOptions {
+    let wishes = Wishes {
         depth: 128,
-        ..ClientOptions::default()
+        ..Wishes::default()
     };
-    let mut client = Client::connect(&uri(&running.path, ""), &options).unwrap();
+    let mut client = meet(&running, &wishes).unwrap();
     // 64 MiB of replies wait while nothing is read.
     let mut cookies = Vec::new();
     for segment in 0..64_u64 {
@@ -332,28 +345,24 @@ fn tls_is_required_and_verified() {
         ..ServerOptions::default()
     };
     let server = Server::start(exports, &[Listen::Unix(path.clone())], options, |_, _| {}).unwrap();
-    let mut uri = uri(&path, "disk");
-    let plain = Client::connect(&uri, &ClientOptions::default());
-    assert!(matches!(plain, Err(ClientError::Protocol(_))));
-    uri.tls = true;
-    let with = |authority: &str, server_name: &str| ClientOptions {
-        tls: Some(ClientTls {
+    let place = Place::Unix(path);
+    let plain = client::connect(&place, None, &named("disk"));
+    assert!(matches!(plain, Err(ClientError::Refused { .. })));
+    let with = |authority: &str, server_name: &str| {
+        let tls = ClientTls {
             authority: files.join(authority),
             server_name: server_name.to_owned(),
             certificate: None,
-        }),
-        ..ClientOptions::default()
+        };
+        client::connect(&place, Some(&tls), &named("disk"))
     };
-    let mut client = Client::connect(&uri, &with("authority.pem", "")).unwrap();
+    let mut client = with("authority.pem", "localhost").unwrap();
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|index| (index / 7) as u8).collect();
     client.write(77, &bytes, true).unwrap();
     assert_eq!(client.read(77, 3_000_000).unwrap(), bytes);
     client.disconnect().unwrap();
-    for wrong in [with("other.pem", ""), with("authority.pem", "example.org")] {
-        assert!(matches!(
-            Client::connect(&uri, &wrong),
-            Err(ClientError::Io(_))
-        ));
+    for (authority, name) in [("other.pem", "localhost"), ("authority.pem", "example.org")] {
+        assert!(matches!(with(authority, name), Err(ClientError::Io(_))));
     }
     assert!(server.shut_down(Duration::from_secs(10)));
 }
@@ -454,7 +463,7 @@ fn only_the_loopback_is_listened_on_unless_told() {
     assert!(listen("0.0.0.0:0", true).is_ok());
     let server = listen("127.0.0.1:0", false).unwrap();
     let address = server.addresses()[0];
-    let uri: Uri = format!("nbd://{address}/null").parse().unwrap();
-    let mut client = Client::connect(&uri, &ClientOptions::default()).unwrap();
+    let (place, export) = client::address(&format!("nbd://{address}/null")).unwrap();
+    let mut client = client::connect(&place, None, &named(&export)).unwrap();
     client.write(0, &[1; 4096], true).unwrap();
 }

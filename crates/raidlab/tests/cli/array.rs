@@ -3,7 +3,7 @@
 
 mod verbs;
 
-use raidlab_serve::client::{Client, ClientOptions, Uri};
+use crate::client::{self, Client, Wishes};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -110,8 +110,12 @@ pub(crate) struct Server {
 
 impl Server {
     fn try_connect(&self) -> Option<Client> {
-        let uri: Uri = self.uri.parse().expect("an address");
-        Client::connect(&uri, &ClientOptions::default()).ok()
+        let (place, export) = client::address(&self.uri).expect("an address");
+        let wishes = Wishes {
+            export,
+            ..Wishes::default()
+        };
+        client::connect(&place, None, &wishes).ok()
     }
 
     pub(crate) fn client(&self) -> Client {

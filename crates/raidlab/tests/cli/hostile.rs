@@ -13,9 +13,9 @@
 mod attacks;
 
 use crate::array::Place as Members;
+use crate::client::{Client, Place, Wishes, connect};
 use crate::security::{Served, certificates, tls};
 use attacks::{ATTACKS, Attacker};
-use raidlab_serve::client::{Client, ClientOptions, Place, Uri};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -100,16 +100,9 @@ impl Target {
     }
 
     fn connect(&self) -> Client {
-        let uri = Uri {
-            place: self.served.place.clone(),
-            export: String::new(),
-            tls: self.certified,
-        };
-        let options = match self.certified {
-            true => tls(Some("client")),
-            false => ClientOptions::default(),
-        };
-        Client::connect(&uri, &options).expect("good clients are let in")
+        let tls = self.certified.then(|| tls(Some("client")));
+        connect(&self.served.place, tls.as_ref(), &Wishes::default())
+            .expect("good clients are let in")
     }
 
     fn holdings(&self) -> Holdings {

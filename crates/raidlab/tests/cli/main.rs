@@ -3,6 +3,10 @@
 
 #[cfg(target_os = "linux")]
 mod array;
+#[cfg(target_os = "linux")]
+#[path = "../../../serve/tests/client/mod.rs"]
+#[allow(dead_code, reason = "other crates' tests share it")]
+mod client;
 mod explain;
 mod faults;
 mod foreign;

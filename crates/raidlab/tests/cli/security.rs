@@ -1,7 +1,7 @@
 //! Whom each combination of security options lets in: the table of docs/reference/array.md,
 //! walked cell by cell with clients of every kind.
 
-use raidlab_serve::client::{Client, ClientOptions, ClientTls, Place, Uri};
+use crate::client::{ClientTls, Place, Wishes, address, connect};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -55,7 +55,7 @@ impl Served {
                 return None;
             }
             if let Some(uri) = line.strip_prefix("  at ") {
-                break uri.trim().parse::<Uri>().expect("an address").place;
+                break address(uri.trim()).expect("an address").0;
             }
         };
         // Whatever else it says is read by somebody, as in a terminal.
@@ -97,36 +97,29 @@ const ALL: [Comes; 5] = [
 ];
 
 /// The certificate that a client shows, by its file's name.
-pub(crate) fn tls(shown: Option<&str>) -> ClientOptions {
+pub(crate) fn tls(shown: Option<&str>) -> ClientTls {
     let folder = certificates();
-    ClientOptions {
-        tls: Some(ClientTls {
-            authority: folder.join("authority.pem"),
-            server_name: String::new(),
-            certificate: shown.map(|name| {
-                let key = folder.join(format!("{name}-key.pem"));
-                (folder.join(format!("{name}.pem")), key)
-            }),
+    ClientTls {
+        authority: folder.join("authority.pem"),
+        server_name: "localhost".to_owned(),
+        certificate: shown.map(|name| {
+            let key = folder.join(format!("{name}-key.pem"));
+            (folder.join(format!("{name}.pem")), key)
         }),
-        ..ClientOptions::default()
     }
 }
 
 /// Whether a client that comes so can read.
 fn is_let_in(place: &Place, comes: Comes) -> bool {
-    let uri = Uri {
-        place: place.clone(),
-        export: String::new(),
-        tls: !matches!(comes, Comes::Plain | Comes::PlainByName),
-    };
-    let options = match comes {
-        Comes::Plain => ClientOptions::default(),
+    let tls = match comes {
+        Comes::Plain => None,
         Comes::PlainByName => return reads_by_name(place),
-        Comes::Tls => tls(None),
-        Comes::TlsAsStranger => tls(Some("stranger")),
-        Comes::TlsCertified => tls(Some("client")),
+        Comes::Tls => Some(tls(None)),
+        Comes::TlsAsStranger => Some(tls(Some("stranger"))),
+        Comes::TlsCertified => Some(tls(Some("client"))),
     };
-    Client::connect(&uri, &options).is_ok_and(|mut client| client.read(0, 512).is_ok())
+    connect(place, tls.as_ref(), &Wishes::default())
+        .is_ok_and(|mut client| client.read(0, 512).is_ok())
 }
 
 fn reads_by_name(place: &Place) -> bool {

@@ -13,12 +13,15 @@
 //! sector that holds what it must not. FILE remembers what was sent,
 //! acknowledged and flushed.
 
+#[path = "../../tests/client/mod.rs"]
+#[allow(dead_code, reason = "tests share it")]
+mod client;
 mod memory;
 
+use client::{Client, ClientError, Wishes};
 use memory::{Findings, Memory, SECTOR, ZEROS, content};
 use raidlab_nbd::wire::{Command, command_flag};
 use raidlab_random::Stream;
-use raidlab_serve::client::{Client, ClientError, ClientOptions, Uri};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
@@ -48,11 +51,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn connect(uri: &str) -> Result<Client, Box<dyn Error>> {
-    let options = ClientOptions {
+    let (place, export) = client::address(uri).ok_or("no address of an export")?;
+    let wishes = Wishes {
+        export,
         depth: DEPTH,
-        ..ClientOptions::default()
+        ..Wishes::default()
     };
-    Ok(Client::connect(&uri.parse::<Uri>()?, &options)?)
+    Ok(client::connect(&place, None, &wishes)?)
 }
 
 /// The bytes of a write.

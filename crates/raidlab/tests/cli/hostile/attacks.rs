@@ -1,8 +1,8 @@
 //! The hostile clients: what each does to a server, once.
 
+use crate::client::{Place, Wishes, connect};
 use crate::security::tls;
 use raidlab_nbd::wire::Command;
-use raidlab_serve::client::{Client, Place, Uri};
 use rustix::net::sockopt::set_socket_linger;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -182,12 +182,8 @@ fn strangers_certificate(attacker: &mut Attacker) {
 }
 
 fn with_tls(attacker: &mut Attacker, shown: Option<&str>) {
-    let uri = Uri {
-        place: Place::Tcp("127.0.0.1".to_owned(), attacker.server.port()),
-        export: String::new(),
-        tls: true,
-    };
-    if let Ok(mut client) = Client::connect(&uri, &tls(shown)) {
+    let place = Place::Tcp("127.0.0.1".to_owned(), attacker.server.port());
+    if let Ok(mut client) = connect(&place, Some(&tls(shown)), &Wishes::default()) {
         // It may be cut off already.
         let _ = client.start(Command::Read, 0, 1 << 20, 0, &[]);
     }

@@ -1,46 +1,68 @@
-use super::{Fragments, Known, export};
-use crate::{
+use super::{
+    Connection, Known, Side,
+    client::{self, Client, ClientError, Wishes},
+    export,
+};
+use proptest::prelude::*;
+use raidlab_nbd::{
     ProtocolError, TransmissionFlags,
-    client::{self, Purpose, Wishes},
     server::{self, TlsPolicy},
     wire::{self, option, reply},
 };
-use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
 
-/// Runs both sides until each has come to its end; TLS is a fiction.
-fn meet(
-    known: &Known,
-    policy: TlsPolicy,
-    wishes: Wishes,
-    lengths: &[usize],
-) -> Result<(server::HandshakeEvent, client::HandshakeEvent), ProtocolError> {
-    let mut fragments = Fragments { lengths, turn: 0 };
-    let (mut to_client, mut to_server) = (Vec::new(), Vec::new());
-    let mut server = server::Handshake::new(policy, &mut to_client);
-    let mut client = client::Handshake::new(wishes);
-    let (mut served, mut met) = (None, None);
-    while served.is_none() || met.is_none() {
-        let before = (to_client.len(), to_server.len());
-        let count = fragments.next(to_client.len());
-        let (taken, event) = client.receive(&to_client[..count], &mut to_server)?;
-        to_client.drain(..taken);
+/// A server in its handshake; TLS is a fiction.
+struct Meeting {
+    known: Known,
+    handshake: server::Handshake,
+    event: Option<server::HandshakeEvent>,
+}
+
+impl Side for Meeting {
+    fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> usize {
+        let (taken, event) = self.handshake.receive(input, &self.known, output).unwrap();
         match event {
-            Some(client::HandshakeEvent::StartTls) => client.secured(&mut to_server),
-            event => met = met.or(event),
+            Some(server::HandshakeEvent::StartTls) => self.handshake.secured(),
+            event => self.event = self.event.take().or(event),
         }
-        let count = fragments.next(to_server.len());
-        let (taken, event) = server.receive(&to_server[..count], known, &mut to_client)?;
-        to_server.drain(..taken);
-        match event {
-            Some(server::HandshakeEvent::StartTls) => server.secured(),
-            event => served = served.or(event),
-        }
-        assert!(
-            before != (0, 0) || !to_client.is_empty() || !to_server.is_empty() || met.is_some(),
-            "both sides wait"
-        );
+        taken
     }
-    Ok((served.unwrap(), met.unwrap()))
+}
+
+/// Begins a handshake, with TLS if it is wished; gives the server as well.
+fn begin(
+    policy: TlsPolicy,
+    tls: bool,
+    lengths: &[usize],
+) -> Result<(client::Handshake, Arc<Mutex<Meeting>>), ClientError> {
+    let mut greeting = Vec::new();
+    let meeting = Meeting {
+        known: known(),
+        handshake: server::Handshake::new(policy, &mut greeting),
+        event: None,
+    };
+    let connection = Connection::new(meeting, greeting, lengths);
+    let side = Arc::clone(&connection.side);
+    let mut handshake = client::Handshake::new(Box::new(connection))?;
+    if tls {
+        handshake = handshake.secured(Ok)?;
+    }
+    Ok((handshake, side))
+}
+
+/// What both sides believe when they have met.
+fn meet(
+    policy: TlsPolicy,
+    tls: bool,
+    wishes: &Wishes,
+    lengths: &[usize],
+) -> Result<(server::Session, Client), ClientError> {
+    let (handshake, side) = begin(policy, tls, lengths)?;
+    let client = handshake.go(wishes)?;
+    match side.lock().unwrap().event.take() {
+        Some(server::HandshakeEvent::Ready(session)) => Ok((*session, client)),
+        event => panic!("the server is not ready: {event:?}"),
+    }
 }
 
 fn known() -> Known {
@@ -62,16 +84,14 @@ proptest! {
             vec!["base:allocation", "raidlab:state", "base:other", "base:"], 0..4),
     ) {
         let wishes = Wishes {
-            purpose: Purpose::Go,
             export: name.to_owned(),
-            tls,
             structured,
             contexts: contexts.iter().map(|&name| name.to_owned()).collect(),
+            ..Wishes::default()
         };
         let policy = if tls { TlsPolicy::Required } else { TlsPolicy::Offered };
-        let (served, met) = meet(&known(), policy, wishes, &lengths).unwrap();
-        let (server::HandshakeEvent::Ready(served), client::HandshakeEvent::Ready(met)) =
-            (served, met) else { panic!("not ready") };
+        let (served, client) = meet(policy, tls, &wishes, &lengths).unwrap();
+        let met = client.session();
         let expected = if name == "blocks" { "blocks" } else { "first" };
         prop_assert_eq!(&served.export.name, expected);
         prop_assert_eq!(met.size_bytes, served.export.size_bytes);
@@ -90,38 +110,37 @@ proptest! {
 
 #[test]
 fn a_list_has_names_and_descriptions() {
-    let wishes = Wishes {
-        purpose: Purpose::List,
-        ..Wishes::default()
-    };
-    let (served, met) = meet(&known(), TlsPolicy::Off, wishes, &[7]).unwrap();
-    assert_eq!(served, server::HandshakeEvent::Aborted);
+    let (handshake, side) = begin(TlsPolicy::Off, false, &[7]).unwrap();
     let names = ["first", "blocks"].map(|name| (name.to_owned(), format!("the export {name}")));
-    assert_eq!(met, client::HandshakeEvent::Listed(names.to_vec()));
+    assert_eq!(handshake.list().unwrap(), names);
+    let event = side.lock().unwrap().event.take();
+    assert_eq!(event, Some(server::HandshakeEvent::Aborted));
 }
 
 #[test]
 fn refusals_name_their_reason() {
-    let refused = |policy, wishes| match meet(&known(), policy, wishes, &[50]).unwrap_err() {
-        ProtocolError::Refused { option, reason, .. } => (option, reason),
-        error => panic!("{error}"),
-    };
-    let wishes = |export: &str, tls| Wishes {
-        export: export.to_owned(),
-        tls,
-        ..Wishes::default()
+    let refused = |policy, export: &str, tls| {
+        let wishes = Wishes {
+            export: export.to_owned(),
+            contexts: Vec::new(),
+            ..Wishes::default()
+        };
+        match meet(policy, tls, &wishes, &[50]) {
+            Err(ClientError::Refused { option, kind }) => (option, kind),
+            met => panic!("{:?}", met.map(|(session, _)| session)),
+        }
     };
     assert_eq!(
-        refused(TlsPolicy::Off, wishes("third", false)),
-        (option::GO, "no such export")
+        refused(TlsPolicy::Off, "third", false),
+        (option::GO, reply::ERR_UNKNOWN)
     );
     assert_eq!(
-        refused(TlsPolicy::Off, wishes("", true)),
-        (option::STARTTLS, "forbidden by policy")
+        refused(TlsPolicy::Off, "", true),
+        (option::STARTTLS, reply::ERR_POLICY)
     );
     assert_eq!(
-        refused(TlsPolicy::Required, wishes("", false)),
-        (option::STRUCTURED_REPLY, "TLS is required")
+        refused(TlsPolicy::Required, "", false),
+        (option::STRUCTURED_REPLY, reply::ERR_TLS_REQD)
     );
 }
 

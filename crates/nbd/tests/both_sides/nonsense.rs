@@ -1,13 +1,8 @@
 //! Bytes of any kind never panic, and always get on or wait for more.
 
 use super::{Known, export};
-use crate::{
-    SelectedContext, TransmissionFlags,
-    client::{self, Replies, Window, Wishes},
-    server::{self, HandshakeEvent, Requests, TlsPolicy},
-    wire::Command,
-};
 use proptest::prelude::*;
+use raidlab_nbd::server::{self, HandshakeEvent, Requests, TlsPolicy};
 
 /// Bytes in which the magics and small numbers of the protocol are frequent.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -58,55 +53,6 @@ proptest! {
             export: export("", 1 << 20), structured: true, contexts: Vec::new(),
         };
         serve(Requests::new(&session), &bytes);
-    }
-
-    #[test]
-    fn a_client_bears_any_server(bytes in bytes(), greeted in any::<bool>(), step in 1_usize..60) {
-        let mut output = Vec::new();
-        let mut handshake = client::Handshake::new(Wishes {
-            contexts: vec!["base:allocation".to_owned()],
-            ..Wishes::default()
-        });
-        if greeted {
-            let greeting = b"NBDMAGICIHAVEOPT\0\x03";
-            handshake.receive(greeting, &mut output).unwrap();
-        }
-        let mut rest = &bytes[..];
-        while !rest.is_empty() {
-            let Ok((taken, event)) = handshake.receive(&rest[..step.min(rest.len())], &mut output)
-            else { break };
-            prop_assert!(taken > 0);
-            rest = &rest[taken..];
-            if event.is_some() {
-                break;
-            }
-        }
-    }
-
-    #[test]
-    fn a_client_bears_any_replies(bytes in bytes()) {
-        let session = client::Session {
-            size_bytes: 1 << 20,
-            flags: TransmissionFlags(!TransmissionFlags::READ_ONLY.0),
-            structured: true,
-            contexts: vec![SelectedContext { id: 1, name: "base:allocation".to_owned() }],
-            ..client::Session::default()
-        };
-        let mut window = Window::new(&session, 3);
-        for command in [Command::Read, Command::BlockStatus, Command::Write] {
-            window.start(command, 0, 512, 0).unwrap();
-        }
-        let mut replies = Replies::new(&session);
-        let mut rest = &bytes[..];
-        loop {
-            let left = (replies.payload_left() as usize).min(rest.len());
-            replies.payload_taken(left as u32);
-            rest = &rest[left..];
-            match replies.next(rest, &mut window) {
-                Ok((0, None)) | Err(_) => break,
-                Ok((taken, _)) => rest = &rest[taken..],
-            }
-        }
     }
 }
 

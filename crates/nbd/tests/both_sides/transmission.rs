@@ -1,36 +1,27 @@
-use super::{Fragments, export};
-use crate::{
-    ErrorCode, Extent, ProtocolError, SelectedContext, TransmissionFlags,
-    client::{self, Refusal, Replies, ReplyEvent, Window},
+use super::{
+    Connection, Side,
+    client::{self, Client},
+    export,
+};
+use proptest::prelude::*;
+use raidlab_nbd::{
+    ErrorCode, Extent, SelectedContext, TransmissionFlags,
     server::{RequestEvent, Requests, Session},
     wire::{self, Command, command_flag},
 };
-use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 const SIZE: usize = 4096;
 
-fn sessions(structured: bool) -> (Session, client::Session) {
-    let export = export("disk", SIZE as u64);
+fn session(structured: bool) -> Session {
     let contexts = vec![SelectedContext {
         id: 1,
         name: "base:allocation".to_owned(),
     }];
-    let contexts = if structured { contexts } else { Vec::new() };
-    let client = client::Session {
-        size_bytes: export.size_bytes,
-        flags: TransmissionFlags(export.flags.on_wire(structured)),
-        block_sizes: export.block_sizes,
-        description: String::new(),
+    Session {
+        export: export("disk", SIZE as u64),
         structured,
-        contexts: contexts.clone(),
-    };
-    let server = Session {
-        export,
-        structured,
-        contexts,
-    };
-    (server, client)
+        contexts: if structured { contexts } else { Vec::new() },
+    }
 }
 
 /// A server of an array of bytes, whose first half of each 512 is told as a
@@ -42,7 +33,7 @@ struct Disk {
     writing: Option<(u64, usize, usize)>,
 }
 
-impl Disk {
+impl Side for Disk {
     fn receive(&mut self, input: &[u8], output: &mut Vec<u8>) -> usize {
         let mut at = 0;
         loop {
@@ -68,7 +59,9 @@ impl Disk {
             }
         }
     }
+}
 
+impl Disk {
     fn event(&mut self, event: RequestEvent, output: &mut Vec<u8>) {
         let request = match event {
             RequestEvent::Request(request) => request,
@@ -123,59 +116,6 @@ impl Disk {
     }
 }
 
-/// What the client has of its requests in flight.
-struct Asking {
-    window: Window,
-    replies: Replies,
-    reads: BTreeMap<u64, Vec<u8>>,
-    filling: Option<(u64, usize)>,
-    done: Vec<(u64, Result<(), ErrorCode>)>,
-    extents: Vec<(u64, Vec<Extent>)>,
-}
-
-impl Asking {
-    fn receive(&mut self, input: &[u8]) -> usize {
-        let mut at = 0;
-        loop {
-            let left = self.replies.payload_left() as usize;
-            if let (1.., Some((cookie, place))) = (left, self.filling) {
-                let count = left.min(input.len() - at);
-                let bytes = self.reads.get_mut(&cookie).unwrap();
-                bytes[place..place + count].copy_from_slice(&input[at..at + count]);
-                self.filling = Some((cookie, place + count));
-                self.replies.payload_taken(count as u32);
-                at += count;
-                if count < left {
-                    return at;
-                }
-            }
-            let (taken, event) = self.replies.next(&input[at..], &mut self.window).unwrap();
-            at += taken;
-            match event {
-                Some(ReplyEvent::Data { cookie, skip, .. }) => {
-                    self.filling = Some((cookie, skip as usize));
-                }
-                Some(ReplyEvent::Zeroes {
-                    cookie,
-                    skip,
-                    length,
-                }) => {
-                    let bytes = self.reads.get_mut(&cookie).unwrap();
-                    bytes[skip as usize..][..length as usize].fill(0);
-                }
-                Some(ReplyEvent::Status {
-                    cookie, extents, ..
-                }) => self.extents.push((cookie, extents)),
-                Some(ReplyEvent::Done { cookie, result }) => {
-                    self.done.push((cookie, result.map_err(|(code, _)| code)));
-                }
-                None if taken == 0 => return at,
-                None => {}
-            }
-        }
-    }
-}
-
 fn command() -> impl Strategy<Value = Command> {
     prop::sample::select(vec![
         Command::Read,
@@ -198,15 +138,14 @@ proptest! {
         steps in prop::collection::vec(
             (command(), 0..SIZE, 1..SIZE, 1..=255_u8, any::<bool>()), 1..30),
     ) {
-        let (server, client) = sessions(structured);
-        let mut disk = Disk {
+        let server = session(structured);
+        let disk = Disk {
             requests: Requests::new(&server), session: server, bytes: vec![0; SIZE], writing: None,
         };
-        let mut asking = Asking {
-            window: Window::new(&client, 4), replies: Replies::new(&client),
-            reads: BTreeMap::new(), filling: None, done: Vec::new(), extents: Vec::new(),
-        };
-        let mut fragments = Fragments { lengths: &lengths, turn: 0 };
+        let connection = Connection::new(disk, Vec::new(), &lengths);
+        let disk = std::sync::Arc::clone(&connection.side);
+        let agreed = client::Session { structured, ..client::Session::default() };
+        let mut client = Client::new(Box::new(connection), agreed, 4);
         let mut oracle = vec![0_u8; SIZE];
         for (command, offset, length, byte, flag) in steps {
             let length = length.min(SIZE - offset);
@@ -221,40 +160,25 @@ proptest! {
                 Command::Write | Command::Trim if flag => command_flag::FUA,
                 _ => 0,
             };
-            let started = asking.window.start(command, offset, length, flags);
             if command == Command::BlockStatus && !structured {
-                prop_assert_eq!(started, Err(Refusal::NotOffered));
                 continue;
             }
-            let (cookie, header) = started.unwrap();
-            let mut to_server = header.to_vec();
+            let payload = match command {
+                Command::Write => vec![byte; length as usize],
+                _ => Vec::new(),
+            };
             match command {
-                Command::Read => drop(asking.reads.insert(cookie, vec![99; length as usize])),
-                Command::Write => {
-                    to_server.extend(vec![byte; length as usize]);
-                    oracle[range.clone()].fill(byte);
-                }
+                Command::Write => oracle[range.clone()].fill(byte),
                 Command::Trim | Command::WriteZeroes => oracle[range.clone()].fill(0),
                 _ => {}
             }
-            let mut to_client = Vec::new();
-            while asking.done.is_empty() {
-                let count = fragments.next(to_server.len());
-                let taken = disk.receive(&to_server[..count], &mut to_client);
-                to_server.drain(..taken);
-                let count = fragments.next(to_client.len());
-                let taken = asking.receive(&to_client[..count]);
-                to_client.drain(..taken);
-            }
-            prop_assert!(to_client.is_empty() && to_server.is_empty());
-            prop_assert_eq!(asking.done.pop(), Some((cookie, Ok(()))));
-            prop_assert_eq!(asking.window.in_flight(), 0);
-            prop_assert_eq!(&disk.bytes, &oracle);
+            let mut done = client.ask(command, offset, length, flags, &payload).unwrap();
+            prop_assert_eq!(&disk.lock().unwrap().bytes, &oracle);
             if command == Command::Read {
-                prop_assert_eq!(&asking.reads[&cookie][..], &oracle[range.clone()]);
+                prop_assert_eq!(&done.bytes[..], &oracle[range.clone()]);
             }
             if command == Command::BlockStatus {
-                let (_, extents) = asking.extents.pop().unwrap();
+                let (_, extents) = done.extents.pop().unwrap();
                 prop_assert!(!flag || extents.len() == 1);
                 let mut at = range.start;
                 for Extent { length, flags } in extents {
@@ -282,14 +206,14 @@ fn raw(command: u16, flags: u16, offset: u64, length: u32) -> Vec<u8> {
 #[test]
 fn requests_that_break_a_rule_get_the_errors_of_the_protocol() {
     use ErrorCode::{Invalid, NoSpace, NotPermitted};
-    let (mut plain, _) = sessions(false);
+    let mut plain = session(false);
     plain.export.flags = TransmissionFlags::default();
-    let (mut read_only, _) = sessions(true);
+    let mut read_only = session(true);
     read_only.export.flags = TransmissionFlags::READ_ONLY;
-    let (mut blocks, _) = sessions(true);
+    let mut blocks = session(true);
     blocks.export.block_sizes.minimum = 512;
     blocks.export.block_sizes.maximum = 1024;
-    let (full, _) = sessions(true);
+    let full = session(true);
     let end = SIZE as u64;
     for (session, command, flags, offset, length, error) in [
         (&full, 9, 0, 0, 512, Invalid),
@@ -329,7 +253,7 @@ fn requests_that_break_a_rule_get_the_errors_of_the_protocol() {
 
 #[test]
 fn a_rejected_write_is_answered_after_its_payload_of_any_length() {
-    let (session, _) = sessions(true);
+    let session = session(true);
     let mut requests = Requests::new(&session);
     let length = u32::MAX;
     let (_, event) = requests.next(&raw(1, 0, 0, length)).unwrap();
@@ -350,109 +274,9 @@ fn a_rejected_write_is_answered_after_its_payload_of_any_length() {
 
 #[test]
 fn after_the_good_bye_nothing_is_read() {
-    let (session, _) = sessions(true);
+    let session = session(true);
     let mut requests = Requests::new(&session);
     let (_, event) = requests.next(&raw(2, 0, 0, 0)).unwrap();
     assert_eq!(event, Some(RequestEvent::Disconnect));
     assert_eq!(requests.next(&raw(0, 0, 0, 512)), Ok((0, None)));
-}
-
-/// Feeds a client that waits for a read of 100 bytes at 1000.
-fn reply(bytes: &[u8]) -> Result<(), ProtocolError> {
-    let (_, session) = sessions(true);
-    let mut window = Window::new(&session, 1);
-    let (cookie, _) = window.start(Command::Read, 1000, 100, 0).unwrap();
-    assert_eq!(cookie, 1 << 32);
-    let mut replies = Replies::new(&session);
-    let mut at = 0;
-    loop {
-        let left = (replies.payload_left() as usize).min(bytes.len() - at);
-        replies.payload_taken(left as u32);
-        at += left;
-        let (taken, event) = replies.next(&bytes[at..], &mut window)?;
-        at += taken;
-        if taken == 0 && event.is_none() {
-            return Ok(());
-        }
-    }
-}
-
-fn chunk(kind: u16, done: u16, cookie: u64, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = wire::STRUCTURED_REPLY_MAGIC.to_be_bytes().to_vec();
-    bytes.extend_from_slice(&done.to_be_bytes());
-    bytes.extend_from_slice(&kind.to_be_bytes());
-    bytes.extend_from_slice(&cookie.to_be_bytes());
-    bytes.extend_from_slice(&(payload.len() as u32).to_be_bytes());
-    bytes.extend_from_slice(payload);
-    bytes
-}
-
-fn hole(offset: u64, length: u32) -> Vec<u8> {
-    [&offset.to_be_bytes()[..], &length.to_be_bytes()].concat()
-}
-
-#[test]
-fn a_client_finds_out_each_lie_of_a_server() {
-    const OURS: u64 = 1 << 32;
-    assert_eq!(reply(&chunk(2, 1, OURS, &hole(1000, 100))), Ok(()));
-    for (bytes, error) in [
-        (chunk(2, 1, OURS, &hole(1000, 99)), ProtocolError::ShortRead),
-        (chunk(0, 1, OURS, &[]), ProtocolError::ShortRead),
-        (
-            chunk(2, 1, OURS, &hole(999, 100)),
-            ProtocolError::ChunkRange,
-        ),
-        (
-            chunk(2, 1, OURS, &hole(1001, 100)),
-            ProtocolError::ChunkRange,
-        ),
-        (chunk(2, 1, OURS, &hole(1000, 0)), ProtocolError::ChunkRange),
-        (
-            [
-                chunk(2, 0, OURS, &hole(1000, 60)),
-                chunk(2, 1, OURS, &hole(1050, 50)),
-            ]
-            .concat(),
-            ProtocolError::ChunkRange,
-        ),
-        (
-            chunk(2, 1, OURS + 1, &hole(1000, 100)),
-            ProtocolError::UnknownCookie(OURS + 1),
-        ),
-        (
-            [chunk(2, 1, OURS, &hole(1000, 100)), chunk(0, 1, OURS, &[])].concat(),
-            ProtocolError::UnknownCookie(OURS),
-        ),
-        (
-            chunk(0, 0, OURS, &[]),
-            ProtocolError::Chunk { kind: 0, length: 0 },
-        ),
-        (
-            chunk(3, 1, OURS, &[]),
-            ProtocolError::Chunk { kind: 3, length: 0 },
-        ),
-        (
-            chunk(1, 1, OURS, &[0; 8]),
-            ProtocolError::Chunk { kind: 1, length: 8 },
-        ),
-        (
-            chunk(1, 1, OURS, &[0; 109]),
-            ProtocolError::Chunk {
-                kind: 1,
-                length: 109,
-            },
-        ),
-        (vec![0; 16], ProtocolError::ReplyMagic(0)),
-        (
-            [
-                &wire::SIMPLE_REPLY_MAGIC.to_be_bytes()[..],
-                &[0; 4],
-                &OURS.to_be_bytes(),
-            ]
-            .concat(),
-            ProtocolError::ReplyMagic(wire::SIMPLE_REPLY_MAGIC),
-        ),
-    ] {
-        assert_eq!(reply(&bytes), Err(error), "{bytes:?}");
-    }
 }
