@@ -244,6 +244,8 @@ pub fn draw(seed: u64, options: &Options, array_size: u64) -> Vec<Step> {
     stories::insert(story, &draw, &mut steps);
     let story = Stream::new(seed).fork("story", 1);
     stories::members::insert(story, &draw, &mut steps);
+    let story = Stream::new(seed).fork("story", 2);
+    stories::crossings::insert(story, &draw, &mut steps);
     steps
 }
 

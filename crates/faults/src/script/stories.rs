@@ -21,6 +21,7 @@
 //! - *Failed and forgotten.* A member fails a write, and the power is cut as soon
 //!   as the others have it.
 
+pub(super) mod crossings;
 pub(super) mod members;
 
 use super::{Action, Draw, Restart, Step, between};

@@ -47,14 +47,14 @@ pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec
 }
 
 impl Draw<'_> {
-    fn everything(&self) -> Step {
+    pub(super) fn everything(&self) -> Step {
         at_once(Action::Read {
             start: 0,
             count: self.array_size,
         })
     }
 
-    fn writes(&mut self, most: u64) -> Vec<Step> {
+    pub(super) fn writes(&mut self, most: u64) -> Vec<Step> {
         let count = between(&mut self.random, 1, most);
         (0..count)
             .map(|_| {
