@@ -39,6 +39,7 @@ package_of() {
     case $1 in
     cc | c++) echo build-essential ;;
     aarch64-linux-gnu-gcc) echo 'gcc-aarch64-linux-gnu libc6-dev-arm64-cross' ;;
+    dropbear | dropbearkey) echo dropbear-bin ;;
     losetup) echo mount ;;
     man) echo man-db ;;
     mkfs.btrfs) echo btrfs-progs ;;
@@ -48,6 +49,7 @@ package_of() {
     qemu-aarch64-static) echo qemu-user-static ;;
     qemu-img | qemu-io | qemu-nbd) echo qemu-utils ;;
     qemu-system-x86_64) echo 'qemu-system-x86 qemu-block-extra' ;;
+    ssh | ssh-keygen) echo openssh-client ;;
     xfs_repair) echo xfsprogs ;;
     xz) echo xz-utils ;;
     sbatch | scontrol | squeue) echo slurm-client ;;
@@ -76,15 +78,16 @@ step() {
     took+=("$(printf '%5d s  %s' "$((SECONDS - from))" "$*")")
 }
 
-# at_once COMMAND...: runs commands, each one argument, beside each other, and shows what each
-# has said when it has ended; fails where one of them does.
+# at_once COMMAND...: runs commands, each one argument, beside each other; fails where one of
+# them does. What the first says is shown as it comes, what another has said when all have ended.
 at_once() {
     local outputs command place status=0 running=()
     outputs=$(mktemp -d)
-    for command; do
+    for command in "${@:2}"; do
         $command >"$outputs/${#running[@]}" 2>&1 &
         running+=($!)
     done
+    $1 || status=1
     for place in "${!running[@]}"; do
         wait "${running[place]}" || status=1
         cat "$outputs/$place"

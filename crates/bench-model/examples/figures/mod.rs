@@ -1,6 +1,6 @@
 //! What examples have in common that print published figures beside the model's.
 
-#[path = "../../tests/rows/mod.rs"]
+#[path = "../../tests/bench/rows.rs"]
 pub mod rows;
 
 use std::error::Error;

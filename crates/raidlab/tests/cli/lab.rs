@@ -19,13 +19,13 @@ subjects = ["md", "gflash", "gmirror", "zfs"]
 job = "1"
 title = "random read 4 KiB, queue depth 4"
 class = "random-read"
-fio = "--rw=randread --bs=4k --iodepth=4 --filesize=8g --runtime=2 --direct=1 --gtod_reduce=1"
+fio = "--rw=randread --bs=4k --iodepth=4 --filesize=8g --runtime=1 --direct=1 --gtod_reduce=1"
 
 [[step]]
 job = "2"
 title = "two random reads to one write"
 class = "mixed"
-fio = "--rw=randrw --rwmixread=67 --bs=8k --iodepth=8 --filesize=8g --runtime=2 --direct=1"
+fio = "--rw=randrw --rwmixread=67 --bs=8k --iodepth=8 --filesize=8g --runtime=1 --direct=1"
 
 [[step]]
 event = "remove"
@@ -45,7 +45,7 @@ wait = "1m"
 job = "3"
 title = "random read during the rebuild"
 class = "resync"
-fio = "--rw=randread --bs=4k --iodepth=32 --filesize=8g --runtime=2 --direct=1 --gtod_reduce=1"
+fio = "--rw=randread --bs=4k --iodepth=32 --filesize=8g --runtime=1 --direct=1 --gtod_reduce=1"
 "#;
 
 /// Rows of [`SUITE`]'s jobs for each subject and fit: job 2 reads and writes.

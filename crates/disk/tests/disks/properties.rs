@@ -9,7 +9,7 @@ use raidlab_units::{Nanos, Sectors};
 const PHASE: Nanos = Nanos(1_234_567);
 
 fn preset(set: &str) -> DiskParameters {
-    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
+    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
     Preset::parse("wd4000fyyz.toml", text)
         .expect("the shipped preset is valid")
         .parameters(set)

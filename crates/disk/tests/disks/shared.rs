@@ -18,8 +18,8 @@ fn parameters(name: &str, text: &str) -> DiskParameters {
 
 /// The two disks of the cable of 2008.
 fn disks() -> Vec<Disk> {
-    let a = parameters("a", include_str!("../../../data/disks/st3160215a.toml"));
-    let b = parameters("b", include_str!("../../../data/disks/st340015a.toml"));
+    let a = parameters("a", include_str!("../../../../data/disks/st3160215a.toml"));
+    let b = parameters("b", include_str!("../../../../data/disks/st340015a.toml"));
     let made = [(a, 1), (b, 2)]
         .map(|(numbers, index)| Disk::new(numbers, Nanos(index * 1_234_567), Stream::new(index)));
     made.into()
@@ -287,7 +287,7 @@ fn a_bus_is_shared_by_all_that_crosses_it() {
 /// it writes half of that.
 #[test]
 fn a_mirror_on_pci_writes_half_of_what_the_bus_carries() {
-    let text = include_str!("../../../data/disks/wd15ears.toml");
+    let text = include_str!("../../../../data/disks/wd15ears.toml");
     let numbers = parameters("wd15ears", text);
     let disk = |index| {
         Disk::new(

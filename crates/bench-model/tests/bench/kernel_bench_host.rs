@@ -1,8 +1,7 @@
 //! What the model does as the kernel bench's machine does it: the pauses around jobs, and
 //! md's superblocks while a sync runs on an array with a bitmap.
 
-mod rows;
-
+use crate::rows;
 use raidlab_bench_model::ModelBench;
 use raidlab_lab::{Bench, Choices, Experiment, Files, Finish, Observer, Suite, catalogue};
 use raidlab_store::{CellResult, Records};

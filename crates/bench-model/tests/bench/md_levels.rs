@@ -4,8 +4,7 @@
 //! nor stripes that wait for each other; counts of commands are exact but for
 //! the few that are in flight at a job's ends and for the bitmap.
 
-mod rows;
-
+use crate::rows;
 use raidlab_bench_model::ModelBench;
 use raidlab_lab::{Bench, BenchError, Choices, Files, Suite};
 use raidlab_store::Measurement;

@@ -10,8 +10,7 @@
 //!
 //! Jobs of 20 s scatter by some 2 %, as offsets are fio's there and raidlab's own here.
 
-mod rows;
-
+use crate::rows;
 use raidlab_lab::{Choices, Files, Suite, catalogue};
 use raidlab_store::Operation;
 

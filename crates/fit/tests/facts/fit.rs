@@ -5,14 +5,14 @@ use raidlab_disk::{DiskParameters, Preset};
 use raidlab_fit::{Facts, FitError, FitOutcome, check, fit};
 use std::cell::Cell;
 
-const SHIPPED: &str = include_str!("../../../data/facts/wd4000fyyz.toml");
+const SHIPPED: &str = include_str!("../../../../data/facts/wd4000fyyz.toml");
 
 fn shipped() -> Facts {
     Facts::parse("facts/wd4000fyyz.toml", SHIPPED).expect("the shipped facts are valid")
 }
 
 fn parameters(set: &str) -> DiskParameters {
-    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
+    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
     Preset::parse("wd4000fyyz.toml", text)
         .expect("the shipped preset is valid")
         .parameters(set)

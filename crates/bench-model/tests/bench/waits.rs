@@ -1,7 +1,6 @@
 //! A wait that is leapt over ends as the simulated one does.
 
-mod rows;
-
+use crate::rows;
 use raidlab_bench_model::ModelBench;
 use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, Progress, Suite};
 use raidlab_store::{CellResult, Records};
@@ -11,7 +10,7 @@ use std::path::Path;
 /// A disk of 12 GB with the whole rate curve of a large one, so that a rebuild takes a
 /// minute and a half.
 fn small_disk() -> String {
-    let large = include_str!("../../../data/disks/wd4000fyyz.toml");
+    let large = include_str!("../../../../data/disks/wd4000fyyz.toml");
     let capacity = large
         .lines()
         .find(|line| line.starts_with("capacity_sectors"))

@@ -3,8 +3,7 @@
 //! Suite `mirror-2015` on the strict parameter set, seed 2, against the issued
 //! requests and run times of the original logs.
 
-mod rows;
-
+use crate::rows;
 use raidlab_bench_model::{Ablation, presets};
 use raidlab_lab::{Choices, Published, Subject, Suite};
 use raidlab_store::{Measurement, Operation, published_error_percent};

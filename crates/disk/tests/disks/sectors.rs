@@ -8,7 +8,7 @@ const TURN_MS: f64 = 11.111;
 
 /// A WD15EARS whose partition begins at a sector.
 fn disk(first_sector: u64, change: impl Fn(&mut DiskParameters)) -> Disk {
-    let text = include_str!("../../../data/disks/wd15ears.toml");
+    let text = include_str!("../../../../data/disks/wd15ears.toml");
     let preset = Preset::parse("wd15ears.toml", text).expect("the shipped preset is valid");
     let mut numbers = preset.parameters("rated").expect("its only set").clone();
     numbers.first_sector = Sectors(first_sector);

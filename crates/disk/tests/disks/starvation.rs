@@ -12,7 +12,7 @@ const LINKS: u64 = 2;
 const TURNAROUND: Nanos = Nanos::from_micros(11);
 
 fn strict() -> DiskParameters {
-    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
+    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
     Preset::parse("wd4000fyyz.toml", text)
         .expect("the shipped preset is valid")
         .parameters("strict")

@@ -3,7 +3,7 @@
 //! verdict by somebody who knows the system: a finding that nobody has looked at, or
 //! one that is no longer found, fails here.
 //!
-//! `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-bench-model --test audited_suites` writes
+//! `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-bench-model --test bench audited_suites::` writes
 //! the table anew; the verdicts of findings that there were before stay.
 
 use raidlab_audit::{Evidence, audit};

@@ -1,7 +1,6 @@
 //! Arrays of NVMe drives with a processor: what comes out of the rules, and was not set.
 
-mod rows;
-
+use crate::rows;
 use raidlab_bench_model::presets;
 use raidlab_lab::{
     Bench, Choices, Experiment, Files, Subject, Suite, Zfs, ZfsChecksum, ZfsCompression,

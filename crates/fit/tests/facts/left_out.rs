@@ -5,8 +5,8 @@ use raidlab_fit::{
     DONOR_SEEK_MS, DataSheet, LeftOut, LeftOutBand, LeftOutRow, bands_file, left_out_bands,
 };
 
-const LEFT_OUT: &str = include_str!("../../../data/facts/left-out.toml");
-const BANDS: &str = include_str!("../../../data/facts/bands.toml");
+const LEFT_OUT: &str = include_str!("../../../../data/facts/left-out.toml");
+const BANDS: &str = include_str!("../../../../data/facts/bands.toml");
 
 fn left_out() -> LeftOut {
     LeftOut::parse("facts/left-out.toml", LEFT_OUT).expect("the shipped file is valid")
@@ -18,13 +18,13 @@ fn preset(file: &str, text: &str, set: &str) -> DiskParameters {
 }
 
 fn donor() -> DiskParameters {
-    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
+    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
     preset("wd4000fyyz.toml", text, &left_out().set)
 }
 
 #[test]
 fn the_bands_are_those_that_leaving_out_gives() {
-    let text = include_str!("../../../data/disks/st4000dm004.toml");
+    let text = include_str!("../../../../data/disks/st4000dm004.toml");
     let shingled = preset("st4000dm004.toml", text, "rated");
     let rows = left_out().rows(&donor(), &shingled, 60, 1).unwrap();
     let bands = left_out_bands(&rows);
@@ -45,7 +45,7 @@ fn the_bands_are_those_that_leaving_out_gives() {
 /// Presets without a fit are made of their data sheets as left-out disks are.
 #[test]
 fn presets_are_made_as_left_out_disks_are() {
-    let text = include_str!("../../../data/disks/st6000vn001.toml");
+    let text = include_str!("../../../../data/disks/st6000vn001.toml");
     let preset = preset("st6000vn001.toml", text, "rated");
     let sheet = DataSheet {
         capacity_sectors: preset.capacity.0,

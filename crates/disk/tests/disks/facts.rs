@@ -7,7 +7,7 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const PRESET: &str = include_str!("../../../data/disks/wd4000fyyz.toml");
+const PRESET: &str = include_str!("../../../../data/disks/wd4000fyyz.toml");
 const GIB: u64 = 1 << 30;
 const LINUX: Nanos = Nanos::from_micros(59);
 const FREEBSD: Nanos = Nanos::from_micros(11);

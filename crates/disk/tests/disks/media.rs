@@ -10,8 +10,8 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 
 fn parameters(name: &str) -> DiskParameters {
     let text = match name {
-        "ssd" => include_str!("../../../data/disks/ssd950pro.toml"),
-        _ => include_str!("../../../data/disks/st4000dm004.toml"),
+        "ssd" => include_str!("../../../../data/disks/ssd950pro.toml"),
+        _ => include_str!("../../../../data/disks/st4000dm004.toml"),
     };
     let preset = Preset::parse(name, text).expect("the shipped preset is valid");
     preset.parameters("rated").expect("a shipped set").clone()

@@ -1,7 +1,6 @@
 //! The pool's leaps give the slow path's numbers.
 
-mod rows;
-
+use crate::rows;
 use raidlab_lab::{Choices, Suite};
 
 const SUITE: &str = r#"

@@ -1,0 +1,4 @@
+//! Buffers and the steps on them.
+
+mod buffers;
+mod steps;

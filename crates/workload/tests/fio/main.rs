@@ -1,0 +1,4 @@
+//! Jobs beside those of fio itself.
+
+mod examples;
+mod requests;
