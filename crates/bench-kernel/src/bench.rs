@@ -9,13 +9,14 @@ use crate::error::DisksError;
 use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
 use crate::processors::{self, PROCESSOR, Processors};
-use crate::settings::{ClockCost, Settings};
+use crate::settings::{ClockCost, Settings, charges};
 use crate::shown;
 use crate::told::Told;
-use raidlab_bench_model::Unfitted;
+use raidlab_bench_model::{Unfitted, presets};
 use raidlab_guest::Archive;
 use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_random::Stream;
+use raidlab_store::fact::CPU_PRESET;
 use raidlab_store::{Observation, Records};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
 use raidlab_uml_calendar::Storage;
@@ -97,7 +98,8 @@ impl KernelBench {
             memory_bytes: self.settings.memory.0,
             seed: seed(experiment),
             clock_cost_ns: clock.reading_ns,
-            call_cost_ns: self.settings.call_cost_ns,
+            call_cost_ns: self.settings.call_ns(),
+            charges: (self.settings.processor.as_ref()).map(|one| charges(&one.numbers)),
             clock_call_cost_ns: clock.call_ns,
             disks: disks.count(),
             queue_depth: disks.queue_depth(),
@@ -110,7 +112,7 @@ impl KernelBench {
         let mut run = Run {
             boot,
             disks,
-            told: Told::new(experiment, unfitted),
+            told: Told::new(experiment, unfitted, self.settings.processor.is_some()),
             ended: None,
         };
         let finish = run.follow(observer);
@@ -139,12 +141,10 @@ impl KernelBench {
             fact("guest.kernel_made_by", made_by.to_owned(), ""),
             fact("guest.memory_bytes", settings.memory.0.to_string(), "bytes"),
             fact("guest.clock_cost_ns", clock.reading_ns.to_string(), "ns"),
-            fact(
-                "guest.call_cost_ns",
-                settings.call_cost_ns.to_string(),
-                "ns",
-            ),
+            fact("guest.call_cost_ns", settings.call_ns().to_string(), "ns"),
         ];
+        let processor = settings.processor.as_ref();
+        observations.extend(processor.map(|one| fact(CPU_PRESET, one.name.clone(), "")));
         let clock_call = clock.call_ns;
         let clock_call =
             clock_call.map(|cost| fact("guest.clock_call_cost_ns", cost.to_string(), "ns"));
@@ -163,6 +163,7 @@ impl KernelBench {
         }
         Records {
             observations,
+            settings: processor.map_or_else(Vec::new, presets::processor_settings),
             ..Records::default()
         }
     }

@@ -1,6 +1,8 @@
 //! How the guests of a bench are, and their disks.
 
+use raidlab_bench_model::presets::{ProcessorNumbers, ProcessorPreset};
 use raidlab_lab::Files;
+use raidlab_uml::Charges;
 use raidlab_uml_calendar::ScheduledFault;
 use raidlab_units::Bytes;
 use std::path::PathBuf;
@@ -10,6 +12,10 @@ use std::time::Duration;
 /// What reading the clock takes in a guest with flash: fio 3.33 does so five times for a request
 /// and the kernel twice, and the processor `desktop-2015` has 350 ns for what fio does itself.
 const FLASH_READING_NS: u32 = 50;
+/// How many readings of the clock there are for a request of fio's.
+const READINGS: f64 = 7.0;
+/// How many system calls there are for a request of fio's.
+const CALLS: f64 = 2.0;
 
 /// How the guests are.
 #[derive(Debug, Clone)]
@@ -21,8 +27,10 @@ pub struct Settings {
     /// Virtual time that reading the clock takes where all disks turn, nanoseconds; it is a
     /// system call beside that.
     pub clock_cost_ns: u32,
-    /// Virtual time that a system call takes, nanoseconds.
+    /// Virtual time that a system call takes where no processor says it, nanoseconds.
     pub call_cost_ns: u32,
+    /// The processor of which one core computes in the guest; `None`: computing takes no time.
+    pub processor: Option<ProcessorPreset>,
     /// A guest that shows no sign of life for so long of real time spins.
     pub patience: Duration,
     /// What shall happen to disks, by their place among the members.
@@ -46,9 +54,15 @@ pub(crate) struct ClockCost {
 impl Settings {
     /// For a guest with flash or without, on a kernel whose programs read the clock by
     /// themselves or not. Where each reading stops the program, fio's start needs a million of
-    /// the short ones.
-    pub(crate) const fn clock(&self, flash: bool, by_itself: bool) -> ClockCost {
-        if flash && by_itself {
+    /// the short ones. With a processor, what fio does for a request is what its readings take.
+    pub(crate) fn clock(&self, flash: bool, by_itself: bool) -> ClockCost {
+        if let Some(processor) = &self.processor {
+            let numbers = &processor.numbers;
+            ClockCost {
+                reading_ns: whole(numbers.user_ns / numbers.speed / READINGS),
+                call_ns: Some(0),
+            }
+        } else if flash && by_itself {
             ClockCost {
                 reading_ns: FLASH_READING_NS,
                 call_ns: Some(0),
@@ -60,6 +74,49 @@ impl Settings {
             }
         }
     }
+
+    /// What a system call takes, nanoseconds.
+    pub(crate) fn call_ns(&self) -> u32 {
+        self.processor.as_ref().map_or(self.call_cost_ns, |one| {
+            whole(one.numbers.call_ns / one.numbers.speed / CALLS)
+        })
+    }
+}
+
+/// What the kernel is charged for with this processor.
+pub(crate) fn charges(numbers: &ProcessorNumbers) -> Charges {
+    let time = |nanos: f64| femtoseconds(nanos * 1e6 / numbers.speed);
+    let byte = |per_second: f64| femtoseconds(1e15 / (per_second * numbers.speed));
+    Charges {
+        switch: time(numbers.switch_ns),
+        wake_call: time(numbers.wake_call_ns),
+        dispatch: time(numbers.dispatch_ns),
+        interrupt: time(numbers.interrupt_ns),
+        complete: time(numbers.complete_ns),
+        request: time(numbers.request_ns),
+        request_end: time(numbers.request_end_ns),
+        member: time(numbers.clone_ns + numbers.clone_end_ns),
+        bitmap: time(numbers.bitmap_ns),
+        find: time(numbers.find_ns),
+        handle: time(numbers.handle_ns),
+        release: time(numbers.release_ns),
+        xor: byte(numbers.xor_bytes_per_second),
+        pq: byte(numbers.pq_bytes_per_second),
+        copy: byte(numbers.copy_bytes_per_second),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of a processor, within their ranges"
+)]
+fn femtoseconds(number: f64) -> u64 {
+    number.round() as u64
+}
+
+fn whole(nanos: f64) -> u32 {
+    u32::try_from(femtoseconds(nanos)).unwrap_or(u32::MAX)
 }
 
 impl Default for Settings {
@@ -71,6 +128,7 @@ impl Default for Settings {
             member: Some(Bytes(4 << 30)),
             clock_cost_ns: 2048,
             call_cost_ns: 1000,
+            processor: None,
             patience: Duration::from_secs(60),
             faults: Vec::new(),
             commands: None,
@@ -82,6 +140,7 @@ impl Default for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use raidlab_bench_model::presets;
 
     #[test]
     fn reading_the_clock_is_cheap_beside_flash_alone() {
@@ -93,5 +152,25 @@ mod tests {
         assert_eq!(cost(false, true), (2048, None));
         assert_eq!(cost(true, false), (2048, None));
         assert_eq!(cost(true, true), (50, Some(0)));
+    }
+
+    /// The numbers of `desktop-2015` at half the speed: its times are doubled.
+    #[test]
+    fn a_processor_says_what_calls_readings_and_the_kernel_cost() {
+        let mut processor = presets::processor(&Files::default(), "desktop-2015").expect("there");
+        processor.numbers.speed = 0.5;
+        let charges = charges(&processor.numbers);
+        assert_eq!(charges.switch, 2_000_000_000);
+        assert_eq!(charges.member, 700_000_000);
+        // 12 GB/s at half the speed.
+        assert_eq!(charges.xor, 166_667);
+        let settings = Settings {
+            processor: Some(processor),
+            ..Settings::default()
+        };
+        let clock = settings.clock(false, true);
+        assert_eq!((clock.reading_ns, clock.call_ns), (100, Some(0)));
+        assert_eq!(settings.call_ns(), 700);
+        assert_eq!(Settings::default().call_ns(), 1000);
     }
 }

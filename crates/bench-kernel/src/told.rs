@@ -16,13 +16,16 @@ use raidlab_uml_calendar::ScheduledFault;
 pub(crate) struct Told {
     experiment: Experiment,
     unfitted: Unfitted,
+    /// Computing takes time in the guest.
+    has_processor: bool,
 }
 
 impl Told {
-    pub(crate) fn new(experiment: &Experiment, unfitted: Unfitted) -> Self {
+    pub(crate) fn new(experiment: &Experiment, unfitted: Unfitted, has_processor: bool) -> Self {
         Self {
             experiment: experiment.clone(),
             unfitted,
+            has_processor,
         }
     }
 
@@ -82,8 +85,10 @@ impl Told {
         "kernel".clone_into(&mut row.bench);
         row.host.clone_from(&self.experiment.host);
         row.fit.clone_from(&self.experiment.fit);
-        // What the guest computes takes no time: a tool's share of it says nothing.
-        row.cpu_percent = None;
+        if !self.has_processor {
+            // What the guest computes takes no time: a tool's share of it says nothing.
+            row.cpu_percent = None;
+        }
         // The code is the real one, the disks are not.
         row.role = Role::Predicted;
         for (member, preset) in row.members.iter_mut().zip(&self.experiment.disks) {
@@ -119,18 +124,22 @@ mod tests {
     use raidlab_lab::{Choices, Suite};
 
     #[test]
-    fn what_the_guest_computes_takes_no_time_and_is_not_told() {
+    fn a_share_of_the_processor_is_told_where_there_is_one() {
         let suite = Suite::load("quick").expect("built in");
         let choices = Choices {
             fits: vec!["strict".to_owned()],
             ..Choices::default()
         };
         let experiment = suite.experiments(&suite.subjects, &choices).remove(0);
-        let told = Told::new(&experiment, Unfitted::default());
-        let row = told.row(Measurement {
-            cpu_percent: Some(3.0),
-            ..Measurement::blank("host")
-        });
+        let row = |has_processor| {
+            let told = Told::new(&experiment, Unfitted::default(), has_processor);
+            told.row(Measurement {
+                cpu_percent: Some(3.0),
+                ..Measurement::blank("host")
+            })
+        };
+        assert_eq!(row(true).cpu_percent, Some(3.0));
+        let row = row(false);
         assert_eq!((row.bench.as_str(), row.cpu_percent), ("kernel", None));
         assert_eq!((row.fit.as_str(), row.role), ("strict", Role::Predicted));
     }

@@ -3,6 +3,7 @@
 use crate::build::{Ablation, BuildError, Plan};
 use crate::commands::{CommandFile, CommandLine};
 use crate::facts;
+use crate::presets;
 use crate::row::rows;
 use raidlab_array::{Operation, Slot, SyncKind};
 use raidlab_lab::{
@@ -303,12 +304,7 @@ fn settings(plan: &Plan, experiment: &Experiment) -> Vec<Setting> {
         }));
     }
     if let Some(preset) = &plan.processor {
-        settings.extend(preset.sources.iter().map(|number| Setting {
-            scope: format!("processor {}", preset.name),
-            name: number.name.clone(),
-            value: number.value.clone(),
-            source: format!("{}: {}", number.basis, number.source),
-        }));
+        settings.extend(presets::processor_settings(preset));
     }
     let scope = format!("subject {}", experiment.subject.name);
     settings.push(Setting {

@@ -5,7 +5,8 @@ use raidlab_lab::catalogue::{is_path, nearby, read_file};
 use raidlab_lab::files::built_in;
 use raidlab_lab::{Files, LoadError, check_values};
 use raidlab_sim::ProcessorError;
-pub use raidlab_sim::ProcessorPreset;
+pub use raidlab_sim::{ProcessorNumbers, ProcessorPreset};
+use raidlab_store::Setting;
 use std::path::Path;
 use thiserror::Error;
 
@@ -135,6 +136,18 @@ pub fn processor_names() -> Vec<&'static str> {
 pub fn processor(files: &Files, name: &str) -> Result<ProcessorPreset, LoadPresetError> {
     let (file, text) = PROCESSORS.file(files, name)?;
     Ok(ProcessorPreset::parse(&file, &text)?)
+}
+
+/// A processor's numbers with their sources, for the record of a run.
+#[must_use]
+pub fn processor_settings(preset: &ProcessorPreset) -> Vec<Setting> {
+    let numbers = preset.sources.iter().map(|number| Setting {
+        scope: format!("processor {}", preset.name),
+        name: number.name.clone(),
+        value: number.value.clone(),
+        source: format!("{}: {}", number.basis, number.source),
+    });
+    numbers.collect()
 }
 
 /// The text of a processor's file, comments included.

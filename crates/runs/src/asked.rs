@@ -183,7 +183,7 @@ impl Here {
 const FOR: [(&str, &[On]); 16] = [
     ("--without", &[On::Model]),
     ("--model-host", &[On::Model]),
-    ("--processor", &[On::Model]),
+    ("--processor", &[On::Model, On::Kernel]),
     ("--fit", &[On::Model, On::Kernel]),
     ("--quick", &[On::Model, On::Kernel]),
     ("--kernel", &[On::Kernel]),

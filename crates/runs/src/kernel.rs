@@ -4,7 +4,7 @@
 //! The guest gets what was asked for and the texts of the files, as a plan has them, and
 //! makes the same experiments of them.
 
-use crate::asked::{Asked, Here, KernelAsked};
+use crate::asked::{Asked, CALL_COST_NS, Here, KernelAsked};
 use crate::failure::{Failure, Kind};
 use crate::notes::remark;
 use crate::prepare;
@@ -14,10 +14,11 @@ use raidlab_bench_kernel::{
     KernelBench, Obstacle, Room, Settings, Storage, WrongFault, agent, check_faults,
     faults_in_words, scheduled_fault,
 };
+use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_guest::{Archive, Node};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_store::AccuracyNote;
-use raidlab_uml::{Cache, CacheError, Kernel, Packages, image};
+use raidlab_uml::{Cache, CacheError, Changes, Kernel, Packages, image};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,7 +68,7 @@ pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
     let (mut suite, subjects) = prepare::chosen(task)?;
     let with_zfs = subjects.iter().any(raidlab_bench_kernel::wants_openzfs);
     let kernel = chosen(task, with_zfs)?;
-    let settings = settings(task)?;
+    let settings = settings(task, &suite)?;
     prepare::choose_disks(&mut suite, &asked.disks)?;
     let mut fits = prepare::chosen_fits(files, &suite.disks, &asked.fit)?;
     // A band of parameter sets is the model's; here one is enough.
@@ -89,6 +90,10 @@ pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
              whole ones, so random access is faster. `--member-size` changes that."
         );
         remarks.push(remark("A part of the disks", statement));
+    }
+    if let Some(processor) = &settings.processor {
+        check_charges(&kernel, kernel.made_with())?;
+        remarks.push(one_core_of(processor));
     }
     if let Some(words) = kernel.warning() {
         task.front.say(&format!("warning: {words}"));
@@ -138,10 +143,61 @@ fn faults(
     Ok((!own.faults.is_empty()).then(|| remark("Faults of disks", words)))
 }
 
+/// Refuses a kernel that does not know what computing costs.
+fn check_charges(kernel: &Kernel, made_with: Changes) -> Result<(), Failure> {
+    if made_with != Changes::Current {
+        let words = format!(
+            "kernel {} may not know what computing costs (made by: {})",
+            kernel.name,
+            made_with.made_by()
+        );
+        let help = "`raidlab kernel build --again`, or leave the processor out";
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    }
+    if kernel.shared_memory {
+        return Ok(());
+    }
+    let words = format!(
+        "a processor needs Linux 6.11 or later, and kernel {} is {}",
+        kernel.name, kernel.release
+    );
+    let help = "leave it out, or build a newer one: `raidlab kernel build --source 6.12`";
+    Err(Failure::words(Kind::Usage, words).help(help))
+}
+
+/// What the guest has of a processor.
+fn one_core_of(processor: &ProcessorPreset) -> AccuracyNote {
+    let statement = format!(
+        "Computing takes the time that it takes on one core of {}, and the guest has no other: what \
+         the processor's {} core(s) do at the same time, it does one after the other. Locks, OpenZFS and \
+         the checksums of file systems cost nothing.",
+        processor.name, processor.numbers.cores
+    );
+    remark("One core", statement)
+}
+
+/// The processor that the run or its suite names.
+fn processor(
+    asked: &Asked,
+    suite: &Suite,
+    files: &Files,
+) -> Result<Option<ProcessorPreset>, Failure> {
+    let Some(name) = asked.processor.as_ref().or(suite.processor.as_ref()) else {
+        return Ok(None);
+    };
+    if asked.kernel.call_cost != CALL_COST_NS {
+        let words = "the processor says what a system call costs, and so does `--call-cost`";
+        let help = "leave one of them out, or say `call_ns` in a processor's file of your own";
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    }
+    Ok(Some(presets::processor(files, name)?))
+}
+
 /// How the guests are to be.
-fn settings(task: &Task) -> Result<Settings, Failure> {
+fn settings(task: &Task, suite: &Suite) -> Result<Settings, Failure> {
     let own = &task.asked.kernel;
     Ok(Settings {
+        processor: processor(&task.asked, suite, &task.files)?,
         memory: size("--memory", &own.memory)?,
         member: match own.member_size.as_str() {
             "whole" => None,
@@ -310,6 +366,52 @@ impl Description {
 mod tests {
     use super::*;
     use std::num::NonZero;
+    use std::path::PathBuf;
+
+    fn kernel(shared_memory: bool) -> Kernel {
+        Kernel {
+            name: "6.12".to_owned(),
+            release: "6.12.117".to_owned(),
+            source: "a test".to_owned(),
+            zfs: None,
+            shared_memory,
+            seccomp: false,
+            changes: None,
+            program: PathBuf::new(),
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_may_not_charge_is_refused_with_the_remedy() {
+        for made_with in [Changes::Unknown, Changes::Older] {
+            let failure = check_charges(&kernel(true), made_with).expect_err("it may not");
+            let words = failure.to_string();
+            assert!(words.contains(made_with.made_by()), "{words}");
+            assert!(words.contains("raidlab kernel build --again"), "{words}");
+        }
+        check_charges(&kernel(true), Changes::Current).expect("it charges");
+        let failure = check_charges(&kernel(false), Changes::Current).expect_err("too old");
+        assert!(failure.to_string().contains("6.11 or later"), "{failure}");
+    }
+
+    #[test]
+    fn the_run_or_the_suite_names_the_processor_and_then_nothing_else_costs_a_call() {
+        let mut suite = Suite::load("quick").expect("built in");
+        let mut asked = Asked::of("quick");
+        let files = Files::default();
+        assert_eq!(processor(&asked, &suite, &files).expect("none"), None);
+        suite.processor = Some("nas".to_owned());
+        let nas = processor(&asked, &suite, &files).expect("the suite's");
+        assert_eq!(nas.expect("one").name, "nas");
+        asked.processor = Some("server-2021".to_owned());
+        let server = processor(&asked, &suite, &files).expect("the run's");
+        let remark = one_core_of(&server.expect("one"));
+        let words = "one core of server-2021";
+        assert!(remark.statement.contains(words), "{}", remark.statement);
+        asked.kernel.call_cost = 500;
+        let failure = processor(&asked, &suite, &files).expect_err("two costs");
+        assert!(failure.to_string().contains("`--call-cost`"), "{failure}");
+    }
 
     #[test]
     fn the_guest_makes_the_same_experiments_of_what_it_gets() {

@@ -13,6 +13,7 @@
 //! is killed when this is dropped, and when raidlab is killed, whichever way.
 
 use crate::cache::Kernel;
+use crate::charges::Charges;
 use crate::frames::{Frame, FrameError, FrameReader};
 use crate::image::{AGENT, AGENT_SLOT};
 use raidlab_guest::{Archive, Reason};
@@ -58,6 +59,8 @@ pub struct Machine {
     pub call_cost_ns: u32,
     /// Of one that reads the clock; `None`: as any other.
     pub clock_call_cost_ns: Option<u32>,
+    /// What computing costs; `None`: nothing but the above.
+    pub charges: Option<Charges>,
     /// How many disks there are: `/dev/vda` and so on.
     pub disks: usize,
     /// Commands that the guest lets into one disk at a time, at least 1: 32 for SATA.
@@ -109,6 +112,7 @@ impl Machine {
         words.push(format!("tt-syscall-cost={}", self.call_cost_ns));
         let clock_call = self.clock_call_cost_ns;
         words.extend(clock_call.map(|cost| format!("tt-clock-call-cost={cost}")));
+        words.extend(self.charges.as_ref().map(Charges::word));
         words.push(format!("tt-seed={}", self.seed));
         words.extend(self.words.iter().cloned());
         words
@@ -325,6 +329,7 @@ mod tests {
             clock_cost_ns: 2048,
             call_cost_ns: 1000,
             clock_call_cost_ns: None,
+            charges: None,
             disks: 2,
             queue_depth: 32,
             processor: None,

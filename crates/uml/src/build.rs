@@ -12,6 +12,7 @@ pub use step::{Step, Watcher};
 
 use crate::cache::{Cache, Kernel, remove_folder};
 use crate::changes;
+use crate::charges::CHARGES;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lacking, lines};
 use crate::edits;
 use crate::error::{BuildError, SPACE};
@@ -222,6 +223,7 @@ impl Build {
         edits::apply(&tree, &edits::KERNEL)?;
         if release(&tree)?.since(SHARED_MEMORY) {
             edits::apply(&tree, &edits::SHARED_MEMORY)?;
+            edits::apply(&tree, CHARGES)?;
         }
         Ok(())
     }

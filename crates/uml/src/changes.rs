@@ -8,6 +8,7 @@
 //! compiler do not count: they are not raidlab's.
 
 use crate::cache::Kernel;
+use crate::charges::CHARGES;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lines};
 use crate::edits::{Edit, KERNEL, OPENZFS, SHARED_MEMORY};
 use crate::source::TREE;
@@ -69,11 +70,11 @@ impl Kernel {
 pub(crate) fn digest(with_zfs: bool) -> String {
     if with_zfs {
         of(
-            &[&KERNEL, &SHARED_MEMORY, &OPENZFS],
+            &[&KERNEL, &SHARED_MEMORY, CHARGES, &OPENZFS],
             &[&lines(FOR_ZFS), &lines(WITH_ZFS), zfs::KCONFIG],
         )
     } else {
-        of(&[&KERNEL, &SHARED_MEMORY], &[&lines("")])
+        of(&[&KERNEL, &SHARED_MEMORY, CHARGES], &[&lines("")])
     }
 }
 
@@ -108,11 +109,14 @@ mod tests {
 
     #[test]
     fn every_edit_and_every_setting_counts() {
-        let edits = [&KERNEL[..], &SHARED_MEMORY];
+        let edits = [&KERNEL[..], &SHARED_MEMORY, CHARGES];
         let whole = of(&edits, &[&lines("")]);
         assert_eq!(whole, digest(false));
         assert_eq!(whole.len(), 16);
-        assert_ne!(of(&[&KERNEL[1..], &SHARED_MEMORY], &[&lines("")]), whole);
+        assert_ne!(
+            of(&[&KERNEL[1..], &SHARED_MEMORY, CHARGES], &[&lines("")]),
+            whole
+        );
         assert_ne!(of(&[&KERNEL], &[&lines("")]), whole);
         assert_ne!(of(&edits, &[&lines(FOR_ZFS)]), whole);
         // Where one text ends and the next begins counts too.

@@ -17,7 +17,8 @@
 //! all or nothing.
 //!
 //! Where the kernel shares the time by memory with the calendar (6.11 and later), two more
-//! things, which save stops and messages and change no time:
+//! things, which save stops and messages and change no time (what computing costs is in
+//! [`crate::charges`]):
 //!
 //! - Programs read the clock without the kernel. Below the vDSO each has a page with the
 //!   time, how far it may be moved (to the next event of the kernel's or the calendar's),
@@ -47,11 +48,11 @@ use std::path::{Path, PathBuf};
 
 /// One place that changes.
 pub(crate) struct Edit {
-    file: &'static str,
-    from: &'static str,
-    to: &'static str,
+    pub(crate) file: &'static str,
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
     /// Versions without the place do not need the change.
-    optional: bool,
+    pub(crate) optional: bool,
 }
 
 impl Edit {
@@ -63,7 +64,7 @@ impl Edit {
 }
 
 /// A place that every kernel has.
-const fn place(file: &'static str, from: &'static str, to: &'static str) -> Edit {
+pub(crate) const fn place(file: &'static str, from: &'static str, to: &'static str) -> Edit {
     Edit {
         file,
         from,
@@ -72,12 +73,12 @@ const fn place(file: &'static str, from: &'static str, to: &'static str) -> Edit
     }
 }
 
-const TIME: &str = "arch/um/kernel/time.c";
+pub(crate) const TIME: &str = "arch/um/kernel/time.c";
 const PROCESS: &str = "arch/um/os-Linux/skas/process.c";
 const VDSO: &str = "arch/x86/um/vdso/um_vdso.c";
 const VDSO_MAPPING: &str = "arch/x86/um/vdso/vma.c";
 const DISKS: &str = "arch/um/drivers/virtio_uml.c";
-const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
+pub(crate) const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
 const UTIL: &str = "arch/um/os-Linux/util.c";
 const OFFSETS: &str = "arch/x86/um/user-offsets.c";
 const CHECKSUMS: &str = "fs/zfs/zfs/zfs_chksum.c";
@@ -386,17 +387,20 @@ pub enum EditError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A tree that has only the places, each between lines of its own.
-    fn tree(edits: &[Edit]) -> tempfile::TempDir {
+    pub(crate) fn tree<'a>(
+        edits: impl IntoIterator<Item = &'a Edit, IntoIter: Clone>,
+    ) -> tempfile::TempDir {
+        let edits = edits.into_iter();
         let folder = tempfile::tempdir().expect("a folder");
-        for name in edits.iter().map(|edit| edit.file) {
+        for name in edits.clone().map(|edit| edit.file) {
             let file = folder.path().join(name);
             fs::create_dir_all(file.parent().expect("a parent")).expect("made");
             let places: String = edits
-                .iter()
+                .clone()
                 .filter(|edit| edit.file == name)
                 .map(|edit| format!("/* before */\n{}/* after */\n", edit.from))
                 .collect();
