@@ -69,6 +69,13 @@ impl Machine {
         })
     }
 
+    /// With another name than that by which it is reached.
+    #[must_use]
+    pub(crate) fn called(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// With a plan that is carried on: its disks must still be those that it was
     /// made for, with nothing on them but what was agreed to be lost.
     #[must_use]

@@ -6,9 +6,12 @@ use raidlab_lab::catalogue::read_text;
 use raidlab_lab::{Files, LoadError, check_values};
 use raidlab_shell::SshOptions;
 use raidlab_store::text::visible_path;
+use raidlab_units::line_of;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::path::Path;
+use toml::Spanned;
 
 /// This machine's name among destinations.
 pub const LOCALHOST: &str = "localhost";
@@ -17,7 +20,7 @@ pub const LOCALHOST: &str = "localhost";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MachineFile {
-    machine: Vec<MachineEntry>,
+    machine: Vec<Spanned<MachineEntry>>,
 }
 
 /// One of them.
@@ -26,6 +29,10 @@ struct MachineFile {
 pub struct MachineEntry {
     /// [`LOCALHOST`], or what ssh takes: `root@store1`.
     pub destination: String,
+    /// What it is called in rows and on pages, if not by its destination: two machines
+    /// behind one address, at two ports, have one destination.
+    #[serde(default)]
+    pub name: Option<String>,
     /// Its disks in the order of members.
     pub disks: Vec<String>,
     /// More arguments for ssh: `["-p", "2222"]`.
@@ -50,14 +57,39 @@ pub enum MachineFileError {
         /// What is wrong with it; its words are in the message.
         error: Box<toml::de::Error>,
     },
+    /// Two machines have one name, by which a run keeps their rows.
+    #[error("{file}:{line}: machine[{number}]: another machine is called `{name}` as well")]
+    Twice {
+        /// The file of machines, as it was named.
+        file: String,
+        /// The line at which the second of the two begins, from 1.
+        line: usize,
+        /// Which machine of the file that is, from 1.
+        number: usize,
+        /// The name of both.
+        name: String,
+    },
 }
 
 /// Reads a file of machines.
 ///
 /// # Errors
-/// When it cannot be read, or says something else.
+/// When it cannot be read, says something else, or calls two machines the same.
 pub fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, MachineFileError> {
-    Ok(read_toml::<MachineFile>(files, path)?.machine)
+    let machines = read_toml::<MachineFile>(files, path)?.machine;
+    let mut names = BTreeSet::new();
+    for (number, machine) in (1..).zip(&machines) {
+        let name = machine.get_ref().name();
+        if !names.insert(name) {
+            return Err(MachineFileError::Twice {
+                file: visible_path(path),
+                line: line_of(&read_text(files, path)?, machine.span().start),
+                number,
+                name: name.to_owned(),
+            });
+        }
+    }
+    Ok(machines.into_iter().map(Spanned::into_inner).collect())
 }
 
 /// Reads a file of TOML in which nothing may stand that `T` does not know.
@@ -75,19 +107,58 @@ pub fn read_toml<T: DeserializeOwned>(files: &Files, path: &Path) -> Result<T, M
 }
 
 impl MachineEntry {
+    /// What the machine is called in rows and on pages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.destination)
+    }
+
     /// The machine, reached.
     ///
     /// # Errors
     /// When it cannot be.
     pub fn connect(&self) -> Result<Machine, HostError> {
         if self.destination == LOCALHOST {
-            return Machine::local();
+            return Ok(Machine::local()?.called(self.name()));
         }
         let options = SshOptions {
             arguments: self.ssh.clone(),
             elevate: self.elevate.clone(),
             ..SshOptions::default()
         };
-        Machine::ssh(&self.destination, options)
+        Ok(Machine::ssh(&self.destination, options)?.called(self.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_machines;
+    use raidlab_lab::Files;
+    use std::fs;
+
+    /// Behind one address two machines need names; without a name a machine has its
+    /// destination for one.
+    #[test]
+    fn two_machines_of_one_name_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("machines.toml");
+        let read = |text: &str| {
+            fs::write(&path, text).expect("a file");
+            read_machines(&Files::default(), &path)
+        };
+        let one = "[[machine]]\ndestination = \"root@127.0.0.1\"\ndisks = []\n";
+        let named = format!("{one}name = \"store1\"\n");
+        let machines = read(&format!("{one}{named}")).expect("two names");
+        let names: Vec<&str> = machines.iter().map(|machine| machine.name()).collect();
+        assert_eq!(names, ["root@127.0.0.1", "store1"]);
+        for twice in [
+            format!("{one}{one}"),
+            format!("{one}{}", named.replace("store1", "root@127.0.0.1")),
+        ] {
+            let error = read(&twice).expect_err("one name").to_string();
+            let expected =
+                "machines.toml:4: machine[2]: another machine is called `root@127.0.0.1` as well";
+            assert!(error.ends_with(expected), "{error}");
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Runs one command in a guest over empty disks:
 //! `in_guest [--kernel FOLDER] [--disks N] [--megabytes N] [--seconds N] [--iops N] [--kvm]
 //! [--put GUEST=HOST]... [--take GUEST=HOST]... [--export NAME=SOCKET]...
-//! -- PROGRAM [ARGUMENT]...`.
+//! [--ssh-port PORT] -- PROGRAM [ARGUMENT]...`.
 //!
 //! The kernel is the newest of the user's cache, or the one whose package was
 //! unpacked in the folder, its modules not compressed.
 //! An export is a disk that an NBD server of this machine has; it comes behind
 //! the empty ones, with the serial numbers `EXPORT0`, `EXPORT1`...
+//! With `--ssh-port`, this port of 127.0.0.1 leads to port 22 of the guest, which the
+//! program has to open, after it has given the network a driver and an address.
 //! A file put into the guest comes with the libraries it needs; a file taken
 //! is written after the end. Ends with the command's exit code, or with 125
 //! when there was no sound end.
@@ -30,6 +32,7 @@ struct Options {
     put: Vec<(String, String)>,
     take: Vec<(String, String)>,
     exports: Vec<Export>,
+    ssh_port: Option<u16>,
     command: Vec<String>,
 }
 
@@ -44,6 +47,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         put: Vec::new(),
         take: Vec::new(),
         exports: Vec::new(),
+        ssh_port: None,
         command: Vec::new(),
     };
     let mut words = std::env::args().skip(1);
@@ -67,6 +71,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
             "--disks" => options.disks = value.parse()?,
             "--megabytes" => options.megabytes = value.parse()?,
             "--seconds" => options.seconds = value.parse()?,
+            "--ssh-port" => options.ssh_port = Some(value.parse()?),
             "--iops" => options.iops = Some(value.parse()?),
             "--put" => options.put.push(pair()?),
             "--take" => options.take.push(pair()?),
@@ -109,6 +114,7 @@ fn run() -> Result<u8, Box<dyn Error>> {
         machine: Machine {
             disks,
             exports: options.exports,
+            ssh_port: options.ssh_port,
             ..Machine::default()
         },
     };

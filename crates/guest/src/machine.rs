@@ -1,7 +1,7 @@
 //! The virtual machine: what QEMU is told to be.
 //!
-//! No network, no display, no devices beyond a serial console, disks and three
-//! ports into files. Disks have serial numbers, so that the guest knows them
+//! No display, no devices beyond a serial console, disks and three ports into
+//! files, and no network but, where it is asked for, a way to the guest's ssh. Disks have serial numbers, so that the guest knows them
 //! by `/dev/disk/by-id` as it would real ones.
 
 use raidlab_units::{Bytes, BytesPerSecond};
@@ -98,6 +98,9 @@ pub struct Machine {
     pub disks: Vec<Disk>,
     /// Disks behind those, exported by others.
     pub exports: Vec<Export>,
+    /// This port of 127.0.0.1 leads to port 22 of the guest, at 10.0.2.15; nothing
+    /// leads from the guest to elsewhere.
+    pub ssh_port: Option<u16>,
 }
 
 /// Two processors and 1.5 GiB without disks, translated.
@@ -110,6 +113,7 @@ impl Default for Machine {
             bus: Bus::Scsi,
             disks: Vec::new(),
             exports: Vec::new(),
+            ssh_port: None,
         }
     }
 }
@@ -201,6 +205,11 @@ impl Machine {
             add("drive", exported(index, export));
             add("device", self.device(index, &export.serial, false));
         }
+        if let Some(port) = self.ssh_port {
+            let forward = format!("hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:22");
+            add("netdev", format!("user,id=net,restrict=on,{forward}"));
+            add("device", "virtio-net-pci,netdev=net".to_owned());
+        }
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
         arguments
     }
@@ -291,6 +300,22 @@ mod tests {
                 "-drive if=none,id=disk1,driver=nbd,server.type=unix,server.path=/run/a,,b.sock,\
                  export=home,cache=none,discard=unmap\n\
                  -device scsi-hd,bus=scsi.0,scsi-id=1,drive=disk1,serial=EXPORT0,rotation_rate=1\n"
+            ),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_port_leads_to_the_guest_and_nothing_out_of_it() {
+        let machine = Machine {
+            ssh_port: Some(2201),
+            ..Machine::default()
+        };
+        let shown = shown(&machine);
+        assert!(
+            shown.contains(
+                "-netdev user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:2201-10.0.2.15:22\n\
+                 -device virtio-net-pci,netdev=net\n"
             ),
             "{shown}"
         );

@@ -100,7 +100,8 @@ const FIRST: [&str; 9] = [
 ];
 
 /// Loaded when the kernel asks for them, or somebody does.
-const ON_DEMAND: [&str; 23] = [
+const ON_DEMAND: [&str; 24] = [
+    "virtio_net",
     "linear",
     "dm_mod",
     "dm_raid",

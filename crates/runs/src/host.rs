@@ -25,6 +25,7 @@ use raidlab_shell::Lock;
 use raidlab_store::{Observation, Store};
 use raidlab_units::{Bytes, parse_bytes};
 use safety::forget;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -176,7 +177,7 @@ fn machines(
                 "suite `{}` is for {wanted} disks, {} are named on {}",
                 suite.name,
                 disks.len(),
-                entry.destination
+                machine.name()
             );
             return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
         }
@@ -195,6 +196,7 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
     let elevate: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let entry = |destination: &str| MachineEntry {
         destination: destination.to_owned(),
+        name: None,
         disks: task.asked.disks.clone(),
         ssh: Vec::new(),
         elevate: elevate.clone(),
@@ -206,14 +208,22 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
         let words = "no disks are named for the machines";
         return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
     }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = own.machines.iter().find(|name| !names.insert(*name)) {
+        let words = format!("--machine {twice} is given twice");
+        return Err(Failure::words(Kind::Usage, words));
+    }
     Ok(own.machines.iter().map(|name| entry(name)).collect())
 }
 
 fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Failure> {
     raidlab_bench_host::read_machines(files, path).map_err(|error| match error {
         MachineFileError::Load(error) => error.into(),
-        wrong @ MachineFileError::Wrong { .. } => Failure::new(Kind::Input, wrong)
-            .help("a machine has `destination` and `disks`, and may have `ssh` and `elevate`"),
+        twice @ MachineFileError::Twice { .. } => Failure::new(Kind::Input, twice)
+            .help("`name = \"...\"` tells machines behind one address apart"),
+        wrong @ MachineFileError::Wrong { .. } => Failure::new(Kind::Input, wrong).help(
+            "a machine has `destination` and `disks`, and may have `name`, `ssh` and `elevate`",
+        ),
     })
 }
 
@@ -229,6 +239,7 @@ fn make_trial(
     };
     let machine = MachineEntry {
         destination: LOCALHOST.to_owned(),
+        name: None,
         disks: Vec::new(),
         ssh: Vec::new(),
         elevate: Vec::new(),

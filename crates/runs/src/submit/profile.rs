@@ -43,7 +43,7 @@ impl Profile {
         };
         read_toml(&Files::default(), path).map_err(|error| match error {
             MachineFileError::Load(error) => error.into(),
-            wrong @ MachineFileError::Wrong { .. } => Failure::new(Kind::Input, wrong)
+            wrong => Failure::new(Kind::Input, wrong)
                 .help("docs/guide/many-machines.md has a profile with every field"),
         })
     }
