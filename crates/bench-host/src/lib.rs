@@ -26,6 +26,7 @@ mod place;
 mod plan;
 pub mod plan_disks;
 mod sampler;
+mod scheduler;
 mod session;
 mod standing;
 mod subject;

@@ -4,6 +4,7 @@ use crate::arguments::{self, Invocation};
 use crate::error::HostError;
 use crate::machine::Machine;
 use crate::place::Place;
+use crate::scheduler::schedulers;
 use crate::session::{built, make_and_mount, spec};
 use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
@@ -176,6 +177,8 @@ pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostEr
         ));
     }
     text.line("  build");
+    let schedulers = schedulers(machine, experiment, &built)?;
+    text.commands(&schedulers.set);
     text.commands(&system.create(&built)?);
     if let (Access::Device(device), Some(filesystem)) =
         (system.access(&built), &experiment.filesystem)
@@ -188,6 +191,7 @@ pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostEr
     }
     text.line("  take down");
     text.commands(&take_down_commands(experiment, system, &built));
+    text.commands(&schedulers.restore);
     Ok(text.0)
 }
 

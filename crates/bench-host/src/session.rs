@@ -9,6 +9,7 @@ use crate::error::HostError;
 use crate::machine::{Machine, PREFIX};
 use crate::place::Place;
 use crate::sampler::{Sampler, kernel_name, nanoseconds};
+use crate::scheduler::schedulers;
 use crate::standing::{Standing, mounts, run_patiently};
 use raidlab_inventory::counters::Foreign;
 use raidlab_inventory::{Inventory, System};
@@ -128,7 +129,18 @@ impl<'a> Session<'a> {
         let built = built(machine, experiment)?;
         let system = &**spec;
         let create = system.create(&built)?;
-        let standing = Standing::new(machine, experiment, system, target.clone(), built.clone());
+        let schedulers = schedulers(machine, experiment, &built)?;
+        let standing = Standing::new(
+            machine,
+            experiment,
+            system,
+            target.clone(),
+            built.clone(),
+            schedulers.restore,
+        );
+        for command in schedulers.set {
+            target.run(&command)?;
+        }
         for command in create {
             target.run(&claims.admit(command)?)?;
         }

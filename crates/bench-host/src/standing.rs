@@ -30,6 +30,8 @@ pub struct Standing<'a> {
     system: &'a dyn ArraySystem,
     target: Observed<Arc<dyn Target>>,
     built: Built,
+    /// What puts back that of which taking down an array knows nothing.
+    restore: Vec<Command>,
     down: bool,
 }
 
@@ -41,6 +43,7 @@ impl<'a> Standing<'a> {
         system: &'a dyn ArraySystem,
         target: Observed<Arc<dyn Target>>,
         built: Built,
+        restore: Vec<Command>,
     ) -> Self {
         Self {
             machine,
@@ -48,6 +51,7 @@ impl<'a> Standing<'a> {
             system,
             target,
             built,
+            restore,
             down: false,
         }
     }
@@ -58,7 +62,8 @@ impl<'a> Standing<'a> {
     /// When something is still there afterwards, or nobody can say.
     pub fn take_down(&mut self) -> Result<(), HostError> {
         self.down = true;
-        let commands = take_down_commands(self.experiment, self.system, &self.built);
+        let mut commands = take_down_commands(self.experiment, self.system, &self.built);
+        commands.append(&mut self.restore);
         let mut left = Ok(None);
         for attempt in 0..=ATTEMPTS {
             if attempt > 0 {

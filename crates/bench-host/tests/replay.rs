@@ -221,6 +221,37 @@ fn a_recorded_experiment_gives_rows_events_and_facts_and_leaves_nothing() {
     );
 }
 
+/// `tiny.toml` with a scheduler, on a machine whose kernel has these.
+fn scheduled(asked: &str, listed: &str) -> (Machine, Experiment) {
+    let mut recorded = Recorded::from_transcript("localhost", TRANSCRIPT).unwrap();
+    for disk in ["loop0", "loop1"] {
+        recorded = recorded.file(&format!("/sys/block/{disk}/queue/scheduler"), listed);
+    }
+    let subjects = format!("[{{ subject = \"btrfs-raid1\", scheduler = \"{asked}\" }}]");
+    let suite = SUITE.replace("[\"btrfs-raid1\"]", &subjects);
+    (machine(&Arc::new(recorded)), experiment(&suite))
+}
+
+#[test]
+fn a_scheduler_is_written_to_each_member_and_what_they_had_is_put_back() {
+    let (machine, experiment) = scheduled("kyber", "none [mq-deadline] kyber bfq \n");
+    let planned = plan(&machine, &experiment).unwrap();
+    let place = |words: &str| planned.find(words).unwrap_or_else(|| panic!("{planned}"));
+    let write = |disk: &str| format!("tee /sys/block/{disk}/queue/scheduler");
+    for disk in ["loop0", "loop1"] {
+        let (set, restored) = (place(&write(disk)), planned.rfind(&write(disk)).unwrap());
+        assert!(set < place("mkfs.btrfs"), "{planned}");
+        assert!(place("umount") < restored, "{planned}");
+    }
+}
+
+#[test]
+fn a_scheduler_that_the_kernel_does_not_have_is_refused_by_name() {
+    let (machine, experiment) = scheduled("bfq", "[none] mq-deadline\n");
+    let error = plan(&machine, &experiment).unwrap_err().to_string();
+    assert!(error.contains("`bfq` for /dev/loop0"), "{error}");
+}
+
 #[test]
 fn a_run_that_is_cancelled_builds_nothing() {
     let recorded = recorded();

@@ -21,6 +21,8 @@ struct Case {
     what: &'static str,
     /// A preset, changes of its text, and how many of it.
     disk: (&'static str, &'static [(&'static str, &'static str)], usize),
+    /// One more drive, of another preset.
+    beside: Option<&'static str>,
     sockets: u32,
     /// The subject as a suite names it.
     subject: &'static str,
@@ -63,6 +65,7 @@ macro_rules! case {
         Case {
             what: $what,
             disk: $disk,
+            beside: None,
             sockets: $sockets,
             subject: $subject,
             host: $host,
@@ -253,6 +256,42 @@ const CASES: &[Case] = &[
     ),
 ];
 
+/// The same array and load with each scheduler. The number of jobs is not said.
+const SCHEDULERS: [Case; 3] = [
+    scheduled(
+        "RAID 10 of 3 PM9A3 and an SN850X, one job, write 4 KiB, none",
+        r#"{ subject = "md-raid10-clean", scheduler = "none" }"#,
+        91.8,
+    ),
+    scheduled(
+        "the same, kyber",
+        r#"{ subject = "md-raid10-clean", scheduler = "kyber" }"#,
+        63.9,
+    ),
+    scheduled(
+        "the same, mq-deadline",
+        r#"{ subject = "md-raid10-clean", scheduler = "mq-deadline" }"#,
+        63.3,
+    ),
+];
+
+const fn scheduled(what: &'static str, subject: &'static str, published: f64) -> Case {
+    Case {
+        beside: Some("sn850x"),
+        ..case!(
+            what,
+            THREE,
+            2,
+            subject,
+            "linux-6.9",
+            ONE_WRITER,
+            Unit::Thousand,
+            published,
+            PREDICTED
+        )
+    }
+}
+
 fn processor(sockets: u32) -> Result<String, Box<dyn Error>> {
     let mut text = presets::processor_text("server-2021")?;
     if sockets == 1 {
@@ -271,7 +310,9 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
         preset = preset.replace(old, new);
     }
     let disk = write("disk.toml", &preset)?;
-    let disks = vec![format!("\"{disk}\""); count].join(", ");
+    let mut disks = vec![format!("\"{disk}\""); count];
+    disks.extend(case.beside.map(|name| format!("\"{name}\"")));
+    let disks = disks.join(", ");
     let subject = case.subject.replace("MEMBERS", &members.to_string());
     let size = if case.fio.contains("--bs") {
         ""
@@ -317,7 +358,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| figure | Linux | unit | published | model | ratio | |");
     println!("|---|---|---|---|---|---|---|");
     let mut ratios = Vec::new();
-    for case in CASES {
+    for case in CASES.iter().chain(&SCHEDULERS) {
         let model = figure(case)?;
         let ratio = model / case.published;
         let (unit, digits) = match case.unit {

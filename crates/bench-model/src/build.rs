@@ -14,7 +14,7 @@ use raidlab_array::{
     MemberConfig, ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
     Throttle, WriteBarrier,
 };
-use raidlab_disk::{DiskParameters, Preset, PresetError, StateError, UnknownOrder};
+use raidlab_disk::{DiskParameters, Order, Preset, PresetError, StateError, UnknownOrder};
 use raidlab_lab::{self as lab, CapacityError, Experiment, Files, SubjectKind};
 use raidlab_md::Raid5d;
 use raidlab_policies::read_policy;
@@ -118,6 +118,8 @@ pub(crate) struct Plan {
     pub(crate) ablations: Vec<Ablation>,
     capacity: Bytes,
     host: lab::Host,
+    /// The scheduler that the suite asks for.
+    scheduler: Option<String>,
     pub(crate) processor: Option<ProcessorPreset>,
     /// For subjects of kind `array`.
     md: Option<MdArray>,
@@ -187,6 +189,7 @@ impl Plan {
             ablations,
             capacity,
             host,
+            scheduler: subject.scheduler.clone(),
             processor,
         })
     }
@@ -256,10 +259,13 @@ impl Plan {
     }
 
     fn host(&self) -> Result<Host, BuildError> {
+        let order = |name: &str| name.parse().map_err(BuildError::Scheduler);
+        let asked = self.scheduler.as_deref().map(order).transpose()?;
         Ok(Host {
             turnaround: self.turnaround(),
             tags: self.host.tags,
-            order: self.host.scheduler.parse().map_err(BuildError::Scheduler)?,
+            order: asked.map_or_else(|| order(&self.host.scheduler), Ok)?,
+            nvme_order: asked.unwrap_or(Order::None),
             maximum_request: self.host.maximum_request,
         })
     }

@@ -17,68 +17,35 @@
 //!   has tags, those with the disk among them (`nr_requests`); what comes beyond waits before
 //!   it in order of arrival. A command that continues a waiting one, or ends where that
 //!   begins, is merged with it, up to the largest request that the host sends.
+//! - [`Order::Kyber`]: Linux's scheduler of that name, with as many requests and the same
+//!   merging. Its rules are at the top of `queue/kyber.rs`.
 //!
 //! A flush goes before all others: Linux puts it at the head of the list to dispatch, and
 //! the fault of a late one would be a caller's that sent it too early.
 //!
-//! A whole NVMe drive has no scheduler and takes 1023 commands, whatever its host does with
-//! other disks: Linux gives a disk with several hardware queues none (`elevator_get_default` in
+//! A whole NVMe drive takes 1023 commands, and has no scheduler unless one is asked for, whatever
+//! its host does with other disks: Linux gives a disk with several hardware queues none (`elevator_get_default` in
 //! `block/elevator.c`), and a queue of NVMe has 1024 entries, one of which stays empty
 //! (`io_queue_depth` in `drivers/nvme/host/pci.c`). One queue stands for all of a machine.
 //!
 //! One thing is left out: mq-deadline's choice is made one request ahead of the tag, as the
 //! block layer takes a request from the scheduler before it asks for its tag.
 
+mod deadline;
+mod kyber;
+mod order;
+mod waiting;
+
+pub use order::{Order, UnknownOrder};
+
 use crate::DiskParameters;
 use crate::command::{Command, CommandKind, Completion};
 use crate::shared::Attached;
+use deadline::{Deadline, sweep};
+use kyber::Kyber;
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, VecDeque};
-use std::str::FromStr;
-use thiserror::Error;
-
-/// Which of the commands that wait for a tag is the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    /// The one that came first.
-    #[default]
-    None,
-    /// The next one in a sweep that begins anew at its end.
-    Sweep,
-    /// As Linux's mq-deadline chooses.
-    MqDeadline,
-}
-
-/// A name that is no order.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{name}` is no order of a host's queue; known are: {known}")]
-pub struct UnknownOrder {
-    /// The name as given.
-    pub name: String,
-    /// Every name that there is, for people.
-    pub known: String,
-}
-
-impl Order {
-    /// Every order with its name in files of hosts.
-    pub const ALL: [(Self, &'static str); 3] = [
-        (Self::None, "none"),
-        (Self::Sweep, "sweep"),
-        (Self::MqDeadline, "mq-deadline"),
-    ];
-}
-
-impl FromStr for Order {
-    type Err = UnknownOrder;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.iter().find(|entry| entry.1 == name);
-        found.map(|entry| entry.0).ok_or_else(|| UnknownOrder {
-            name: name.to_owned(),
-            known: Self::ALL.map(|entry| entry.1).join(", "),
-        })
-    }
-}
+use waiting::Waiting;
 
 /// What a host's queue before one disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +54,8 @@ pub struct QueueRules {
     pub tags: usize,
     /// Which of those that wait is next.
     pub order: Order,
+    /// The same before an NVMe drive.
+    pub nvme_order: Order,
     /// The largest command that merging may make.
     pub largest: Sectors,
 }
@@ -97,6 +66,7 @@ impl QueueRules {
     pub const SATA: Self = Self {
         tags: 32,
         order: Order::MqDeadline,
+        nvme_order: Order::None,
         largest: Sectors(2560),
     };
 
@@ -106,7 +76,7 @@ impl QueueRules {
         match disk.is_nvme() {
             true => Self {
                 tags: NVME_TAGS,
-                order: Order::None,
+                order: self.nvme_order,
                 ..self
             },
             false => Self {
@@ -125,7 +95,7 @@ impl QueueRules {
         match self.order {
             Order::None => self.tags,
             Order::Sweep => usize::MAX,
-            Order::MqDeadline => 2 * self.tags.min(BLKDEV_DEFAULT_RQ),
+            Order::MqDeadline | Order::Kyber => 2 * self.tags.min(BLKDEV_DEFAULT_RQ),
         }
     }
 }
@@ -135,33 +105,6 @@ const BLKDEV_DEFAULT_RQ: usize = 128;
 
 /// Commands that an NVMe drive takes at a time.
 const NVME_TAGS: usize = 1023;
-
-/// Commands of one direction in a batch of mq-deadline (`fifo_batch`).
-const BATCH: u32 = 16;
-/// Batches of reads that may go before waiting writes (`writes_starved`).
-const STARVED: u32 = 2;
-/// How long a read, and a write, waits at most before it begins a batch (`read_expire`,
-/// `write_expire`).
-const EXPIRE: [Nanos; 2] = [Nanos::from_millis(500), Nanos::from_secs(5)];
-
-/// A command that waits, or several that were merged.
-#[derive(Debug, Clone)]
-struct Waiting {
-    command: Command,
-    arrived: Nanos,
-    /// Tags of the commands that were merged with it.
-    further: Vec<u64>,
-}
-
-impl Waiting {
-    /// 0 for reads, 1 for all else.
-    const fn direction(&self) -> usize {
-        match self.command.kind {
-            CommandKind::Read => 0,
-            _ => 1,
-        }
-    }
-}
 
 /// A disk behind its host's queue. It speaks as the disk does: commands in, completions out.
 #[derive(Debug, Clone)]
@@ -179,21 +122,56 @@ pub struct HostQueue {
     overflows: u64,
     /// What waits goes on waiting.
     held: bool,
-    choice: Choice,
+    scheduler: Scheduler,
 }
 
-/// How far the orders are.
-#[derive(Debug, Clone, Copy, Default)]
-struct Choice {
-    /// Where the sweep is: behind the last command that had waited.
-    sweep_from: u64,
-    /// First sector of the last command of each direction.
-    latest: [u64; 2],
-    /// The batch's direction, and how many commands it had.
-    direction: usize,
-    batch: u32,
-    /// Batches of reads that went before waiting writes.
-    starved: u32,
+/// Who chooses, and how far it is.
+#[derive(Debug, Clone)]
+enum Scheduler {
+    /// Who came first.
+    None,
+    /// The sweep is behind this sector, the end of the last command that had waited.
+    Sweep(u64),
+    Deadline(Deadline),
+    Kyber(Box<Kyber>),
+}
+
+impl Scheduler {
+    fn of(order: Order) -> Self {
+        match order {
+            Order::None => Self::None,
+            Order::Sweep => Self::Sweep(0),
+            Order::MqDeadline => Self::Deadline(Deadline::default()),
+            Order::Kyber => Self::Kyber(Box::new(Kyber::new())),
+        }
+    }
+
+    /// A command that has waited goes to the disk.
+    fn sent(&mut self, now: Nanos, sent: &Waiting) {
+        match self {
+            Self::None => {}
+            Self::Sweep(from) if sent.command.kind != CommandKind::Flush => {
+                *from = sent.command.end();
+            }
+            Self::Sweep(_) => {}
+            Self::Deadline(deadline) => deadline.sent(&sent.command),
+            Self::Kyber(kyber) => kyber.sent(now, sent),
+        }
+    }
+
+    /// Whether a command that finds a tag may go at once.
+    #[inline]
+    fn passes(&mut self, command: &Command) -> bool {
+        match self {
+            Self::None | Self::Sweep(_) => true,
+            Self::Deadline(deadline) => {
+                deadline.pass(command);
+                deadline.sent(command);
+                true
+            }
+            Self::Kyber(_) => command.kind == CommandKind::Flush,
+        }
+    }
 }
 
 impl HostQueue {
@@ -218,7 +196,7 @@ impl HostQueue {
             merged: BTreeMap::new(),
             overflows: 0,
             held: false,
-            choice: Choice::default(),
+            scheduler: Scheduler::of(rules.order),
         }
     }
 
@@ -231,6 +209,12 @@ impl HostQueue {
     /// The same to be changed, as by a leap; commands go through the queue.
     pub fn disk_mut(&mut self) -> &mut Attached {
         &mut self.disk
+    }
+
+    /// Who chooses among the commands that wait for a tag.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.rules.order
     }
 
     /// Commands with the disk, and those that wait for a tag.
@@ -249,14 +233,27 @@ impl HostQueue {
     /// before. Its tag must be of no other command that is under way.
     #[inline]
     pub fn submit(&mut self, now: Nanos, command: Command) {
-        if self.in_disk < self.rules.tags {
-            self.choice.pass(&command);
-            self.choice.sent(&command);
+        if self.in_disk < self.tags() && self.scheduler.passes(&command) {
             self.in_disk += 1;
             self.disk.submit(now, command);
-        } else {
-            self.overflows += 1;
-            self.queue(now, command);
+            return;
+        }
+        let in_disk = self.in_disk;
+        self.queue(now, command);
+        if let Scheduler::Kyber(kyber) = &mut self.scheduler {
+            kyber.look(now);
+            self.refill(now);
+        }
+        self.overflows += u64::from(self.in_disk == in_disk);
+    }
+
+    /// Commands that the disk gets at a time: a scheduler holds no more requests for all of a
+    /// drive's tags than it holds at all.
+    #[inline]
+    fn tags(&self) -> usize {
+        match self.rules.order.is_scheduler() {
+            true => self.rules.tags.min(self.rules.requests()),
+            false => self.rules.tags,
         }
     }
 
@@ -274,6 +271,12 @@ impl HostQueue {
         self.disk.advance(now, completions);
         let ended = first..completions.len();
         self.in_disk -= ended.len();
+        if let Scheduler::Kyber(kyber) = &mut self.scheduler {
+            kyber.look(now);
+            for ended in &completions[ended.clone()] {
+                kyber.ended(now, ended.tag);
+            }
+        }
         if !self.merged.is_empty() {
             for index in ended {
                 let further = self.merged.remove(&completions[index].tag);
@@ -302,66 +305,65 @@ impl HostQueue {
             arrived: now,
             further: Vec::new(),
         };
-        let room = match self.rules.order {
-            Order::None => 0,
-            Order::Sweep => usize::MAX,
-            Order::MqDeadline => self.rules.tags,
-        };
-        let merges = self.rules.order == Order::MqDeadline;
-        if command.kind == CommandKind::Flush || (merges && self.merge(&waiting)) {
-            if command.kind == CommandKind::Flush {
-                self.waiting.push(waiting);
-            }
-        } else if self.waiting.len() < room {
+        if command.kind == CommandKind::Flush {
             self.waiting.push(waiting);
-        } else {
+        } else if self.has_room() {
+            self.insert(waiting);
+        } else if !self.merges(&waiting) {
             self.blocked.push_back(waiting);
         }
     }
 
-    /// Puts a command together with one that waits, if one of them continues the other.
-    fn merge(&mut self, new: &Waiting) -> bool {
+    /// Whether one more request can be held for the order to choose from.
+    fn has_room(&self) -> bool {
+        match self.rules.order {
+            Order::None => false,
+            Order::Sweep => true,
+            _ => self.in_disk + self.waiting.len() < self.rules.requests(),
+        }
+    }
+
+    /// Adds a command to those that wait, or to one of them.
+    fn insert(&mut self, new: Waiting) {
+        if !self.merges(&new) {
+            self.waiting.push(new);
+        }
+    }
+
+    /// Puts a command together with one that waits, if one of them continues the other and
+    /// the scheduler does such things.
+    fn merges(&mut self, new: &Waiting) -> bool {
         let largest = self.rules.largest.0;
-        let fits = |old: &&mut Waiting| {
-            let (one, other) = (&old.command, &new.command);
-            let touches = one.end() == other.start.0 || other.end() == one.start.0;
-            one.kind == other.kind && touches && one.count.0 + other.count.0 <= largest
-        };
-        let Some(old) = self.waiting.iter_mut().find(fits) else {
+        let mut all = self.waiting.iter_mut();
+        self.rules.order.is_scheduler() && all.any(|old| old.merge(new, largest))
+    }
+
+    /// Lets in the first of those that wait before the scheduler, if it has room.
+    fn admit(&mut self, now: Nanos) -> bool {
+        if !self.rules.order.is_scheduler() || !self.has_room() {
+            return false;
+        }
+        let Some(mut next) = self.blocked.pop_front() else {
             return false;
         };
-        old.command.start = old.command.start.min(new.command.start);
-        old.command.count += new.command.count;
-        old.further.push(new.command.tag);
-        old.further.extend(&new.further);
+        next.arrived = now;
+        self.insert(next);
         true
     }
 
     /// Gives the tags that are free to those that wait.
     fn refill(&mut self, now: Nanos) {
-        while self.in_disk < self.rules.tags && !self.held {
-            let Some(next) = self.next(now) else {
-                return;
-            };
-            self.choice.sent(&next.command);
-            if next.command.kind != CommandKind::Flush {
-                self.choice.sweep_from = next.command.end();
-            }
-            if !next.further.is_empty() {
-                self.merged.insert(next.command.tag, next.further);
-            }
-            self.in_disk += 1;
-            self.disk.submit(now, next.command);
-            if self.rules.order == Order::MqDeadline
-                && let Some(blocked) = self.blocked.pop_front()
-            {
-                let arrived = Waiting {
-                    arrived: now,
-                    ..blocked
-                };
-                if !self.merge(&arrived) {
-                    self.waiting.push(arrived);
+        while self.in_disk < self.tags() && !self.held {
+            if let Some(next) = self.next(now) {
+                self.scheduler.sent(now, &next);
+                if !next.further.is_empty() {
+                    self.merged.insert(next.command.tag, next.further);
                 }
+                self.in_disk += 1;
+                self.disk.submit(now, next.command);
+                self.admit(now);
+            } else if !self.admit(now) {
+                return;
             }
         }
     }
@@ -372,86 +374,13 @@ impl HostQueue {
         if let Some(flush) = self.waiting.iter().position(is_flush) {
             return Some(self.waiting.remove(flush));
         }
-        let index = match self.rules.order {
-            Order::None => return self.blocked.pop_front(),
-            Order::Sweep => self.choice.sweep(&self.waiting)?,
-            Order::MqDeadline => self.choice.deadline(&self.waiting, now)?,
+        let index = match &mut self.scheduler {
+            Scheduler::None => return self.blocked.pop_front(),
+            Scheduler::Sweep(from) => sweep(&self.waiting, *from)?,
+            Scheduler::Deadline(deadline) => deadline.next(&self.waiting, now)?,
+            Scheduler::Kyber(kyber) => kyber.next(&self.waiting)?,
         };
         Some(self.waiting.remove(index))
-    }
-}
-
-impl Choice {
-    /// A command goes to the disk.
-    #[inline]
-    fn sent(&mut self, command: &Command) {
-        if command.kind != CommandKind::Flush {
-            self.latest[usize::from(command.kind != CommandKind::Read)] = command.start.0;
-        }
-    }
-
-    /// A command goes to the disk without having waited: it counts in batches as well.
-    #[inline]
-    fn pass(&mut self, command: &Command) {
-        let direction = usize::from(command.kind != CommandKind::Read);
-        let goes_on = direction == self.direction && command.start.0 >= self.latest[direction];
-        if goes_on && self.batch < BATCH {
-            self.batch += 1;
-        } else if command.kind != CommandKind::Flush {
-            self.direction = direction;
-            self.batch = 1;
-            self.starved *= u32::from(direction == 0);
-        }
-    }
-
-    /// The next command of the sweep.
-    fn sweep(&self, waiting: &[Waiting]) -> Option<usize> {
-        let turn = |index: &usize| {
-            let start = waiting[*index].command.start.0;
-            (start < self.sweep_from, start)
-        };
-        (0..waiting.len()).min_by_key(turn)
-    }
-
-    /// The next command of mq-deadline.
-    fn deadline(&mut self, waiting: &[Waiting], now: Nanos) -> Option<usize> {
-        let oldest = |direction| {
-            let mut all = waiting.iter();
-            all.position(|one| one.direction() == direction)
-        };
-        if self.batch < BATCH
-            && let Some(next) = self.beyond(waiting, self.direction)
-        {
-            self.batch += 1;
-            return Some(next);
-        }
-        let (read, write) = (oldest(0), oldest(1));
-        let starving = read.is_some() && write.is_some() && {
-            self.starved += 1;
-            self.starved > STARVED
-        };
-        let direction = usize::from(read.is_none() || starving);
-        if direction == 1 {
-            self.starved = 0;
-        }
-        let first = if direction == 1 { write } else { read }?;
-        let expired = now - waiting[first].arrived >= EXPIRE[direction];
-        self.direction = direction;
-        self.batch = 1;
-        match self.beyond(waiting, direction) {
-            Some(next) if !expired => Some(next),
-            _ => Some(first),
-        }
-    }
-
-    /// The next command of a direction in ascending order.
-    fn beyond(&self, waiting: &[Waiting], direction: usize) -> Option<usize> {
-        let from = self.latest[direction];
-        let all = waiting.iter().enumerate();
-        let ahead =
-            all.filter(|(_, one)| one.direction() == direction && one.command.start.0 >= from);
-        let next = ahead.min_by_key(|(_, one)| one.command.start);
-        next.map(|(index, _)| index)
     }
 }
 

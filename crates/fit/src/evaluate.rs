@@ -112,6 +112,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
             turnaround: Nanos::from_micros(fact.turnaround_us),
             tags: 31,
             order: Order::Sweep,
+            nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
         },
         random: random.fork("jobs", 0),

@@ -55,6 +55,9 @@ pub const READ_POLICIES: [&str; 19] = [
     "spdk",
 ];
 
+/// The schedulers that Linux has for a disk, as `/sys/block/DISK/queue/scheduler` names them.
+pub const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
 /// Who is read to rebuild a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -328,6 +331,10 @@ pub struct Subject {
     /// Members that are taken out once the array is in sync, before the first
     /// step. A suite says it.
     pub removed: Vec<u16>,
+    /// Which scheduler of Linux its members' host has before each of them, as
+    /// `/sys/block/DISK/queue/scheduler` names it; `None`: the one that it has of itself. A
+    /// suite says it.
+    pub scheduler: Option<String>,
     /// The places of the suite's steps that are for it; `None`: all are. A suite says
     /// it.
     pub steps: Option<BTreeSet<usize>>,
@@ -410,8 +417,11 @@ impl Subject {
     pub(crate) fn settings_on(&self, modelled: bool) -> Vec<Setting> {
         // A modelled array is the one that is built.
         let both = modelled && self.kind == SubjectKind::Array;
-        let means_something =
-            |setting: &&Setting| both || setting.name.starts_with("build.") != modelled;
+        let means_something = |setting: &&Setting| {
+            let of_build = setting.name.starts_with("build.");
+            let of_members = setting.name == "scheduler" && setting.scope.starts_with("subject ");
+            both || of_build != modelled || of_members
+        };
         self.settings
             .iter()
             .filter(means_something)

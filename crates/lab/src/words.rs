@@ -101,6 +101,11 @@ impl Experiment {
                 &self.host
             },
         );
+        header(
+            &mut text,
+            "scheduler",
+            subject.scheduler.as_deref().unwrap_or_default(),
+        );
         if let Some(build) = subject.build.as_ref().filter(|_| built) {
             header(&mut text, "built as", &build.title());
         }
@@ -162,7 +167,10 @@ fn write_step(text: &mut String, index: usize, lines: &[String]) {
 /// each on a line with what the suite makes of it.
 fn subjects_in_words(subjects: &[Subject]) -> String {
     let plain = |subject: &Subject| {
-        subject.members.is_none() && subject.removed.is_empty() && subject.filesystems.is_none()
+        subject.members.is_none()
+            && subject.removed.is_empty()
+            && subject.scheduler.is_none()
+            && subject.filesystems.is_none()
     };
     if subjects.iter().all(plain) {
         let names: Vec<&str> = subjects
@@ -195,6 +203,9 @@ fn subject_in_words(subject: &Subject) -> String {
     }
     if !subject.removed.is_empty() {
         let _ = write!(text, ", member {} taken out", list(&subject.removed));
+    }
+    if let Some(scheduler) = &subject.scheduler {
+        let _ = write!(text, ", scheduler {scheduler}");
     }
     if let Some(filesystems) = &subject.filesystems {
         let _ = write!(text, ", with {}", filesystems_in_words(filesystems));

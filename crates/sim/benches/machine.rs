@@ -45,6 +45,7 @@ fn machine(members: u64) -> Machine {
             turnaround: Nanos::from_micros(59),
             tags: 31,
             order: Order::Sweep,
+            nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
         },
         random,

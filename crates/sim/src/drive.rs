@@ -12,7 +12,7 @@ use crate::result::MemberStatistics;
 use raidlab_array::{CommandId, MemberCommand, Operation, Purpose};
 use raidlab_disk::shared::Attached;
 use raidlab_disk::surface::Surface;
-use raidlab_disk::{Command, CommandKind, Completion, HostQueue, Inside, QueueRules};
+use raidlab_disk::{Command, CommandKind, Completion, HostQueue, Inside, Order, QueueRules};
 use raidlab_units::{Nanos, Sectors};
 
 /// A member command on its way.
@@ -111,6 +111,11 @@ impl Drive {
     /// Whether others may have changed when it has something to do.
     pub(crate) fn is_shared(&self) -> bool {
         self.queue.disk().is_shared()
+    }
+
+    /// Who chooses among the commands that wait for the disk.
+    pub(crate) fn order(&self) -> Order {
+        self.queue.order()
     }
 
     /// Commands in the disk, and those that found no tag.

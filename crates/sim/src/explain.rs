@@ -19,10 +19,11 @@ use raidlab_units::Nanos;
 pub(crate) type Counts = [usize; PLACES.len()];
 
 /// All places: those of the processor first, by its own numbers.
-pub(crate) const PLACES: [&str; 20] = [
+pub(crate) const PLACES: [&str; 21] = [
     "fio",
     "submit",
     "driver",
+    "scheduler",
     "array",
     "stripe",
     "parity",
@@ -42,14 +43,14 @@ pub(crate) const PLACES: [&str; 20] = [
     "medium",
 ];
 /// The first place that is no core's.
-pub(crate) const THREAD: usize = 13;
+pub(crate) const THREAD: usize = 14;
 /// Stripes that wait for the array's thread or a worker, and what waits for a pool's.
-pub(crate) const ARRAY_THREAD: usize = 14;
-pub(crate) const HOST_QUEUE: usize = 15;
-pub(crate) const CONTROLLER: usize = 16;
-pub(crate) const LINK: usize = 17;
-pub(crate) const BUFFER: usize = 18;
-pub(crate) const MEDIUM: usize = 19;
+pub(crate) const ARRAY_THREAD: usize = 15;
+pub(crate) const HOST_QUEUE: usize = 16;
+pub(crate) const CONTROLLER: usize = 17;
+pub(crate) const LINK: usize = 18;
+pub(crate) const BUFFER: usize = 19;
+pub(crate) const MEDIUM: usize = 20;
 
 /// Where nothing goes on.
 const HELD: &str = "held back";

@@ -12,6 +12,8 @@ pub struct Host {
     pub tags: u32,
     /// Which of the commands that wait for one of these is next.
     pub order: Order,
+    /// The same before an NVMe drive.
+    pub nvme_order: Order,
     /// Largest request to a member; larger ones are split by the subject.
     pub maximum_request: Bytes,
 }
@@ -23,6 +25,7 @@ impl Host {
         QueueRules {
             tags: usize::try_from(self.tags).unwrap_or(usize::MAX),
             order: self.order,
+            nvme_order: self.nvme_order,
             largest: self.maximum_request.to_sectors(),
         }
     }

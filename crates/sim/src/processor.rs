@@ -25,6 +25,10 @@
 //! So at queue depth 1 charges add to a request's latency, and at a high one they bound
 //! requests per second at cores by charges.
 //!
+//! A *scheduler* of a disk, where it has one, is charged for each command by whoever sends it:
+//! mq-deadline and BFQ under the one lock that each disk has for it, kyber, which has locks of
+//! its own for each core, without one.
+//!
 //! A pool of ZFS has the threads of its taskqs instead, see [`pool`].
 //!
 //! Left out: threads of one core slow each other down only by taking turns (no SMT, no
@@ -56,6 +60,7 @@ use locks::Locks;
 use raidlab_array::{
     CommandId, Finished, MemberCommand, Mixed, Operation, Outputs, Purpose, Request, RequestId,
 };
+use raidlab_disk::Order;
 use raidlab_units::Nanos;
 use std::collections::HashMap;
 use task::{Part, Place};
@@ -163,7 +168,7 @@ impl Processor {
             && let Some((next, spun, time)) = self.locks.release(lock, now)
         {
             let role = self.role(next);
-            self.bill_for(role, Place::Lock, spun + time);
+            self.bill_for(role, Place::of_lock(lock), spun + time);
             self.calendar.schedule(now + time, next);
         }
         Some(core)
@@ -200,11 +205,11 @@ impl Processor {
                     self.calendar.schedule(now + time, core);
                 }
                 Part::Lock(lock, hold) => {
-                    self.at(core, Some(Place::Lock));
+                    self.at(core, Some(Place::of_lock(lock)));
                     self.cores[core].busy = true;
                     self.cores[core].holds = Some(lock);
                     if let Some(time) = self.locks.take(lock, core, now, hold) {
-                        self.bill_for(role, Place::Lock, time);
+                        self.bill_for(role, Place::of_lock(lock), time);
                         self.calendar.schedule(now + time, core);
                     }
                 }
@@ -304,12 +309,23 @@ impl Processor {
         parts.push(Part::Do(Box::new(Action::Send(command))));
     }
 
-    /// A command goes to its disk by way of the block layer's queue and the driver.
-    pub(crate) fn dispatch(&mut self, core: usize, command: MemberCommand) {
+    /// A command goes to a disk by way of the block layer's queue, which has it chosen in
+    /// this order, and the driver. A flush goes past a scheduler.
+    pub(crate) fn dispatch(
+        &mut self,
+        core: usize,
+        command: MemberCommand,
+        disk: usize,
+        order: Order,
+    ) {
         let mut parts = vec![
             Part::Charge(Place::Driver, self.charges.dispatch),
             Part::Do(Box::new(Action::Dispatch(command))),
         ];
+        if command.operation != Operation::Flush {
+            let disk = u8::try_from(disk).unwrap_or(u8::MAX);
+            parts.splice(0..0, self.charges.scheduler(order, disk));
+        }
         self.put_first(core, &mut parts);
     }
 

@@ -2,7 +2,7 @@
 
 use super::BuildError;
 use raidlab_disk::DiskParameters;
-use raidlab_lab::{Condition, EventKind, Experiment, PlannedStep, SubjectKind, Wait};
+use raidlab_lab::{Condition, EventKind, Experiment, PlannedStep, QueueStyle, SubjectKind, Wait};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
 use raidlab_workload::{Engine, JobSpec};
@@ -12,6 +12,19 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     let refuse = |what: String| Err(BuildError::NotModelled { what });
     if experiment.subject.kind == SubjectKind::System {
         return refuse(format!("subject `{}`", experiment.subject.name));
+    }
+    if experiment.subject.scheduler.as_deref() == Some("bfq") {
+        return refuse(
+            "scheduler `bfq`: it chooses between processes, and no modelled command says whose it is"
+                .to_owned(),
+        );
+    }
+    let host = experiment.subject.host.as_ref();
+    if let Some(scheduler) = &experiment.subject.scheduler
+        && let Some(host) = host.filter(|host| host.queue == QueueStyle::Threads)
+    {
+        let host = &host.name;
+        return refuse(format!("scheduler `{scheduler}` of Linux on host `{host}`"));
     }
     if experiment.filesystem.is_some() {
         return refuse(format!("file system {}", experiment.filesystem_label()));

@@ -1,6 +1,6 @@
-use super::Plan;
-use raidlab_disk::DiskParameters;
-use raidlab_lab::{Choices, Experiment, Files, Suite};
+use super::{BuildError, Plan};
+use raidlab_disk::{DiskParameters, Order};
+use raidlab_lab::{Choices, Experiment, Files, Suite, catalogue};
 
 /// The experiments of a suite with these disks.
 fn experiments(disks: &str) -> Vec<Experiment> {
@@ -30,6 +30,41 @@ fio = "--rw=randread --bs=4k --ioengine=libaio --direct=1 --runtime=1"
         ..Choices::default()
     };
     suite.experiments(&suite.subjects, &choices)
+}
+
+/// A suite's scheduler is that of all members, NVMe drives among them; what the model does not
+/// have, and what the host's system has not, is refused by its name.
+#[test]
+fn a_suite_says_which_scheduler_members_have() {
+    let mut all = experiments(r#""pm9a3", "pm883""#);
+    let experiment = &mut all[0];
+    let orders = |experiment: &Experiment| {
+        let plan = Plan::new(experiment, &Files::default())?;
+        let rules = plan.host()?.queue();
+        let orders = plan.parameters.iter().map(|disk| rules.before(disk).order);
+        Ok::<Vec<Order>, BuildError>(orders.collect())
+    };
+    let plain = orders(experiment).expect("a plan");
+    assert_eq!(plain, [Order::None, Order::Sweep]);
+    for (name, order) in [("kyber", Order::Kyber), ("none", Order::None)] {
+        experiment.subject.scheduler = Some(name.to_owned());
+        assert_eq!(orders(experiment).expect("a plan"), [order, order]);
+    }
+    let refused = |experiment: &Experiment| match orders(experiment) {
+        Err(error) => error.to_string(),
+        Ok(orders) => panic!("{orders:?}"),
+    };
+    experiment.subject.scheduler = Some("bfq".to_owned());
+    let error = refused(experiment);
+    assert!(error.contains("no scheduler `bfq`"), "{error}");
+    experiment.subject.scheduler = Some("none".to_owned());
+    experiment.subject.host =
+        Some(catalogue::host(&Files::default(), "freebsd-10.1").expect("one"));
+    let error = refused(experiment);
+    assert!(
+        error.contains("scheduler `none` of Linux on host `freebsd-10.1`"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::rows;
 use raidlab_bench_model::presets;
 use raidlab_lab::{
-    Bench, Choices, Experiment, Files, Subject, Suite, Zfs, ZfsChecksum, ZfsCompression,
+    Bench, Choices, Experiment, Files, PlannedStep, Subject, Suite, Zfs, ZfsChecksum,
+    ZfsCompression,
 };
 use raidlab_sim::ProcessorNumbers;
 use raidlab_store::Measurement;
@@ -52,6 +53,29 @@ fn workers_have_an_optimum_and_a_larger_stripe_cache_is_heard() {
             "{} {}: {used}",
             row.subject,
             row.job
+        );
+    }
+}
+
+/// mq-deadline holds its lock for 700 ns, and kyber does what four passes of a lock take.
+#[test]
+fn a_scheduler_takes_its_time_for_each_command() {
+    let mut all = experiments_of("schedulers.toml");
+    let one = &mut all[0];
+    one.processor = Some("server-2021".to_owned());
+    let is_one_read =
+        |step: &PlannedStep| matches!(step, PlannedStep::Job(job) if job.name == "read-1");
+    one.steps.retain(is_one_read);
+    let mean = |scheduler: &str| {
+        one.subject.scheduler = Some(scheduler.to_owned());
+        rows::of(one).expect("it runs")[0].latency.mean_ns
+    };
+    let [none, deadline, kyber] = ["none", "mq-deadline", "kyber"].map(mean);
+    let four = 4.0 * numbers("server-2021").lock_ns;
+    for (more, expected) in [(deadline - none, 700.0), (kyber - none, four)] {
+        assert!(
+            (more - expected).abs() < 0.1 * expected,
+            "{more} and not {expected}"
         );
     }
 }

@@ -15,6 +15,7 @@ fn queue(tags: usize, order: Order) -> HostQueue {
     let rules = QueueRules {
         tags,
         order,
+        nvme_order: order,
         largest: Sectors(64),
     };
     HostQueue::new(disk.into(), rules)
@@ -87,6 +88,19 @@ fn reads_go_before_writes_for_two_batches() {
     let first = 84 + 12 + 2 * 16;
     let expected: Vec<usize> = (first..first + 16).chain(160..164).collect();
     assert_eq!(writes, expected);
+}
+
+/// By hand: of 64 reads with the disk four batches are over, so eight writes come first.
+#[test]
+fn kyber_goes_from_domain_to_domain_in_batches() {
+    use CommandKind::{Read, Write};
+    let mut commands: Vec<(CommandKind, u64)> = (0..64).map(|tag| (Read, tag * 100)).collect();
+    commands.extend((64..94).map(|tag| (Write, tag * 100)));
+    commands.extend((94..124).map(|tag| (Read, tag * 100)));
+    let tags = order(queue(64, Order::Kyber), &commands);
+    let expected = [0..64, 64..72, 94..110, 72..80, 110..124, 80..94];
+    let expected: Vec<u64> = expected.into_iter().flatten().collect();
+    assert_eq!(tags, expected);
 }
 
 #[test]
@@ -184,7 +198,7 @@ proptest! {
 
 #[test]
 fn an_nvme_drive_has_its_own_queue() {
-    let most = |name: &str| {
+    let most = |name: &str, rules: QueueRules| {
         let path = format!(
             "{}/../../data/disks/{name}.toml",
             env!("CARGO_MANIFEST_DIR")
@@ -193,14 +207,22 @@ fn an_nvme_drive_has_its_own_queue() {
         let preset = Preset::parse(name, &text).expect("it is valid");
         let numbers = preset.parameters("rated").expect("its only set").clone();
         let disk = Disk::new(numbers, Nanos::ZERO, Stream::new(0));
-        let mut queue = HostQueue::new(disk.into(), QueueRules::SATA);
+        let mut queue = HostQueue::new(disk.into(), rules);
         for tag in 0..1100 {
             queue.submit(Nanos::ZERO, command(tag, CommandKind::Read, tag * 8));
         }
         queue.queued()
     };
-    assert_eq!(most("pm9a3"), (1023, 77));
+    assert_eq!(most("pm9a3", QueueRules::SATA), (1023, 77));
+    // A scheduler holds 256 requests for all of them, and kyber as many reads.
+    for nvme_order in [Order::MqDeadline, Order::Kyber] {
+        let rules = QueueRules {
+            nvme_order,
+            ..QueueRules::SATA
+        };
+        assert_eq!(most("pm9a3", rules).0, 256, "{nvme_order:?}");
+    }
     // Neighbours that wait before a SATA disk are merged, and twice as many as it has tags
     // are held where they can be.
-    assert_eq!(most("pm883").0, 32);
+    assert_eq!(most("pm883", QueueRules::SATA).0, 32);
 }

@@ -128,6 +128,7 @@ impl Subject {
             build: raw.build.map(Spanned::into_inner),
             members: None,
             removed: Vec::new(),
+            scheduler: None,
             steps: None,
             filesystems: None,
             settings,

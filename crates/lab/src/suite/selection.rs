@@ -10,9 +10,10 @@ use super::grid::Grid;
 use super::matrix::{Combination, RawMatrix, combinations};
 use super::named::named_at;
 use crate::catalogue::{self, LoadError};
-use crate::document::{Document, FileError};
+use crate::document::{Document, FileError, Problem};
 use crate::files::Files;
-use crate::subject::{Subject, SubjectKind};
+use crate::subject::{SCHEDULERS, Subject, SubjectKind};
+use raidlab_store::Setting;
 use raidlab_systems::FileSystemSpec;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
@@ -36,6 +37,7 @@ pub(super) struct RawTable {
     members: Option<Spanned<RawMembers>>,
     #[serde(default)]
     removed: Vec<Spanned<u16>>,
+    scheduler: Option<Spanned<String>>,
     build: Option<Spanned<toml::Table>>,
     matrix: Option<Spanned<RawMatrix>>,
     draw: Option<Spanned<u32>>,
@@ -264,6 +266,7 @@ fn read_subject(
     };
     let mut subject = loaded.map_err(|error| named_at(document, span, error))?;
     select(document, table, &mut subject, disks, combination)?;
+    schedule(place, table, &mut subject, combination)?;
     Ok(subject)
 }
 
@@ -307,6 +310,33 @@ fn select(
         return Err(document.invalid(last.span(), what, "leave one in"));
     }
     subject.filesystems = read_filesystems(document, table.filesystems.as_ref())?;
+    Ok(())
+}
+
+/// Gives a subject's members the scheduler that its entry names.
+fn schedule(
+    place: Place<'_>,
+    table: &RawTable,
+    subject: &mut Subject,
+    combination: &Combination,
+) -> Result<(), FileError> {
+    let Some(entry) = &table.scheduler else {
+        return Ok(());
+    };
+    let name = combination.apply(entry.get_ref());
+    if !SCHEDULERS.contains(&name.as_str()) {
+        let known = SCHEDULERS.map(str::to_owned).to_vec();
+        let what = "scheduler";
+        let problem = Problem::UnknownName { what, name, known };
+        return Err(place.document.error(entry.span(), problem));
+    }
+    subject.settings.push(Setting {
+        scope: format!("subject {}", subject.name),
+        name: "scheduler".to_owned(),
+        value: name.clone(),
+        source: format!("suite {}", place.suite),
+    });
+    subject.scheduler = Some(name);
     Ok(())
 }
 

@@ -82,7 +82,7 @@ impl Machine {
                 if has_nothing_to_flush || !self.takes(disk, command.operation) {
                     cores.ended_at_once(core, command.id);
                 } else {
-                    cores.dispatch(core, command);
+                    cores.dispatch(core, command, disk, self.drives[disk].order());
                 }
             }
             Action::Dispatch(command) => {

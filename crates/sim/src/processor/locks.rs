@@ -1,4 +1,4 @@
-//! Locks of md and ZFS as servers, first come first served.
+//! Locks of md, ZFS and the block layer as servers, first come first served.
 //!
 //! Who finds a lock taken spins: its core does nothing else, and is billed. A pass lasts
 //! as long as the lock is held, and longer where lock and data come from another core's
@@ -11,7 +11,7 @@
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 
-/// A lock of md, or of ZFS.
+/// A lock of md, of ZFS, or of the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockName {
     /// RAID 1's and RAID 10's `resync_lock`, in `wait_barrier` and `allow_barrier`.
@@ -30,6 +30,8 @@ pub(crate) enum LockName {
     Hash(u8),
     /// ZFS's lock of a disk's queue.
     VdevQueue(u8),
+    /// The lock of a disk's scheduler: `lock` of `struct deadline_data` or `bfq_data`.
+    Scheduler(u8),
 }
 
 /// How many hash locks there are (`NR_STRIPE_HASH_LOCKS`).
@@ -39,6 +41,8 @@ const FIRST_HASH: usize = 6;
 /// The place of the first disk's queue's, and how many there are at most.
 const FIRST_QUEUE: usize = FIRST_HASH + HASH_LOCKS;
 const QUEUES: usize = 32;
+/// The place of the first disk's scheduler's, of which there are as many.
+const FIRST_SCHEDULER: usize = FIRST_QUEUE + QUEUES;
 
 impl LockName {
     fn place(self) -> usize {
@@ -51,12 +55,13 @@ impl LockName {
             Self::DirectReads => 5,
             Self::Hash(number) => FIRST_HASH + usize::from(number) % HASH_LOCKS,
             Self::VdevQueue(disk) => FIRST_QUEUE + usize::from(disk) % QUEUES,
+            Self::Scheduler(disk) => FIRST_SCHEDULER + usize::from(disk) % QUEUES,
         }
     }
 }
 
-/// Their names in the source, all hash locks together, and all queues'.
-const NAMES: [&str; FIRST_HASH + 2] = [
+/// Their names in the source, all hash locks together, all queues', and all schedulers'.
+const NAMES: [&str; FIRST_HASH + 3] = [
     "resync_lock",
     "wait_barrier",
     "device_lock",
@@ -65,12 +70,13 @@ const NAMES: [&str; FIRST_HASH + 2] = [
     "active_aligned_reads",
     "hash_locks",
     "vq_lock",
+    "scheduler",
 ];
 
 /// What became of a lock in a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockUse {
-    /// Its name in the source of md or ZFS.
+    /// Its name in the source, or whose it is.
     pub name: &'static str,
     /// Times that it was taken.
     pub passes: u64,
@@ -105,7 +111,7 @@ impl Locks {
     /// same for each core in line, in picoseconds.
     pub(crate) fn new(cores_of_a_socket: usize, way: [Nanos; 2], crowd_picos: [u64; 2]) -> Self {
         Self {
-            locks: vec![Lock::default(); FIRST_QUEUE + QUEUES],
+            locks: vec![Lock::default(); FIRST_SCHEDULER + QUEUES],
             cores_of_a_socket,
             way,
             crowd_picos,
@@ -170,7 +176,8 @@ impl Locks {
             .collect();
         for (place, lock) in self.locks.iter().enumerate() {
             let is_queue = usize::from(place >= FIRST_QUEUE);
-            let sum = &mut all[place.min(FIRST_HASH) + is_queue];
+            let is_scheduler = usize::from(place >= FIRST_SCHEDULER);
+            let sum = &mut all[place.min(FIRST_HASH) + is_queue + is_scheduler];
             sum.passes += lock.used.passes;
             sum.contended += lock.used.contended;
             sum.wait += lock.used.wait;

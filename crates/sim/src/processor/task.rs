@@ -13,6 +13,8 @@ pub(crate) enum Place {
     Call,
     /// The block layer's queue and the driver, below.
     Driver,
+    /// A scheduler's hooks, and the wait for its lock.
+    Scheduler,
     /// The array maps, clones and ends.
     Array,
     /// The array looks up and handles stripes.
@@ -37,10 +39,11 @@ pub(crate) enum Place {
 
 impl Place {
     /// All, in the order of their numbers.
-    pub(crate) const ALL: [(Self, &str); 13] = [
+    pub(crate) const ALL: [(Self, &str); 14] = [
         (Self::User, "fio"),
         (Self::Call, "submit"),
         (Self::Driver, "driver"),
+        (Self::Scheduler, "scheduler"),
         (Self::Array, "array"),
         (Self::Stripe, "stripe"),
         (Self::Parity, "parity"),
@@ -52,6 +55,14 @@ impl Place {
         (Self::Interrupt, "interrupt"),
         (Self::Switch, "switch"),
     ];
+
+    /// Where the time of a lock's passes goes.
+    pub(crate) const fn of_lock(lock: LockName) -> Self {
+        match lock {
+            LockName::Scheduler(_) => Self::Scheduler,
+            _ => Self::Lock,
+        }
+    }
 }
 
 /// A part of what is to be done. Between two of them whoever does it may be interrupted.

@@ -119,6 +119,7 @@ impl Bench {
                 turnaround: self.turnaround,
                 tags: self.tags,
                 order: Order::Sweep,
+                nvme_order: Order::None,
                 maximum_request: Bytes(512 << 10),
             },
             random: random.fork("jobs", 0),

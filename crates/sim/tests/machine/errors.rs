@@ -103,6 +103,7 @@ fn machine(period: Option<Nanos>) -> Machine {
             turnaround: Nanos::from_micros(10),
             tags: 31,
             order: Order::Sweep,
+            nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
         },
         random: Stream::new(1),

@@ -41,6 +41,7 @@ fn machine() -> Machine {
             turnaround: Nanos::ZERO,
             tags: 32,
             order: Order::None,
+            nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
         },
         random: Stream::new(3),

@@ -83,6 +83,39 @@ fn md(subject: &Subject) -> &MdSpec {
 }
 
 #[test]
+fn a_suite_gives_its_subjects_schedulers() {
+    let suite = |value: &str| {
+        parse(&format!(
+            "schema = 1\nname = \"s\"\ntitle = \"S\"\ndescription = \"A test.\"\nsource = \"here\"\n\
+             disks = [\"a\"]\n[[subjects]]\nsubject = \"disk\"\nname = \"disk-{{it}}\"\n\
+             scheduler = \"{{it}}\"\nmatrix = {{ it = [\"none\", \"{value}\"] }}\n{JOB}"
+        ))
+    };
+    let found = suite("kyber").expect("a suite");
+    let all = found.experiments(&found.subjects, &Choices::default());
+    let said = all.iter().map(|one| {
+        let mut settings = one.subject.settings.iter();
+        let own = settings.find(|it| it.name == "scheduler" && it.scope.starts_with("subject"));
+        let own = own.map(|it| (it.value.as_str(), it.source.as_str()));
+        (
+            one.subject.name.as_str(),
+            one.subject.scheduler.as_deref(),
+            own,
+        )
+    });
+    let expected = [("disk-none", "none"), ("disk-kyber", "kyber")]
+        .map(|(name, value)| (name, Some(value), Some((value, "suite s"))));
+    assert_eq!(said.collect::<Vec<_>>(), expected);
+    assert!(
+        all[1].plan().contains("scheduler  kyber"),
+        "{}",
+        all[1].plan()
+    );
+    let error = suite("kybr").expect_err("there is none").to_string();
+    assert!(error.contains("kybr") && error.contains("kyber"), "{error}");
+}
+
+#[test]
 fn a_draw_takes_as_many_as_it_says_and_each_number_others() {
     let first = draw(GRID, 7);
     assert_eq!(
