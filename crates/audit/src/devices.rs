@@ -4,52 +4,14 @@
 //! follow from that alone: whether it turns, and whether it stores 4096-byte
 //! sectors, whatever it reports.
 
+mod models;
+
 use crate::case::Case;
+use models::{has_4_kib_sectors, is_rotating_model, is_virtual_model};
 use raidlab_store::{Measurement, fact, fact::disk_property as property};
 
 /// Most members that a subject is asked for.
 const MOST_MEMBERS: usize = 256;
-
-/// Drives that store 4096-byte sectors and say 512, or that are known to from
-/// their makers' papers alone.
-///
-/// Western Digital: its first Advanced Format drives (models ending in ARS,
-/// EARS, EARX, EZRS, EZRX), which report 512 bytes. Samsung: EcoGreen F4.
-/// Seagate: BarraCuda and IronWolf product manuals, "512E". Not complete.
-const FOUR_KIB_MODELS: &[&str] = &[
-    "WD5000AARS",
-    "WD6400AARS",
-    "WD7500AARS",
-    "WD8000AARS",
-    "WD10EARS",
-    "WD15EARS",
-    "WD20EARS",
-    "WD25EZRS",
-    "WD30EZRS",
-    "WD10EARX",
-    "WD15EARX",
-    "WD20EARX",
-    "WD25EZRX",
-    "WD30EZRX",
-    "WD40EFRX",
-    "WD40EFAX",
-    "HD155UI",
-    "HD204UI",
-    "ST2000DM008",
-    "ST4000DM004",
-    "ST6000DM003",
-    "ST8000DM004",
-    "ST4000VN008",
-    "ST6000VN001",
-    "ST12000VN0007",
-    "ST12000VN0008",
-];
-
-/// How models of disks that turn begin.
-const ROTATING_MODELS: &[&str] = &[
-    "WD", "ST", "HDWD", "HDWL", "DT0", "MQ0", "MG0", "HUA", "HUS", "HUH", "HDS", "HDT", "HD10",
-    "HD15", "HD20", "SP0", "SP1", "SP2",
-];
 
 /// A member as far as it is known.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -197,37 +159,12 @@ fn described(mut member: Member) -> Member {
     if member
         .physical_sector_bytes
         .is_none_or(|bytes| bytes < 4096.0)
-        && words(model).any(|word| FOUR_KIB_MODELS.iter().any(|known| word.starts_with(known)))
+        && has_4_kib_sectors(model)
     {
         member.physical_sector_bytes = Some(4096.0);
         member.sector_by_model = true;
     }
     member
-}
-
-fn words(model: &str) -> impl Iterator<Item = String> {
-    let parts = model.split([' ', '_']);
-    parts.map(str::to_ascii_uppercase)
-}
-
-/// Whether a model's name is one of disks that turn: a known beginning with a
-/// digit after it, so that WDS500G (an SSD) is none.
-fn is_rotating_model(model: &str) -> bool {
-    words(model).any(|word| {
-        ROTATING_MODELS.iter().any(|begin| {
-            let rest = word.strip_prefix(begin);
-            rest.is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
-        })
-    })
-}
-
-/// Disks that a hypervisor makes up.
-fn is_virtual_model(model: &str) -> bool {
-    words(model).any(|word| {
-        ["QEMU", "VBOX", "VMWARE", "VIRTUAL", "MSFT"]
-            .iter()
-            .any(|known| word.starts_with(known))
-    })
 }
 
 /// The disk that a partition is on, by its name: `sdb1`, `nvme0n1p2`,
@@ -467,7 +404,7 @@ pub(crate) fn shingled(member: &Member) -> Option<&'static raidlab_inventory::sm
 
 #[cfg(test)]
 mod tests {
-    use super::{is_rotating_model, whole_disk};
+    use super::whole_disk;
 
     #[test]
     fn partitions_lead_to_their_disk() {
@@ -485,26 +422,6 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(whole_disk(device), disk, "{device}");
-        }
-    }
-
-    #[test]
-    fn models_tell_what_turns() {
-        for model in [
-            "WDC WD15EARS-00Z5B1",
-            "ST4000DM004-2CV104",
-            "SAMSUNG SP1614N",
-            "wd4000fyyz",
-        ] {
-            assert!(is_rotating_model(model), "{model}");
-        }
-        for model in [
-            "WDC WDS500G2B0A",
-            "Samsung SSD 950 PRO",
-            "SanDisk SDSSDH3",
-            "",
-        ] {
-            assert!(!is_rotating_model(model), "{model}");
         }
     }
 }

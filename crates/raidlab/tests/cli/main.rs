@@ -24,6 +24,8 @@ mod mistakes;
 mod nested;
 mod outputs;
 #[cfg(target_os = "linux")]
+mod plans;
+#[cfg(target_os = "linux")]
 mod resume;
 mod run;
 #[cfg(target_os = "linux")]

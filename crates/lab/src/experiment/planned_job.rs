@@ -1,0 +1,116 @@
+//! A job of an experiment, and the row that it fills.
+
+use super::Experiment;
+use crate::host::QueueStyle;
+use crate::suite::{TimedEvent, Work};
+use raidlab_store::{Cell, Measurement, Operation, Role};
+use raidlab_units::Bytes;
+use raidlab_workload::JobSpec;
+
+/// A job as this subject's host runs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedJob {
+    /// Position among the suite's jobs, from 0.
+    pub sequence: u32,
+    /// Short and unique in the suite: `9`.
+    pub name: String,
+    /// The job in words, for tables.
+    pub title: String,
+    /// For accuracy statements and graphs.
+    pub class: String,
+    /// What runs; fio's jobs with this host's way of queueing.
+    pub work: Work,
+    /// How this host reaches a queue depth above one; `None`: as the options
+    /// say.
+    pub queue: Option<QueueStyle>,
+    /// It only prepares and gets no rows.
+    pub prepares: bool,
+    /// What happens while it runs.
+    pub events: Vec<TimedEvent>,
+    /// What the reader must know; may be empty.
+    pub note: String,
+}
+
+impl PlannedJob {
+    /// fio's jobs that run together; empty for other tools and for options that
+    /// only a real fio understands.
+    fn jobs(&self) -> &[JobSpec] {
+        self.work.group().map_or(&[], |group| &group.jobs)
+    }
+
+    /// Requests in flight at most, over everything that runs together; 1 where
+    /// that is not known.
+    #[must_use]
+    pub fn queue_depth(&self) -> u32 {
+        let depth: u32 = self.jobs().iter().map(JobSpec::queue_depth).sum();
+        depth.max(1)
+    }
+
+    /// Jobs with a place of their own that run together: what a person would
+    /// call streams. Threads that only make up a queue depth count as one.
+    #[must_use]
+    pub fn streams(&self) -> u32 {
+        u32::try_from(self.jobs().len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Whether it reads, writes, discards, and flushes between: the operations that get a
+    /// row.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Operation> {
+        let reads = self.jobs().iter().any(JobSpec::reads);
+        let writes = self.jobs().iter().any(|job| job.pattern.writes());
+        let mut operations = Vec::new();
+        if reads {
+            operations.push(Operation::Read);
+        }
+        if writes {
+            operations.push(Operation::Write);
+        }
+        if self.jobs().iter().any(|job| job.pattern.trims()) {
+            operations.push(Operation::Trim);
+        }
+        let flushes = |job: &JobSpec| job.fsync_every > 0 || job.fdatasync_every > 0;
+        if writes && self.jobs().iter().any(flushes) {
+            operations.push(Operation::Sync);
+        }
+        operations
+    }
+
+    /// The cell that it fills.
+    #[must_use]
+    pub fn cell(&self, experiment: &Experiment) -> Cell {
+        Cell {
+            host: experiment.host.clone(),
+            subject: experiment.subject.name.clone(),
+            filesystem: experiment.filesystem_label(),
+            fit: experiment.fit.clone(),
+            sequence: self.sequence,
+            repetition: experiment.repetition,
+        }
+    }
+
+    /// A row for one of the job's operations with everything filled in that
+    /// is known before it runs; the bench fills in what it measured.
+    #[must_use]
+    pub fn row(&self, experiment: &Experiment, bench: &str, op: Operation) -> Measurement {
+        let block = self.jobs().first().map_or(Bytes(0), |job| job.block_size);
+        Measurement {
+            suite: experiment.suite.clone(),
+            host: experiment.host.clone(),
+            subject: experiment.subject.name.clone(),
+            filesystem: experiment.filesystem_label(),
+            fit: experiment.fit.clone(),
+            sequence: self.sequence,
+            job: self.name.clone(),
+            job_title: self.title.clone(),
+            repetition: experiment.repetition,
+            class: self.class.clone(),
+            op,
+            block_size_bytes: block.0,
+            queue_depth: self.queue_depth(),
+            streams: self.streams(),
+            role: Role::Predicted,
+            ..Measurement::blank(bench)
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A clone's stream of requests at its beginning: what of the region is its own, in which
+//! order it is visited, and how much of it.
+
+use super::draws::Draws;
+use super::{Order, RequestStream};
+use crate::job::{JobError, JobSpec};
+use crate::offsets::Offsets;
+use crate::permutation::Permutation;
+use crate::shape::{Distribution, Runs};
+use raidlab_random::Stream;
+use raidlab_units::Bytes;
+
+/// Largest region, in blocks, whose random map is honoured exactly: 256 GiB in
+/// blocks of 4 KiB.
+const MAPPED_BLOCKS: u64 = 1 << 26;
+
+impl JobSpec {
+    /// The requests of clone `clone` (0 is the first) on a device of
+    /// `device_size`. Equal arguments give equal streams. Clones draw from forks
+    /// of `random`, so that a driver may pass the same to all clones of a job
+    /// but not to two jobs; a `random_seed` replaces it.
+    ///
+    /// # Errors
+    /// Whatever [`validate`](Self::validate) and [`region`](Self::region) find,
+    /// and [`JobError::NoRoom`].
+    pub fn request_stream(
+        &self,
+        clone: u32,
+        device_size: Bytes,
+        random: Stream,
+    ) -> Result<RequestStream, JobError> {
+        self.validate()?;
+        let (start, region) = self.region(clone, device_size)?;
+        let block = self.block_size.0;
+        let finer = self.finer(start == Bytes(0) && region == device_size);
+        let unit = if self.sizes.is_some() { 1 } else { block };
+        let whole_units = |bytes: u64| {
+            if self.pattern.is_random() {
+                bytes / unit
+            } else {
+                bytes.div_ceil(unit).min((device_size.0 - start.0) / unit)
+            }
+        };
+        let region_blocks = whole_units(region.0) * unit / block;
+        if region_blocks == 0 {
+            return Err(JobError::NoRoom {
+                clone,
+                block_size: self.block_size,
+                room: region,
+            });
+        }
+        let amount = self.size.map_or(region.0, |size| size.0.min(region.0));
+        let rewrites = self.pattern.writes()
+            && !self.pattern.is_random()
+            && self.io_size.is_some_and(|io_size| io_size.0 > amount);
+        let reached = self.distribution.bytes_to_write(region.0, block);
+        let pass_units = if let Some(bytes) = reached {
+            bytes / unit
+        } else if (self.time_based && self.verify.is_none()) || rewrites {
+            // Where requests are not back to back, their place says when the end is reached.
+            let gaps = self.zones.is_some() || self.step != 0;
+            match gaps && !self.pattern.is_random() {
+                true => u64::MAX,
+                false => whole_units(region.0),
+            }
+        } else if self.pattern.is_random() && !self.random_map {
+            amount.div_ceil(unit)
+        } else {
+            whole_units(amount)
+        };
+        let units_left = self.total_units(pass_units, unit)?;
+        let mut random = self
+            .random_seed
+            .map_or(random, Stream::new)
+            .fork("clone", u64::from(clone));
+        let even = self.distribution == Distribution::Even;
+        let aligned = self.alignment.is_none() && self.sizes.is_none();
+        let map = self.random_map && even && aligned && self.runs == Runs::default();
+        let draws = self.fio_draws(clone, region_blocks, map);
+        let order = if !self.pattern.is_random() {
+            Order::Sequential { next: [0; 3] }
+        } else if draws.is_none() && map && region_blocks <= MAPPED_BLOCKS {
+            let order = Permutation::new(region_blocks, &mut random);
+            Order::Mapped { order, next: 0 }
+        } else {
+            let mut offsets = |direction: usize| {
+                let (blocks, align) = self.choices(direction, region, region_blocks);
+                Offsets::new(&self.distribution, blocks, align, &mut random)
+            };
+            let (reads, writes) = (offsets(0), offsets(1));
+            let trims = if self.pattern.trims() {
+                offsets(2)
+            } else {
+                writes.clone()
+            };
+            Order::Drawn(Box::new([reads, writes, trims]))
+        };
+        Ok(RequestStream {
+            pattern: self.pattern,
+            read_mix_percent: self.read_mix_percent,
+            unit,
+            start: start.0,
+            region: if self.pattern.is_random() {
+                region.0
+            } else {
+                region.0.max(region_blocks * block)
+            },
+            region_blocks,
+            pass_units,
+            pass_left: pass_units,
+            units_left,
+            // fio counts a block that is discarded and written as one.
+            requests_left: self.request_limit.map_or(u64::MAX, |limit| {
+                limit.saturating_mul(1 + u64::from(self.pattern.trims_and_writes()))
+            }),
+            by_passes: self.io_size.is_none()
+                && reached.is_none()
+                && self.percents.io_size.is_none()
+                && !self.time_based,
+            order,
+            random,
+            draws,
+            fsync_every: self.fsync_every,
+            fdatasync_every: self.fdatasync_every,
+            unflushed: [0; 2],
+            finer,
+        })
+    }
+
+    /// fio's own draws, where it is known how it draws.
+    fn fio_draws(&self, clone: u32, region_blocks: u64, map: bool) -> Option<Box<Draws>> {
+        let is_known = (self.pattern.is_random() || self.pattern.is_mixed())
+            && self.distribution == Distribution::Even
+            && self.alignment.is_none()
+            && self.runs == Runs::default()
+            && self.zones.is_none()
+            && self.ranges == 1
+            && self.verify.is_none()
+            && !self.pattern.trims()
+            && region_blocks <= u64::from(u32::MAX);
+        let seed = self.random_seed.filter(|_| is_known)?;
+        let process = self.first_process.saturating_add(clone);
+        Some(Box::new(Draws::new(seed, process, map)))
+    }
+
+    /// Blocks that can be drawn in a direction, and their bytes: as fio's
+    /// `last_block`, the smallest request fits behind the last one.
+    pub(super) fn choices(
+        &self,
+        direction: usize,
+        region: Bytes,
+        region_blocks: u64,
+    ) -> (u64, u64) {
+        let Some(alignment) = &self.alignment else {
+            return match &self.sizes {
+                None => (region_blocks, self.block_size.0),
+                Some(sizes) => {
+                    let least = sizes[direction].least().0.max(1);
+                    ((region.0 / least).max(1), least)
+                }
+            };
+        };
+        let align = alignment[direction].0.max(1);
+        let least = self.least(direction);
+        let room = region.0.saturating_sub(least.0.saturating_sub(align));
+        ((room / align).max(1), align)
+    }
+
+    /// Units until the job ends by itself.
+    fn total_units(&self, pass_units: u64, unit: u64) -> Result<u64, JobError> {
+        let loops = u64::from(self.loops);
+        let too_large = JobError::TooLarge { option: "io_size" };
+        if self.time_based {
+            return Ok(self.requests(u64::MAX, unit));
+        }
+        let by_size = match (self.io_size, self.percents.io_size) {
+            (Some(io_size), _) => io_size
+                .0
+                .checked_mul(loops)
+                .ok_or(too_large)?
+                .div_ceil(unit),
+            (None, share) => {
+                let units = u128::from(pass_units) * u128::from(share.unwrap_or(100)) / 100;
+                u64::try_from(units)
+                    .ok()
+                    .and_then(|units| units.checked_mul(loops))
+                    .ok_or(JobError::TooLarge { option: "loops" })?
+            }
+        };
+        Ok(self.requests(by_size, unit))
+    }
+
+    /// As many units as there may be requests, where all are alike.
+    fn requests(&self, units: u64, unit: u64) -> u64 {
+        match self.request_limit {
+            Some(limit) if unit == self.block_size.0 => units.min(limit),
+            _ => units,
+        }
+    }
+}
