@@ -17,10 +17,6 @@ impl Hasher for Mix {
         }
     }
 
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
     fn write_u64(&mut self, number: u64) {
         // 2^64 divided by the golden ratio (Knuth, TAOCP 3, section 6.4).
         let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;

@@ -326,9 +326,6 @@ pub enum StepResult {
         p_different: Sectors,
         /// Sectors in which Q does not fit.
         q_different: Sectors,
-        /// The one block (numbered as in [`ComputeStep::Recover`]) that would
-        /// explain every difference, if there is one. Without Q: none.
-        culprit: Option<u8>,
     },
 }
 

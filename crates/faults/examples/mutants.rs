@@ -2,8 +2,11 @@
 //! mutations --example mutants [-- MOST-SEEDS [NAME-PART [FIRST-SEED]]]`. With `driver`
 //! for a part of the name: all that are in the driver.
 
+#[path = "../tests/mutants/mod.rs"]
+mod hunting;
+
+use hunting::{filter_for, hunt};
 use raidlab_array::mutation::Mutation;
-use raidlab_faults::mutants::{filter_for, hunt};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

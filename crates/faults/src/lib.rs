@@ -12,8 +12,6 @@ pub mod exhaustive;
 mod explain;
 mod inspect;
 mod medium;
-#[cfg(feature = "mutations")]
-pub mod mutants;
 mod options;
 pub mod oracle;
 pub mod pages;

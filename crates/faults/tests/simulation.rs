@@ -1,5 +1,9 @@
 //! Seeds through the whole simulation.
 
+#[cfg(feature = "mutations")]
+#[allow(dead_code, reason = "the example `mutants` shares it")]
+mod mutants;
+
 use raidlab_faults::exhaustive::Small;
 use raidlab_faults::{Filter, run_seed, run_seeds};
 use raidlab_geometry::Level;
@@ -132,7 +136,7 @@ fn seeded_bugs_are_found() {
         Mutation::WriteErrorIgnored,
         Mutation::CheckBlind,
     ] {
-        let hunted = raidlab_faults::mutants::hunt(&filter, mutation, 0, 200);
+        let hunted = mutants::hunt(&filter, mutation, 0, 200);
         assert!(hunted.found.is_some(), "{}", mutation.name());
     }
 }

@@ -6,7 +6,6 @@
 mod copies;
 mod layout;
 mod level;
-mod nested;
 mod parity;
 mod shape;
 mod size;
@@ -16,7 +15,6 @@ pub use copies::{Content, CopyMap, Extent, Inverse};
 pub use level::{
     Copies, FarSets, Layout, Level, ParityLayout, UnknownLayout, UnknownLevel, ZoneLayout,
 };
-pub use nested::{LeafSector, NestedError, NestedExtent, NestedMap, NestedMember, NestedRole};
-pub use parity::{BlockRole, MemberSector, Place, Row, StripeMap, StripeMapError};
+pub use parity::{BlockRole, Place, Row, StripeMap, StripeMapError};
 pub use shape::{Shape, ShapeError};
 pub use slots::{MAXIMUM_MEMBERS, Slot, SlotSet};

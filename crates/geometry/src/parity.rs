@@ -75,17 +75,6 @@ pub enum BlockRole {
     Q,
 }
 
-/// What a sector of a member is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemberSector {
-    /// This sector of the array.
-    Data(Sectors),
-    /// P of this row.
-    P(u64),
-    /// Q of this row.
-    Q(u64),
-}
-
 /// One row: who holds what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
@@ -233,21 +222,6 @@ impl StripeMap {
     #[must_use]
     pub const fn row_of(&self, member_sector: Sectors) -> u64 {
         member_sector.0 / self.chunk
-    }
-
-    /// What a member holds at a sector of its data area.
-    #[must_use]
-    pub fn member_content(&self, slot: Slot, member_sector: Sectors) -> MemberSector {
-        let number = self.row_of(member_sector);
-        match self.row(number).role(slot) {
-            BlockRole::P => MemberSector::P(number),
-            BlockRole::Q => MemberSector::Q(number),
-            BlockRole::Data(index) => MemberSector::Data(self.array_sector(Place {
-                row: number,
-                index,
-                offset: Sectors(member_sector.0 % self.chunk),
-            })),
-        }
     }
 
     /// Who holds what in a row.

@@ -10,8 +10,10 @@ mod version_1;
 mod words;
 
 use crate::probe::MemberMetadata;
+use crate::superblock::Superblock;
 use raidlab_units::Bytes;
 use std::fmt::Write;
+use words::{UNKNOWN, human_sectors, layout, level};
 
 pub use bitmap::{examine_bad_blocks, examine_bitmap};
 pub use brief::brief;
@@ -60,5 +62,46 @@ impl Text {
 
     fn raw(&mut self, text: &str) {
         self.0.push_str(text);
+    }
+
+    /// The chunk, where the level has one.
+    fn chunk(&mut self, superblock: &Superblock) {
+        let chunk = format!("{}K", superblock.chunk.0 / 2);
+        match superblock.level {
+            0 | 4 | 5 | 6 | 10 => self.line("Chunk Size", chunk),
+            -1 => self.line("Rounding", chunk),
+            _ => {}
+        }
+        self.blank();
+    }
+
+    /// How far a reshape is, and what the array becomes; each version writes the chunk
+    /// in its own way.
+    fn reshape(&mut self, superblock: &Superblock, new_chunk: impl std::fmt::Display) {
+        let reshape = superblock.reshape;
+        let position = reshape.position;
+        self.line(
+            "Reshape pos'n",
+            format!("{}{}", position / 2, human_sectors(position)),
+        );
+        if reshape.delta_disks != 0 {
+            let after = superblock.raid_disks;
+            let before = i64::from(after) - i64::from(reshape.delta_disks);
+            self.line(
+                "Delta Devices",
+                format!("{} ({before}->{after})", reshape.delta_disks),
+            );
+        }
+        if reshape.new_level != superblock.level {
+            self.line("New Level", level(reshape.new_level));
+        }
+        if reshape.new_layout != superblock.layout && superblock.level >= 5 {
+            let name = layout(superblock.level, reshape.new_layout);
+            self.line("New Layout", name.as_deref().unwrap_or(UNKNOWN));
+        }
+        if u64::from(reshape.new_chunk) != superblock.chunk.0 {
+            self.line("New Chunksize", new_chunk);
+        }
+        self.blank();
     }
 }

@@ -60,9 +60,9 @@ impl TransmissionFlags {
 pub struct BlockSizes {
     /// Offsets and lengths are multiples of it: a power of two up to 64 KiB.
     pub minimum: u32,
-    /// Best unit.
+    /// Best unit; a power of two, at least `minimum` and 512.
     pub preferred: u32,
-    /// Longest payload.
+    /// Longest read or write, a multiple of `minimum`.
     pub maximum: u32,
 }
 

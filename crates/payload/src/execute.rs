@@ -5,7 +5,6 @@
 //! not damage.
 
 use crate::PayloadError;
-use crate::buffers::length;
 use raidlab_array::{BufferId, ComputeStep, ScratchId, StepId, StepResult};
 use raidlab_parity::MAXIMUM_DATA;
 use raidlab_units::{SECTOR_BYTES, Sectors};
@@ -280,7 +279,6 @@ fn check<S: Store>(
     Ok(StepResult::Parity {
         p_different: Sectors(found.p_sectors),
         q_different: Sectors(found.q_sectors),
-        culprit: found.culprit.and_then(|block| u8::try_from(block).ok()),
     })
 }
 
@@ -329,4 +327,10 @@ fn different_sectors(left: &[u8], right: &[u8]) -> Sectors {
     }
     let sectors = left.chunks(SECTOR).zip(right.chunks(SECTOR));
     Sectors(sectors.filter(|(left, right)| left != right).count() as u64)
+}
+
+/// Bytes of so many sectors; a number beyond every buffer for absurd ones.
+#[must_use]
+pub fn length(count: Sectors) -> usize {
+    usize::try_from(count.0.saturating_mul(SECTOR_BYTES)).unwrap_or(usize::MAX)
 }

@@ -12,8 +12,9 @@ mod null;
 
 pub use buffer::{Buffer, BufferError, BufferPool, Identity, MAXIMUM_BUFFER_BYTES, PAGE_BYTES};
 pub use memory::MemoryExport;
+pub(crate) use memory::{SEGMENT_BYTES, pieces, zeroed_segment};
 pub use null::NullExport;
-pub use raidlab_nbd::ErrorCode;
+pub use raidlab_nbd::{BlockSizes, ErrorCode};
 
 use std::sync::Arc;
 
@@ -156,28 +157,6 @@ pub struct Features {
     /// Has holes worth asking for before each read: the server sends them as
     /// holes instead of zeroes.
     pub sparse: bool,
-}
-
-/// Sizes of requests, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockSizes {
-    /// Offsets and lengths are multiples of this; a power of two up to 64 KiB.
-    pub minimum: u32,
-    /// Best unit; a power of two, at least `minimum` and 512.
-    pub preferred: u32,
-    /// Longest read or write, a multiple of `minimum`, at most
-    /// [`MAXIMUM_BUFFER_BYTES`].
-    pub maximum: u32,
-}
-
-impl Default for BlockSizes {
-    fn default() -> Self {
-        Self {
-            minimum: 1,
-            preferred: 4096,
-            maximum: 32 << 20,
-        }
-    }
 }
 
 /// The name of the metadata context that every export has: holes and zeroes.

@@ -22,7 +22,6 @@ pub(crate) fn answer(step: &ComputeStep) -> Option<(StepId, StepResult)> {
             let fits = StepResult::Parity {
                 p_different: Sectors::ZERO,
                 q_different: Sectors::ZERO,
-                culprit: None,
             };
             Some((*id, fits))
         }

@@ -2,6 +2,9 @@
 //! command at a time.
 
 mod disks;
+#[path = "../../../payload/tests/payload/vectors.rs"]
+#[allow(dead_code, reason = "tests of other crates share it")]
+mod vectors;
 
 pub use disks::{Disk, Make};
 
@@ -11,10 +14,10 @@ use raidlab_array::{
     Purpose, Request, RequestId, Settings, Slot,
 };
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
-use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::collections::{BTreeMap, VecDeque};
+use vectors::Vectors;
 
 pub const SECTOR: usize = 512;
 pub const DATA_OFFSET: u64 = 640;
@@ -106,7 +109,7 @@ pub struct World {
     pub executed: usize,
     /// Checks before every foreground write that the metadata know of it.
     pub strict: bool,
-    buffers: Buffers,
+    buffers: Vectors,
     next_request: u64,
     /// Answers of reads.
     pub read: BTreeMap<u64, Vec<u8>>,
@@ -199,10 +202,7 @@ impl World {
             events: Vec::new(),
             executed: 0,
             strict: true,
-            buffers: Buffers::new(BuffersConfig {
-                maximum_retained_bytes: 0,
-                poison: Some(0xa5),
-            }),
+            buffers: Vectors::new(0xa5),
             next_request: 1,
             read: BTreeMap::new(),
         };
@@ -219,10 +219,8 @@ impl World {
             self.queue.extend(out.commands.drain(..));
             self.events.append(&mut out.events);
             for finished in out.finished.drain(..) {
-                let buffer = self.buffers.remove(finished.id);
-                if let Ok(buffer) = buffer {
-                    self.read.insert(finished.id.0, buffer.to_vec());
-                    self.buffers.give_back(buffer);
+                if let Some(payload) = self.buffers.remove(finished.id) {
+                    self.read.insert(finished.id.0, payload);
                 }
                 self.finished.push(finished);
             }
@@ -252,9 +250,7 @@ impl World {
         self.next_request += 1;
         if matches!(operation, Operation::Read | Operation::Write) {
             let bytes = usize::try_from(count).unwrap() * SECTOR;
-            let mut payload = self.buffers.take(bytes).unwrap();
-            payload.fill(value);
-            self.buffers.insert(id, payload).unwrap();
+            self.buffers.insert(id, vec![value; bytes]);
         }
         let request = Request {
             id,

@@ -1,7 +1,7 @@
 //! Hand tables from the comments of drivers/md/raid5.c and raid5.h and from
 //! SNIA's DDF 2.0, and bijections for every layout.
 
-use super::{BlockRole, MemberSector, Place, StripeMap, StripeMapError};
+use super::{BlockRole, Place, StripeMap, StripeMapError};
 use crate::level::{Level, ParityLayout as L};
 use crate::slots::Slot;
 use proptest::prelude::*;
@@ -224,7 +224,8 @@ proptest! {
         let slot = map.row(place.row).data_slot(place.index);
         let at = map.member_sector(place.row, place.offset);
         prop_assert!(at < map.member_size());
-        prop_assert_eq!(map.member_content(slot, at), MemberSector::Data(sector));
+        prop_assert_eq!(map.row(map.row_of(at)).role(slot), BlockRole::Data(place.index));
+        prop_assert_eq!(map.array_sector(place), sector);
     }
 
     #[test]

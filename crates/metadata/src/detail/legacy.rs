@@ -1,6 +1,6 @@
 //! `--examine` of version 0.90.
 
-use super::words::{UNKNOWN, array_bytes, human_sectors, human_size, layout, level, uuid};
+use super::words::{array_bytes, human_size, layout, level, uuid};
 use super::{DetailOptions, Text};
 use crate::superblock::Superblock;
 use crate::superblock::legacy::{Legacy, LegacyDevice};
@@ -12,7 +12,10 @@ pub(super) fn examine(
     options: &DetailOptions<'_>,
 ) {
     identity(text, superblock, rest, options);
-    reshape(text, superblock, rest);
+    let reshape = superblock.reshape;
+    if rest.minor_version > 90 && reshape.position != u64::MAX {
+        text.reshape(superblock, u64::from(reshape.new_chunk) * 512);
+    }
     text.line("Update Time", (options.time)(superblock.updated));
     text.line("State", if rest.is_clean() { "clean" } else { "active" });
     if rest.has_bitmap() {
@@ -29,13 +32,7 @@ pub(super) fn examine(
     if let Some(name) = name.filter(|_| superblock.level != 0) {
         text.line("Layout", name);
     }
-    let chunk = format!("{}K", superblock.chunk.0 / 2);
-    match superblock.level {
-        0 | 4 | 5 | 6 | 10 => text.line("Chunk Size", chunk),
-        -1 => text.line("Rounding", chunk),
-        _ => {}
-    }
-    text.blank();
+    text.chunk(superblock);
     devices(text, superblock, rest);
 }
 
@@ -71,37 +68,6 @@ fn identity(text: &mut Text, superblock: &Superblock, rest: &Legacy, options: &D
     text.line("Raid Devices", superblock.raid_disks);
     text.line("Total Devices", rest.nr_disks);
     text.line("Preferred Minor", rest.preferred_minor);
-    text.blank();
-}
-
-fn reshape(text: &mut Text, superblock: &Superblock, rest: &Legacy) {
-    let reshape = superblock.reshape;
-    if rest.minor_version <= 90 || reshape.position == u64::MAX {
-        return;
-    }
-    let position = reshape.position;
-    text.line(
-        "Reshape pos'n",
-        format!("{}{}", position / 2, human_sectors(position)),
-    );
-    if reshape.delta_disks != 0 {
-        let after = superblock.raid_disks;
-        let before = i64::from(after) - i64::from(reshape.delta_disks);
-        text.line(
-            "Delta Devices",
-            format!("{} ({before}->{after})", reshape.delta_disks),
-        );
-    }
-    if reshape.new_level != superblock.level {
-        text.line("New Level", level(reshape.new_level));
-    }
-    if reshape.new_layout != superblock.layout && superblock.level >= 5 {
-        let name = layout(superblock.level, reshape.new_layout);
-        text.line("New Layout", name.as_deref().unwrap_or(UNKNOWN));
-    }
-    if u64::from(reshape.new_chunk) != superblock.chunk.0 {
-        text.line("New Chunksize", u64::from(reshape.new_chunk) * 512);
-    }
     text.blank();
 }
 

@@ -1,6 +1,6 @@
 //! `--examine` of versions 1.0, 1.1 and 1.2.
 
-use super::words::{UNKNOWN, array_bytes, human_sectors, human_size, layout, level, uuid};
+use super::words::{array_bytes, human_sectors, human_size, layout, level, uuid};
 use super::{DetailOptions, Text};
 use crate::probe::MemberMetadata;
 use crate::superblock::version_1::MAXIMUM_ROLES;
@@ -22,7 +22,10 @@ pub(super) fn examine(text: &mut Text, member: &MemberMetadata, options: &Detail
     text.line("Device UUID", uuid(superblock.device_uuid));
     text.blank();
     logs(text, member);
-    reshape(text, superblock);
+    if superblock.features.has(Features::RESHAPE) {
+        let new_chunk = format!("{}K", superblock.reshape.new_chunk / 2);
+        text.reshape(superblock, new_chunk);
+    }
     flags(text, superblock);
     updates(text, superblock, options);
     shape(text, superblock);
@@ -173,37 +176,6 @@ fn logs(text: &mut Text, member: &MemberMetadata) {
     }
 }
 
-fn reshape(text: &mut Text, superblock: &Superblock) {
-    if !superblock.features.has(Features::RESHAPE) {
-        return;
-    }
-    let reshape = superblock.reshape;
-    let position = reshape.position;
-    text.line(
-        "Reshape pos'n",
-        format!("{}{}", position / 2, human_sectors(position)),
-    );
-    if reshape.delta_disks != 0 {
-        let after = superblock.raid_disks;
-        let before = i64::from(after) - i64::from(reshape.delta_disks);
-        text.line(
-            "Delta Devices",
-            format!("{} ({before}->{after})", reshape.delta_disks),
-        );
-    }
-    if reshape.new_level != superblock.level {
-        text.line("New Level", level(reshape.new_level));
-    }
-    if reshape.new_layout != superblock.layout && superblock.level >= 5 {
-        let name = layout(superblock.level, reshape.new_layout);
-        text.line("New Layout", name.as_deref().unwrap_or(UNKNOWN));
-    }
-    if u64::from(reshape.new_chunk) != superblock.chunk.0 {
-        text.line("New Chunksize", format!("{}K", reshape.new_chunk / 2));
-    }
-    text.blank();
-}
-
 fn flags(text: &mut Text, superblock: &Superblock) {
     let flags = superblock.device_flags.0;
     if flags == 0 {
@@ -245,13 +217,7 @@ fn shape(text: &mut Text, superblock: &Superblock) {
     if let Some(name) = layout(superblock.level, superblock.layout).filter(|_| recorded) {
         text.line("Layout", name);
     }
-    let chunk = format!("{}K", superblock.chunk.0 / 2);
-    match superblock.level {
-        0 | 4 | 5 | 6 | 10 => text.line("Chunk Size", chunk),
-        -1 => text.line("Rounding", chunk),
-        _ => {}
-    }
-    text.blank();
+    text.chunk(superblock);
 }
 
 fn roles(text: &mut Text, superblock: &Superblock) {

@@ -1,4 +1,6 @@
-//! Buffers and the steps on them.
+//! The steps on bytes, against naive code.
 
-mod buffers;
+mod refusals;
 mod steps;
+#[allow(dead_code, reason = "tests of other crates share it")]
+mod vectors;

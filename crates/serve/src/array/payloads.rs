@@ -12,8 +12,9 @@
 use crate::export::{Buffer, BufferError, BufferPool};
 use crate::member::{BorrowError, Exclusive, Memory, Shared};
 use raidlab_array::{BufferId, ComputeStep, RequestId, ScratchId, StepId, StepResult};
+pub(crate) use raidlab_payload::length;
 use raidlab_payload::{Ranges, Store};
-use raidlab_units::{SECTOR_BYTES, Sectors};
+use raidlab_units::Sectors;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -215,11 +216,6 @@ fn gaps(mut ranges: Vec<Range<usize>>, end: usize) -> Vec<Range<usize>> {
         gaps.push(at..end);
     }
     gaps
-}
-
-/// Bytes of so many sectors; more than any buffer has for absurd ones.
-pub(crate) fn length(count: Sectors) -> usize {
-    usize::try_from(count.0.saturating_mul(SECTOR_BYTES)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

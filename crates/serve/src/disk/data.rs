@@ -1,17 +1,14 @@
 //! The bytes of a modelled disk, which cost no modelled time.
 
-use crate::export::{ErrorCode, Operation, Request};
+use crate::export::{ErrorCode, Operation, Request, SEGMENT_BYTES, pieces, zeroed_segment};
 use crate::member::MemberFile;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::os::unix::fs::FileExt;
 
-/// The unit of allocation in memory.
-const SEGMENT_BYTES: usize = 64 << 10;
-
 pub(super) enum Data {
-    Memory(HashMap<u64, Box<[u8]>>),
+    Memory(HashMap<usize, Box<[u8]>>),
     File(MemberFile),
 }
 
@@ -47,22 +44,16 @@ impl Data {
 }
 
 fn in_memory(
-    segments: &mut HashMap<u64, Box<[u8]>>,
+    segments: &mut HashMap<usize, Box<[u8]>>,
     request: &mut Request,
 ) -> Result<(), ErrorCode> {
-    let end = request.offset + u64::from(request.length);
-    let mut at = request.offset;
     let mut done = 0;
-    while at < end {
-        let segment = at / SEGMENT_BYTES as u64;
-        let first = (at % SEGMENT_BYTES as u64) as usize;
-        let count = usize::try_from(end - at)
-            .unwrap_or(usize::MAX)
-            .min(SEGMENT_BYTES - first);
-        let range = first..first + count;
+    for (segment, range) in pieces(request.offset, u64::from(request.length)) {
+        let payload = done..done + range.len();
+        done += range.len();
         match request.operation {
             Operation::Read => {
-                let piece = &mut request.buffer[done..done + count];
+                let piece = &mut request.buffer[payload];
                 match segments.get(&segment) {
                     Some(bytes) => piece.copy_from_slice(&bytes[range]),
                     None => piece.fill(0),
@@ -73,28 +64,18 @@ fn in_memory(
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => entry.insert(zeroed_segment()?),
                 };
-                bytes[range].copy_from_slice(&request.buffer[done..done + count]);
+                bytes[range].copy_from_slice(&request.buffer[payload]);
+            }
+            Operation::Trim if range.len() == SEGMENT_BYTES => {
+                segments.remove(&segment);
             }
             Operation::Trim => {
-                if count == SEGMENT_BYTES {
-                    segments.remove(&segment);
-                } else if let Some(bytes) = segments.get_mut(&segment) {
+                if let Some(bytes) = segments.get_mut(&segment) {
                     bytes[range].fill(0);
                 }
             }
             Operation::Flush | Operation::WriteZeroes | Operation::Cache => {}
         }
-        at += count as u64;
-        done += count;
     }
     Ok(())
-}
-
-fn zeroed_segment() -> Result<Box<[u8]>, ErrorCode> {
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(SEGMENT_BYTES)
-        .map_err(|_| ErrorCode::OutOfMemory)?;
-    bytes.resize(SEGMENT_BYTES, 0);
-    Ok(bytes.into())
 }

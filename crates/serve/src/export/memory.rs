@@ -14,7 +14,8 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-const SEGMENT_BYTES: usize = 64 << 10;
+/// The unit in which memory is allocated.
+pub(crate) const SEGMENT_BYTES: usize = 64 << 10;
 
 /// The most that a memory export may be told to hold, in bytes (1 TiB): its
 /// table of segments takes 1/2048 of that at once.
@@ -97,7 +98,7 @@ impl MemoryExport {
     }
 }
 
-fn zeroed_segment() -> Result<Box<[u8]>, ErrorCode> {
+pub(crate) fn zeroed_segment() -> Result<Box<[u8]>, ErrorCode> {
     let mut bytes = Vec::new();
     bytes
         .try_reserve_exact(SEGMENT_BYTES)
@@ -107,7 +108,7 @@ fn zeroed_segment() -> Result<Box<[u8]>, ErrorCode> {
 }
 
 /// A range cut at the segments: each one's number and the bytes within it.
-fn pieces(offset: u64, length: u64) -> impl Iterator<Item = (usize, Range<usize>)> {
+pub(crate) fn pieces(offset: u64, length: u64) -> impl Iterator<Item = (usize, Range<usize>)> {
     let end = offset + length;
     let mut at = offset;
     std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
 //! The exports of a server, by name.
 
 use crate::export::{BASE_ALLOCATION, Export, Features};
-use raidlab_nbd::{BlockSizes, ExportInfo, TransmissionFlags, server::Directory};
+use raidlab_nbd::{ExportInfo, TransmissionFlags, server::Directory};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -71,18 +71,13 @@ impl Directory for Exports {
 
     fn find(&self, name: &str) -> Option<ExportInfo> {
         let (name, export) = self.get(name)?;
-        let sizes = export.block_sizes();
         let base = [BASE_ALLOCATION].into_iter();
         Some(ExportInfo {
             name: name.clone(),
             description: export.description(),
             size_bytes: export.size_bytes(),
             flags: flags(export.features()),
-            block_sizes: BlockSizes {
-                minimum: sizes.minimum,
-                preferred: sizes.preferred,
-                maximum: sizes.maximum,
-            },
+            block_sizes: export.block_sizes(),
             contexts: base
                 .chain(export.contexts().iter().copied())
                 .map(str::to_owned)

@@ -133,7 +133,6 @@ impl StripeArray {
             StepResult::Parity {
                 p_different,
                 q_different,
-                ..
             } => (p_different.0, q_different.0),
             StepResult::Compared { different } => (0, different.0),
             StepResult::Bytes(_) => (0, 0),

@@ -262,7 +262,6 @@ impl Bench {
                 let result = StepResult::Parity {
                     p_different: different(*p, &new_p),
                     q_different: different(*q, &new_q),
-                    culprit: None,
                 };
                 results.push((*id, result));
             }

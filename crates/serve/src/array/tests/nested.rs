@@ -2,6 +2,7 @@
 //! together again, degraded and mended at both layers. Afterwards the bytes are
 //! those of a flat array, and lie on the leaves where the geometry says.
 
+mod map;
 mod scene;
 
 use super::arrays::{ask, exercise, holds, steps, wait_for};
@@ -10,9 +11,9 @@ use crate::array::{NestError, read_candidate};
 use crate::control::{ControlRequest, StatusReport};
 use crate::export::{Export, Operation};
 use crate::member::{BackendKind, Member, NestedMember};
+use map::{Member as Slot, NestedMap};
 use proptest::prelude::*;
 use raidlab_array::{AssembleOptions, Layout, Level, Shape};
-use raidlab_geometry::{NestedMap, NestedMember as Slot, NestedRole};
 use raidlab_units::Sectors;
 use scene::{Design, Leaf, Stack, make, present};
 use std::sync::Arc;
@@ -71,18 +72,15 @@ fn layout(design: &Design, leaves: &[Arc<Leaf>], stack: &Stack) -> (NestedMap, V
         let inner = stack.nest.peek(&Design::name(number)).expect("is there");
         let member = Member::Array(Arc::new(NestedMember::new("look", inner)));
         let candidate = read_candidate(&member).expect("the outer superblock");
-        slots.push(Slot::Array {
-            map: Box::new(map.expect("sound")),
-            data_offset: candidate.metadata.superblock.data_offset,
-        });
+        let data_offset = candidate.metadata.superblock.data_offset;
+        slots.push(Slot::Array(Box::new(map), data_offset));
         outer.push(candidate);
     }
     for leaf in rest {
         outer.push(offset_of(leaf));
         slots.push(Slot::Leaf);
     }
-    let map = NestedMap::new(&shape_of(&outer), slots).expect("sound");
-    (map, starts)
+    (NestedMap::new(&shape_of(&outer), slots), starts)
 }
 
 /// What lies on all leaves at one moment, as a power cut leaves it. Copied while
@@ -104,15 +102,14 @@ fn cut(leaves: &[Arc<Leaf>]) -> Vec<Arc<Leaf>> {
 /// Every data sector of the array stands on the leaves where the map says.
 fn lies_as_computed(map: &NestedMap, starts: &[u64], leaves: &[Arc<Leaf>], oracle: &[u8]) {
     let images: Vec<_> = leaves.iter().map(Leaf::bytes).collect();
-    assert_eq!(map.array_size().to_bytes().0, oracle.len() as u64);
+    assert_eq!(map.size().to_bytes().0, oracle.len() as u64);
     for (sector, expected) in (0..).zip(oracle.chunks(512)) {
-        for place in map.extent(Sectors(sector)).places {
+        for place in map.places(Sectors(sector)) {
             let at = ((starts[place.leaf] + place.sector.0) * 512) as usize;
             assert!(
                 images[place.leaf][at..at + 512] == *expected,
                 "sector {sector} on {place:?}"
             );
-            assert_eq!(map.role(place), NestedRole::Data(Sectors(sector)));
         }
     }
 }
@@ -191,7 +188,7 @@ fn flush_and_fua_reach_the_leaves() {
     stack.top.submitted();
     assert_eq!(client.next().2, Ok(()));
     let (map, starts) = layout(&design, &leaves, &stack);
-    let places = map.extent(Sectors(64)).places;
+    let places = map.places(Sectors(64));
     assert_eq!(places.len(), 2, "both of one pair");
     for place in places {
         let forced = leaves[place.leaf].forced.lock().expect("whole").clone();
@@ -343,7 +340,7 @@ fn a_sector_that_no_copy_below_can_give_is_made_good_from_above() {
         assert_eq!(client.ask(&stack.top, write, piece).1, Ok(()));
     }
     let (map, starts) = layout(&design, &leaves, &stack);
-    let places = map.extent(Sectors(3000)).places;
+    let places = map.places(Sectors(3000));
     for place in &places[..2] {
         let at = (starts[place.leaf] + place.sector.0) * 512;
         *leaves[place.leaf].bad.lock().expect("whole") = Some(at);

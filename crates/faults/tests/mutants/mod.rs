@@ -5,10 +5,8 @@
 //! whose faults stay within the budget; bugs of the driver where faults strike that
 //! only the driver sees.
 
-use crate::options::Filter;
-use crate::run::run_seed;
-use crate::world::Violation;
 use raidlab_array::mutation::{self, Mutation};
+use raidlab_faults::{Filter, Violation, run_seed};
 use rayon::prelude::*;
 use std::fmt;
 
@@ -24,8 +22,7 @@ pub struct Hunted {
 }
 
 /// Runs a seed with a bug in the core or the driver.
-#[must_use]
-pub fn run_with_mutation(filter: &Filter, mutation: Mutation, seed: u64) -> Option<Violation> {
+fn run_with_mutation(filter: &Filter, mutation: Mutation, seed: u64) -> Option<Violation> {
     let before = mutation::choose(Some(mutation));
     let outcome = run_seed(filter, seed, false);
     mutation::choose(before);
@@ -33,7 +30,6 @@ pub fn run_with_mutation(filter: &Filter, mutation: Mutation, seed: u64) -> Opti
 }
 
 /// The runs in which a bug can show.
-#[must_use]
 pub fn filter_for(mutation: Mutation) -> Filter {
     let is_of_log = matches!(
         mutation,
@@ -64,7 +60,6 @@ pub fn filter_for(mutation: Mutation) -> Filter {
 }
 
 /// Looks for a bug with the seeds from `from` on, at most so many.
-#[must_use]
 pub fn hunt(filter: &Filter, mutation: Mutation, from: u64, most: u64) -> Hunted {
     let found = (from..from + most).into_par_iter().find_map_first(|seed| {
         let violation = run_with_mutation(filter, mutation, seed)?;
