@@ -56,6 +56,7 @@ mutations! {
     EventsNotCounted "events-not-counted" "a change of the members does not raise the event count";
     StaleTrusted "stale-trusted" "assembly takes a member for current because it claims to be";
     TieTakenWrongly "tie-taken-wrongly" "assembly takes the oldest superblock for the array's truth, not the newest";
+    SpareUnheard "spare-unheard" "assembly does not ask spares which events they have heard of";
     SplitBrainAccepted "split-brain-accepted" "assembly takes members that call each other failed together";
     SuperblockVolatile "superblock-volatile" "superblocks are written without force-unit-access";
     // Dirty and clean.

@@ -6,7 +6,11 @@
 //! is a current member if that superblock gives its number the slot that the
 //! device itself claims, and its own event count is the same or one less (a
 //! crash between two members' superblock writes: nothing was written to the
-//! array in between). All others that claim a slot are stale. Identity lies in
+//! array in between). All others that claim a slot are stale. A spare has no content,
+//! and its superblock is not the array's truth: md lets spares sleep while an array goes from
+//! clean to dirty and back, and may count an event back meanwhile, so a spare's count may be
+//! one ahead (Linux drivers/md/md.c, `md_update_sb`). But it is a witness: if it has heard of
+//! two events more than a member, others served when they came, and the member is stale. Identity lies in
 //! the superblock alone; in what order or under what names the devices come
 //! does not matter (Linux drivers/md/md.c, `super_1_validate` and
 //! `analyze_sbs`; mdadm's Assemble.c).

@@ -1,7 +1,7 @@
 //! Seeded bugs that seeds hardly ever meet: for each a script that keeps every promise,
 //! and breaks one with the bug.
 
-use super::steps::{after, cut, mend, tear, write};
+use super::steps::{after, cut, kill, mend, replace, tear, write};
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_faults::script::{Action, Step, Verb};
 use raidlab_faults::{Options, run_with};
@@ -75,4 +75,25 @@ fn a_bit_stays_until_its_chunk_is_resynced() {
         after(0, Action::Settle),
     ]);
     is_found(Mutation::NeededBitCleared, &mirror(2), &script);
+}
+
+/// Beyond what a mirror can bear: both members were replaced, then one is away and the other
+/// dies. A member from before comes back, and nobody but a spare knows that it is out of date.
+#[test]
+fn a_spare_tells_of_a_member_that_was_replaced() {
+    let options = Options {
+        over_budget: true,
+        ..mirror(2)
+    };
+    let script = [
+        after(0, replace(0)),
+        after(30 * SECOND, replace(1)),
+        after(30 * SECOND, Action::Administer(Verb::Spare)),
+        after(0, write(413, 1)),
+        after(0, Action::Settle),
+        after(0, cut(2, Some(0), true, None)),
+        after(0, Action::Lose { member: 1 }),
+        after(0, kill(2, Some(0), false, None)),
+    ];
+    is_found(Mutation::SpareUnheard, &options, &script);
 }

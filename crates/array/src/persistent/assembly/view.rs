@@ -24,6 +24,8 @@ pub(super) struct View {
     copy_sets: Vec<SlotSet>,
     /// Numbers of members that a replay of the log did without.
     absent: Numbers,
+    /// The highest event count of the spares.
+    spares_events: u64,
 }
 
 impl View {
@@ -54,8 +56,10 @@ impl View {
             copy_sets,
             candidates,
             absent: Numbers::default(),
+            spares_events: 0,
         };
         view.leave_out_misfits();
+        view.spares_events = view.events_of_spares();
         view.absent = view.named_absent();
         view.refuse_split_brain(options)?;
         Ok(view)
@@ -157,8 +161,18 @@ impl View {
         self.absent.contains(number) && !mutation::is(Mutation::AbsenceIgnored)
     }
 
+    /// The highest event count of the spares; 0 if there is none.
+    fn events_of_spares(&self) -> u64 {
+        let unheard = mutation::is(Mutation::SpareUnheard);
+        let candidates = self.candidates.iter().zip(&self.verdicts);
+        let fit = candidates.filter(|(_, verdict)| verdict.is_none() && !unheard);
+        let superblocks = fit.map(|(candidate, _)| candidate.superblock());
+        let spares = superblocks.filter(|superblock| superblock.role() == Role::Spare);
+        spares.map(|spare| spare.events).max().unwrap_or(0)
+    }
+
     /// Whether the newest superblock gives a candidate the slot that it claims,
-    /// and its event count is at most one behind.
+    /// and its event count is at most one behind, behind the spares' too.
     fn is_recent(&self, at: usize) -> bool {
         let array = self.array();
         let superblock = self.candidates[at].superblock();
@@ -166,7 +180,8 @@ impl View {
             return false;
         };
         let slack = 1 + u64::from(mutation::is(Mutation::TwoEventsBehind));
-        let is_recent = superblock.events.saturating_add(slack) >= array.events;
+        let newest = array.events.max(self.spares_events);
+        let is_recent = superblock.events.saturating_add(slack) >= newest;
         is_recent && role_of(array, superblock.device_number) == Role::Slot(slot.0)
     }
 

@@ -122,6 +122,38 @@ fn too_few_members_unless_force_takes_stale_ones() {
     assert!(run(&[0, 1]).is_err());
 }
 
+/// Both members are gone, and one that was replaced before is back: a spare has heard of all
+/// that happened since. One event more proves nothing.
+#[test]
+fn a_spare_bears_witness_that_a_member_is_out_of_date() {
+    let found = |spares_events| {
+        let mut found = set(Level::Raid1, &[10, 10, spares_events]);
+        found.remove(1);
+        for candidate in &mut found {
+            superblock(candidate).raid_disks = 2;
+            roles(candidate, &[Role::Slot(0), Role::Slot(1), Role::Spare]);
+        }
+        found
+    };
+    let run = |found: &[Candidate], force| {
+        decide_with(found, |options| {
+            options.run_degraded = true;
+            options.force = force;
+        })
+    };
+    for spares_events in [9, 10, 11] {
+        let assembly = run(&found(spares_events), false).unwrap();
+        assert_eq!(parts(&assembly)[0], ("a", Part::InSync(Slot(0))));
+        assert_eq!(assembly.forced, Vec::<String>::new());
+    }
+    let refused = run(&found(12), false).unwrap_err();
+    assert!(
+        matches!(&refused, AssembleError::NotEnough { present: 0, slots: 2, stale } if stale == &["a"]),
+        "{refused}"
+    );
+    assert_eq!(run(&found(12), true).unwrap().forced, ["a"]);
+}
+
 #[test]
 fn copies_twins_misfits_and_strangers() {
     let mut twin = set(Level::Raid1, &[10, 10, 8]);
