@@ -131,10 +131,10 @@ struct Command {
     slot: Slot,
     epoch: u32,
     role: Role,
-    /// Array sectors.
+    /// First sector of the command's range, counted in the array (512 bytes each).
     start: Sectors,
     count: Sectors,
-    /// First sector of the member's data area.
+    /// The same place on the member, counted from the start of its data area; 0 for a flush.
     address: Sectors,
 }
 
@@ -424,7 +424,7 @@ impl Array {
 }
 
 impl Command {
-    /// Its array sectors.
+    /// The array sectors that the command covers.
     fn range(&self) -> Span {
         Span::between(self.start, self.start + self.count)
     }

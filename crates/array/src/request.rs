@@ -288,7 +288,7 @@ pub enum ComputeStep {
         id: StepId,
         /// One of the two buffers.
         left: BufferId,
-        /// The other buffer.
+        /// The buffer that `left` is compared with.
         right: BufferId,
         /// How many sectors are compared.
         count: Sectors,

@@ -21,7 +21,7 @@ use crate::request::{CommandId, MemberCommand, Operation, Outputs, Slot};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Who sends commands.
+/// Somebody who sends commands to members and may have to sleep for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     /// A process, by the number in its requests.
@@ -91,7 +91,7 @@ impl Senders {
         self.asleep.iter().any(|(asleep, _)| *asleep == sender)
     }
 
-    /// How many sleep.
+    /// How many senders sleep for a request of some disk.
     #[must_use]
     pub fn asleep(&self) -> usize {
         self.asleep.len()

@@ -16,36 +16,36 @@ pub enum FitError {
     /// A fact that cannot be simulated.
     #[error("fact `{fact}` cannot be simulated")]
     Simulation {
-        /// Its id.
+        /// The fact's id in the facts file.
         fact: String,
-        /// Why.
+        /// Why the simulation could not run.
         #[source]
         source: SimError,
     },
     /// A subject that is no read policy.
     #[error("fact `{fact}` names an unknown subject")]
     Subject {
-        /// Its id.
+        /// The fact's id in the facts file.
         fact: String,
-        /// Why.
+        /// Why the subject's name is no read policy.
         #[source]
         source: ReadPolicyError,
     },
     /// An array that cannot be set up.
     #[error("fact `{fact}`: the array cannot be set up")]
     Array {
-        /// Its id.
+        /// The fact's id in the facts file.
         fact: String,
-        /// Why.
+        /// What is wrong with the array's configuration.
         #[source]
         source: ConfigError,
     },
     /// A set that no fact names.
     #[error("no fact belongs to set `{set}`; there are: {known}")]
     NoFacts {
-        /// As given.
+        /// The name of the parameter set as it was given.
         set: String,
-        /// Those that exist.
+        /// The parameter sets that exist, separated by commas.
         known: String,
     },
 }

@@ -11,13 +11,13 @@ use toml::Spanned;
 /// What is known of a disk, and what a fit may move.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// The preset's name.
+    /// Name of the preset that describes the disk.
     pub disk: String,
     /// Parameters that may move.
     pub free: Vec<Free>,
     /// What they fall back on.
     pub priors: Vec<Prior>,
-    /// Measurements.
+    /// Jobs whose rates were measured, in the order of the file.
     pub facts: Vec<Fact>,
 }
 
@@ -45,11 +45,11 @@ pub enum Quantity {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prior {
-    /// Short name.
+    /// Short name of the prior, by which tables list it.
     pub id: String,
     /// What it speaks of.
     pub quantity: Quantity,
-    /// The value expected.
+    /// The value that is expected of the quantity, in its unit.
     pub value: f64,
     /// One standard deviation, percent of the value.
     pub tolerance_percent: f64,
@@ -59,12 +59,12 @@ pub struct Prior {
     pub source: String,
 }
 
-/// A measured job.
+/// A job that was measured, and the rate that it had.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// Short name.
+    /// Short name of the fact, which no other fact of the file has.
     pub id: String,
-    /// In words.
+    /// What was measured, in words for the reader of a table.
     pub title: String,
     /// `None`: one disk alone. Else a read policy over two disks.
     pub subject: Option<String>,
@@ -99,23 +99,23 @@ pub enum FactsError {
     /// Not TOML, or not in a facts file's form.
     #[error("{file}:{line}: {message}")]
     Syntax {
-        /// The file.
+        /// The facts file, by the name that the caller gave it.
         file: String,
-        /// Line, from 1.
+        /// Line of the mistake, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong on that line.
         message: String,
     },
     /// A job that fio would not run either.
     #[error("{file}:{line}: `{options}` is no job")]
     Job {
-        /// The file.
+        /// The facts file, by the name that the caller gave it.
         file: String,
-        /// Line, from 1.
+        /// Line where the fact begins, counted from 1.
         line: usize,
-        /// The options.
+        /// The job's fio options as the file gives them.
         options: String,
-        /// Why.
+        /// Why fio's options make no job.
         #[source]
         source: Box<JobFileError>,
     },

@@ -28,7 +28,7 @@ pub struct LeftOut {
     schema: u32,
     /// The preset that lends what data sheets do not have.
     pub donor: String,
-    /// Its parameter set.
+    /// The parameter set of that preset which is used.
     pub set: String,
     /// The preset that lends its shingled tracks, in its first set.
     pub shingled: String,
@@ -109,7 +109,7 @@ pub struct DataSheet {
     pub capacity_sectors: u64,
     /// Time of a revolution, microseconds.
     pub revolution_us: f64,
-    /// Average seek, milliseconds.
+    /// Average seek time as the sheet rates it, milliseconds.
     pub average_seek_ms: f64,
     /// Sequential rate at the outer edge, bytes per second.
     pub edge_bytes_per_second: f64,
@@ -155,7 +155,7 @@ pub struct LeftOutRow {
     pub what: String,
     /// Queue depth; 0 where it has none.
     pub queue_depth: u32,
-    /// What was measured.
+    /// The figure of the real disk, as `source` has it.
     pub measured: f64,
     /// What the model says.
     pub predicted: f64,

@@ -23,7 +23,7 @@ const OUTSIDE: f64 = 1e6;
 /// How far a fit has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Evaluations so far.
+    /// How many points have been evaluated so far, each by simulating all facts of the set.
     pub evaluations: u64,
     /// About how many there will be.
     pub expected: u64,
@@ -34,17 +34,17 @@ pub struct Progress {
 /// One fact under the parameters found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactRow {
-    /// The fact's id.
+    /// The id of the fact or prior.
     pub id: String,
     /// The fact in words.
     pub title: String,
     /// Measured (or, for a prior, expected).
     pub measured: f64,
-    /// Simulated.
+    /// What the model gives under the parameters, to compare with `measured`.
     pub fitted: f64,
     /// `fitted` against `measured`, percent.
     pub error_percent: f64,
-    /// Unit of both.
+    /// Unit of `measured` and `fitted`: `iops` for a fact, `ms` for a prior.
     pub unit: &'static str,
     /// The set was fitted on it.
     pub used: bool,
@@ -61,7 +61,7 @@ pub struct FitOutcome {
     pub rows: Vec<FactRow>,
     /// Sum of squared errors over what was used, in units of tolerance.
     pub cost: f64,
-    /// Evaluations made.
+    /// How many points the search evaluated, each by simulating all facts of the set.
     pub evaluations: u64,
 }
 

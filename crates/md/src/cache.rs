@@ -22,10 +22,12 @@ const LISTS: usize = 8;
 /// The largest cache that md takes (`raid5_set_cache_size`).
 const MOST_STRIPES: u64 = 32_768;
 
-/// `DEFAULT_SEEKS` of include/linux/shrinker.h.
+/// What an object dropped from a cache costs to get back, in seeks, as the kernel's shrinkers
+/// assume (`DEFAULT_SEEKS` of include/linux/shrinker.h); md takes a multiple of it.
 const DEFAULT_SEEKS: u64 = 2;
 
-/// `conf->shrinker->batch` (`setup_conf`).
+/// Stripes that md's shrinker is asked to free at a time (`conf->shrinker->batch`, which
+/// `setup_conf` sets).
 const SHRINK_BATCH: u64 = 128;
 
 /// All stripes, and the list of those that wait for the thread.

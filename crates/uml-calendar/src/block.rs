@@ -42,9 +42,9 @@ pub(crate) struct Segment {
 pub(crate) enum Want {
     /// Something of the disk.
     Disk(Io),
-    /// The serial number.
+    /// The disk's serial number (`VIRTIO_BLK_T_GET_ID`).
     Serial,
-    /// To be refused.
+    /// Nothing that can be done: the request is refused with this status.
     Nothing(Status),
 }
 

@@ -82,7 +82,7 @@ enum Source {
 enum Awaited {
     /// The clock's and all drivers'.
     All,
-    /// The clock's alone.
+    /// Those of the guest's clock alone.
     Clock,
     /// The clock's, and the answer to an interrupt.
     Interrupted(usize),
@@ -140,7 +140,7 @@ impl Calendar {
         self.devices.get(number).map(Device::path)
     }
 
-    /// The virtual time.
+    /// The virtual time that it is now.
     #[must_use]
     pub fn now(&self) -> Nanos {
         Nanos(self.now)

@@ -37,7 +37,7 @@ pub(crate) struct Message {
 pub(crate) enum Received {
     /// The message is not complete yet.
     Nothing,
-    /// A whole message.
+    /// A whole message, with the descriptors that it brought.
     Message(Message),
     /// The peer has gone, between two messages.
     Closed,

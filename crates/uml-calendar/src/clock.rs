@@ -27,7 +27,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub(crate) enum Turn {
     /// It has not said START.
     Starting,
-    /// It runs.
+    /// The guest runs, as far as the calendar allows.
     Guest,
     /// It waits to be run.
     Calendar,
@@ -53,7 +53,7 @@ pub(crate) struct Clock {
     sequence: u32,
     /// Numbers of messages that the guest has still to answer.
     unanswered: VecDeque<u32>,
-    /// Messages read.
+    /// How many messages of the guest's clock have been read.
     pub(crate) messages: u64,
 }
 

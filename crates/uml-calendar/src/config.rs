@@ -35,7 +35,7 @@ impl From<Disk> for DiskModel {
 /// A disk that the guest gets.
 #[derive(Debug, Clone)]
 pub struct DeviceConfig {
-    /// Its times.
+    /// The model that says how long the disk's commands take.
     pub model: DiskModel,
     /// The size that the guest sees, where that is less than the model's: the
     /// outermost part of the disk.

@@ -34,7 +34,7 @@ const MOST_ENTRIES: u16 = 256;
 /// What a message of the front-end leads to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
-    /// Nothing more.
+    /// The message is dealt with, and nothing is sent back.
     Done,
     /// This is to be sent back.
     Reply(Vec<u8>),
@@ -148,13 +148,13 @@ impl Device {
         }
     }
 
-    /// Answers the front-end.
+    /// Sends a reply to the front-end, in the bytes of the protocol.
     pub(crate) fn reply(&self, reply: &[u8]) -> Result<(), ChannelError> {
         let frontend = self.frontend.as_ref().ok_or(ChannelError::Gone)?;
         frontend.send(reply, &[])
     }
 
-    /// Interrupts the guest.
+    /// Sends the guest an interrupt, which it has to answer.
     pub(crate) fn send_interrupt(&self) -> Result<(), ChannelError> {
         let interrupts = self.interrupts.as_ref().ok_or(ChannelError::Gone)?;
         interrupts.send(&vhost_user::interrupt(0), &[])

@@ -57,15 +57,15 @@ pub(crate) struct Answer {
 pub struct DiskCounters {
     /// Reads that have ended.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes of the reads that have ended, failed ones included.
     pub read_bytes: u64,
-    /// The sum of their times.
+    /// Sum of the times of these reads, each from its arrival to its end.
     pub read_time: Nanos,
     /// Writes that have ended, zeroed ranges among them.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes of the writes that have ended, failed ones included.
     pub written_bytes: u64,
-    /// The sum of their times.
+    /// Sum of the times of these writes, each from its arrival to its end.
     pub write_time: Nanos,
     /// Flushes that have ended.
     pub flushes: u64,
@@ -75,7 +75,7 @@ pub struct DiskCounters {
     pub errors: u64,
     /// Time with at least one command under way.
     pub busy: Nanos,
-    /// Commands under way.
+    /// Commands that have come and are not answered yet.
     pub in_flight: u64,
 }
 
@@ -178,7 +178,7 @@ impl Drive {
         self.flights.len() - 1
     }
 
-    /// Commands under way.
+    /// Commands that have come and are not answered yet.
     pub(crate) fn in_flight(&self) -> usize {
         self.flights.len() - self.free.len()
     }

@@ -40,15 +40,15 @@ pub enum CalendarError {
     /// A disk that cannot be.
     #[error("disk {disk}: {problem}")]
     Configuration {
-        /// Which, from 0.
+        /// The disk's number, counted from 0.
         disk: usize,
-        /// What is wrong.
+        /// What is wrong with the disk's configuration.
         problem: String,
     },
-    /// The system refuses.
+    /// The operating system refuses what the calendar needs.
     #[error("cannot {doing}")]
     System {
-        /// What was tried.
+        /// What was tried, in the words that follow "cannot".
         doing: &'static str,
         /// What the system says.
         #[source]
@@ -57,7 +57,7 @@ pub enum CalendarError {
     /// The path of a socket has more bytes than the system allows.
     #[error("the socket path {path} is too long: at most 107 bytes")]
     PathTooLong {
-        /// The path.
+        /// The path of the socket that was to be made.
         path: String,
     },
     /// The guest's clock does what no clock of User-Mode Linux does.
@@ -66,22 +66,22 @@ pub enum CalendarError {
     /// The guest does with a disk what no driver does.
     #[error("the guest's driver of disk {disk} is broken")]
     Device {
-        /// Which, from 0.
+        /// The disk's number, counted from 0.
         disk: usize,
-        /// What it did.
+        /// What the driver did wrong.
         #[source]
         source: DeviceError,
     },
     /// The disks hold more than they may.
     #[error("the disks hold {limit_bytes} bytes, which is the limit for this run")]
     StorageFull {
-        /// The limit.
+        /// The most bytes that all disks together may hold.
         limit_bytes: u64,
     },
     /// What they hold cannot be kept.
     #[error("what the disks hold cannot be kept")]
     Storage(#[source] StorageError),
-    /// It ran before.
+    /// The calendar has run already, and each runs once.
     #[error("a calendar runs once")]
     UsedUp,
 }
@@ -89,16 +89,16 @@ pub enum CalendarError {
 /// What can be wrong with a guest's clock.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
-    /// The socket.
+    /// The socket to the guest's clock cannot be read or written any more.
     #[error("the time-travel socket cannot be used")]
     Channel(#[source] ChannelError),
-    /// The bytes.
+    /// The guest's clock sent bytes that are no time-travel message.
     #[error("a message cannot be read")]
     Message(#[source] TimeMessageError),
     /// A message at the wrong moment.
     #[error("{operation:?} was not to be expected")]
     Unexpected {
-        /// The message.
+        /// The operation of the message that came.
         operation: Operation,
     },
     /// An answer to another question.
@@ -112,9 +112,9 @@ pub enum ClockError {
     /// The clock shows a time which it was not allowed to reach.
     #[error("the guest's clock shows {shown}, but may not pass {allowed}")]
     RanAhead {
-        /// What it shows.
+        /// The time that the guest's clock shows.
         shown: Nanos,
-        /// What it was allowed.
+        /// The latest time that it was allowed to show.
         allowed: Nanos,
     },
     /// A kick for a device that does not exist.
@@ -136,18 +136,18 @@ pub enum ClockError {
 /// What can be wrong with a guest's driver of a disk.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The socket.
+    /// The socket to the guest's driver cannot be read or written any more.
     #[error("the device's socket cannot be used")]
     Channel(#[source] ChannelError),
-    /// The bytes.
+    /// The guest's driver sent bytes that are no vhost-user message.
     #[error("a message cannot be read")]
     Message(#[source] FrontendMessageError),
     /// A message that needs another one before it.
     #[error("{request} came before {missing}")]
     TooEarly {
-        /// The message.
+        /// The message that came too early.
         request: &'static str,
-        /// What is missing.
+        /// What should have come before it.
         missing: &'static str,
     },
     /// Features that were not offered, or not taken and needed.
@@ -155,16 +155,16 @@ pub enum DeviceError {
     Features {
         /// The kind of features that was asked for.
         kind: &'static str,
-        /// The bits.
+        /// The feature bits that the driver set; of the configuration, the bytes that it asked for.
         features: u64,
     },
     /// A queue that the device does not have.
     #[error("queue {index} does not exist")]
     NoSuchQueue {
-        /// Its index.
+        /// The queue's index as the driver gave it; a disk has only queue 0.
         index: u32,
     },
-    /// The guest's memory.
+    /// The memory that the driver shares cannot be used.
     #[error("the guest's memory cannot be used")]
     Memory(#[source] MemoryError),
     /// The ring's size or place.
@@ -176,7 +176,7 @@ pub enum DeviceError {
     /// A chain of descriptors that cannot be answered.
     #[error("descriptor chain {head} {problem}")]
     Chain {
-        /// Its first descriptor.
+        /// Index of the chain's first descriptor in the descriptor table.
         head: u16,
         /// What is wrong with it.
         problem: &'static str,

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub enum Fault {
     /// Reads of these sectors fail.
     Unreadable {
-        /// First sector.
+        /// First sector that cannot be read, of 512 bytes each.
         start: Sectors,
         /// Sectors from the first one on.
         count: Sectors,
@@ -28,12 +28,12 @@ pub enum Fault {
     },
     /// Writes of these sectors fail.
     Unwritable {
-        /// First sector.
+        /// First sector that cannot be written, of 512 bytes each.
         start: Sectors,
         /// Sectors from the first one on.
         count: Sectors,
     },
-    /// Every command fails.
+    /// The disk is dead: every command fails.
     Dies,
     /// No command is answered.
     Hangs,

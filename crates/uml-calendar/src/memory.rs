@@ -29,17 +29,17 @@ pub enum MemoryError {
     /// A region without its file, or a file without its region.
     #[error("{regions} regions came with {files} files")]
     Files {
-        /// How many regions.
+        /// How many regions the memory table has.
         regions: usize,
-        /// How many files.
+        /// How many files came with the table.
         files: usize,
     },
     /// A region that ends beyond the last address.
     #[error("a region of {size} bytes at {address:#x} has no end")]
     NoEnd {
-        /// Its first address.
+        /// The region's first address in the guest's physical memory.
         address: u64,
-        /// Its length.
+        /// The region's length in bytes.
         size: u64,
     },
     /// A file of unknown size.
@@ -48,23 +48,23 @@ pub enum MemoryError {
     /// A region that ends beyond its file.
     #[error("a region of {size} bytes at {offset:#x} is not inside its file of {there} bytes")]
     TooSmall {
-        /// The region's length.
+        /// The region's length in bytes.
         size: u64,
         /// Where it begins in the file.
         offset: u64,
-        /// The file's length.
+        /// The file's length in bytes.
         there: u64,
     },
     /// A region that the system does not map.
     #[error("a region of {size} bytes cannot be mapped")]
     Map {
-        /// Its length.
+        /// The region's length in bytes.
         size: u64,
         /// Why it could not be mapped.
         #[source]
         source: MmapRegionError,
     },
-    /// Regions that overlap.
+    /// Regions that overlap, or otherwise make no memory together.
     #[error("the regions do not make a memory")]
     Regions(#[source] GuestRegionCollectionError),
 }

@@ -63,15 +63,15 @@ const SHARES_DISKS: u32 = 1 << 31;
 /// The participant wants to run at its request's time.
 const WANTS_TO_RUN: u32 = 1;
 
-/// The calendar's number.
+/// The calendar's number among the participants, which is also its slot.
 pub(crate) const CALENDAR: u16 = 0;
-/// The guest's.
+/// The guest's number among the participants, which is also its slot.
 pub(crate) const GUEST: u16 = 1;
 
 /// The guest has said that a device's ring is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kick {
-    /// The device's number.
+    /// The number of the device whose ring is filled, from 0.
     pub(crate) device: usize,
     /// The ring's available index then.
     pub(crate) available: u16,

@@ -38,10 +38,10 @@ const LEAF_PAGES: u64 = 1024;
 /// Leaves under a branch: 4 GiB.
 const BRANCH_LEAVES: u64 = 1024;
 
-/// One page's bytes.
+/// The bytes of one page.
 type Page = [u8; PAGE_BYTES];
 
-/// Zeros.
+/// A page of zeros, which is never kept: it is what is read where nothing is.
 const NOTHING: Page = [0; PAGE_BYTES];
 
 /// Where a slab's pages are.
@@ -84,7 +84,7 @@ pub(crate) struct Arena {
 pub(crate) enum ArenaError {
     /// As many pages as there may be are in use.
     Full,
-    /// The storage.
+    /// The storage has no room left, or the system refuses its file.
     Storage(StorageError),
 }
 

@@ -11,10 +11,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-/// A guest's processes.
+/// The processes that one guest of User-Mode Linux consists of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Processes {
-    /// The kernel's.
+    /// The process id of the guest's kernel, whose children are the others.
     pub(crate) kernel: i32,
 }
 

@@ -45,15 +45,15 @@ pub enum StorageError {
     NoRoom {
         /// Where the file is.
         folder: PathBuf,
-        /// What is left.
+        /// What the file system has left.
         free: Bytes,
         /// What has to stay.
         spare: Bytes,
     },
-    /// The system refuses.
+    /// The operating system refuses to make, read or write the file.
     #[error("cannot {doing} the file for what the disks hold in {}", folder.display())]
     File {
-        /// What was tried.
+        /// What was tried, in the words that follow "cannot".
         doing: &'static str,
         /// Where the file is.
         folder: PathBuf,
@@ -75,7 +75,7 @@ impl Storage {
         }
     }
 
-    /// Everything in memory.
+    /// Storage without a file: everything stays in memory.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::new(Bytes(u64::MAX), "")

@@ -21,7 +21,7 @@ pub const MESSAGE_BYTES: usize = size_of::<Wire>();
 pub enum Operation {
     /// The answer to any other.
     Ack,
-    /// The guest's first.
+    /// The guest's first message, with which it makes itself known.
     Start,
     /// The guest's next event is at this time.
     Request,
@@ -91,7 +91,7 @@ pub enum TimeMessageError {
     /// An operation that Linux does not have.
     #[error("time-travel operation {code} does not exist")]
     Operation {
-        /// Its number.
+        /// The operation's number in the message; Linux has 0 to 9.
         code: u32,
     },
 }

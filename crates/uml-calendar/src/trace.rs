@@ -10,19 +10,19 @@ use raidlab_units::{FNV_BASIS, Nanos, Sectors, fnv1a};
 /// A command that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// When it came.
+    /// Virtual time at which the command came to the disk.
     pub arrived: Nanos,
-    /// When it ended.
+    /// Virtual time at which the command ended.
     pub completed: Nanos,
-    /// The disk, from 0.
+    /// The disk's number, counted from 0.
     pub disk: usize,
-    /// What it asked.
+    /// What the command asked of the disk.
     pub operation: DiskOperation,
     /// First sector of 512 bytes; 0 for a flush.
     pub start: Sectors,
     /// Number of sectors; 0 for a flush.
     pub count: Sectors,
-    /// It succeeded.
+    /// The command succeeded; false where it ended with an error.
     pub good: bool,
 }
 

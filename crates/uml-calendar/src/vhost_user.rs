@@ -30,17 +30,22 @@ const VRING_CALL: u32 = 4;
 
 /// Bits of what front-end and back-end can agree on.
 pub(crate) mod feature {
-    /// `VHOST_USER_F_PROTOCOL_FEATURES`.
+    /// `VHOST_USER_F_PROTOCOL_FEATURES` of the vhost-user specification, one of the device's
+    /// features: there are protocol features to agree on, which are the other bits here.
     pub(crate) const PROTOCOL_FEATURES: u64 = 1 << 30;
-    /// `VHOST_USER_PROTOCOL_F_REPLY_ACK`.
+    /// `VHOST_USER_PROTOCOL_F_REPLY_ACK` of the vhost-user specification: the front-end may ask to
+    /// be told that a request is done that has no reply otherwise.
     pub(crate) const REPLY_ACK: u64 = 1 << 3;
-    /// `VHOST_USER_PROTOCOL_F_BACKEND_REQ`.
+    /// `VHOST_USER_PROTOCOL_F_BACKEND_REQ` of the vhost-user specification: the back-end may send
+    /// requests too, over a socket of its own. Here these are the interrupts.
     pub(crate) const BACKEND_REQUESTS: u64 = 1 << 5;
-    /// `VHOST_USER_PROTOCOL_F_CONFIG`.
+    /// `VHOST_USER_PROTOCOL_F_CONFIG` of the vhost-user specification: the front-end may read and
+    /// write the device's configuration by messages.
     pub(crate) const CONFIG: u64 = 1 << 9;
-    /// `VHOST_USER_PROTOCOL_F_INBAND_NOTIFICATIONS`.
+    /// `VHOST_USER_PROTOCOL_F_INBAND_NOTIFICATIONS` of the vhost-user specification: kicks and
+    /// interrupts are messages, not writes to an eventfd.
     pub(crate) const INBAND_NOTIFICATIONS: u64 = 1 << 14;
-    /// All four.
+    /// The four protocol features above; the front-end must take all of them.
     pub(crate) const ALL: u64 = REPLY_ACK | BACKEND_REQUESTS | CONFIG | INBAND_NOTIFICATIONS;
 }
 
@@ -49,7 +54,7 @@ pub(crate) mod feature {
 pub struct MemoryRegion {
     /// Where the guest has it.
     pub guest_address: u64,
-    /// Bytes.
+    /// The region's length in bytes.
     pub size: u64,
     /// Where the front-end has it; rings are named by this address.
     pub user_address: u64,
@@ -60,11 +65,11 @@ pub struct MemoryRegion {
 /// Where a ring is, in the front-end's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingAddresses {
-    /// The descriptor table.
+    /// Address of the descriptor table.
     pub descriptors: u64,
-    /// The used ring.
+    /// Address of the used ring.
     pub used: u64,
-    /// The available ring.
+    /// Address of the available ring.
     pub available: u64,
 }
 
@@ -111,7 +116,7 @@ pub enum FrontendRequest {
 /// A message of a front-end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontendMessage {
-    /// What it asks.
+    /// What the message asks, with its payload.
     pub request: FrontendRequest,
     /// The request's number, which its reply repeats.
     pub code: u32,
@@ -131,21 +136,21 @@ pub enum FrontendMessageError {
     /// Flags of another version, or of a reply.
     #[error("flags {flags:#x} are not those of a request")]
     Flags {
-        /// As they came.
+        /// The header's flags as they came.
         flags: u32,
     },
     /// A request that User-Mode Linux does not make.
     #[error("request {code} is not known")]
     Unknown {
-        /// Its number.
+        /// The request's number in the message's header.
         code: u32,
     },
     /// A payload that does not fit its request.
     #[error("request {code} cannot have a payload of {bytes} bytes like this")]
     Payload {
-        /// The request's number.
+        /// The request's number in the message's header.
         code: u32,
-        /// The payload's length.
+        /// The payload's length in bytes.
         bytes: usize,
     },
 }

@@ -258,9 +258,9 @@ pub struct Assembly {
     pub(super) found: Superblock,
     /// The device that it is from.
     pub newest: String,
-    /// The array's level.
+    /// The RAID level that the array has.
     pub level: Level,
-    /// The array's layout.
+    /// How data, parity and copies lie on the members; none for linear and RAID 1.
     pub layout: Layout,
     /// Sectors that the array offers.
     pub size: Sectors,

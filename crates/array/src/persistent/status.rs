@@ -89,11 +89,11 @@ pub struct SyncProgress {
 pub struct ArrayStatus {
     /// The array's name, `host:name`.
     pub name: String,
-    /// The array's UUID.
+    /// The array's UUID, which every member's superblock repeats.
     pub uuid: Uuid,
-    /// The array's level.
+    /// The RAID level that the array has.
     pub level: Level,
-    /// The array's layout.
+    /// How data, parity and copies lie on the members; none for linear and RAID 1.
     pub layout: Layout,
     /// Sectors of a chunk.
     pub chunk: Sectors,

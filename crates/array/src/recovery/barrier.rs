@@ -49,13 +49,13 @@ use raidlab_units::{Nanos, Sectors, Span};
 const WINDOW_COURTESY: Nanos = Nanos::from_secs(1);
 /// Sectors of a unit, 64 MiB.
 const UNIT: u64 = 1 << 17;
-/// Counters of units.
+/// How many counters there are: units share one whose numbers leave the same remainder.
 const BUCKETS: u64 = 1024;
 
 /// How long a block sleeps before it raises the barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Courtesy {
-    /// For so long.
+    /// It sleeps for this long.
     For(Nanos),
     /// A tick of the timer.
     Tick,

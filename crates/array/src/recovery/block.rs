@@ -9,7 +9,7 @@ use raidlab_units::{Sectors, Span};
 pub(crate) struct Block {
     /// The positions of the sync that it covers.
     pub(crate) positions: Span,
-    /// Its array sectors.
+    /// The array sectors that the block covers.
     pub(crate) range: Span,
     /// The part that is being copied: all, or a few sectors where all could not
     /// be read.
@@ -22,7 +22,7 @@ pub(crate) struct Block {
     pub(crate) source_gone: bool,
     /// Whose bytes are being written to the others.
     pub(crate) source: Option<Slot>,
-    /// Writes outstanding.
+    /// Writes of the block to members that have not ended yet.
     pub(crate) writes: u32,
 }
 
@@ -67,9 +67,10 @@ impl Block {
 /// A block to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewBlock {
-    /// Its position.
+    /// Where the block begins among the sync's positions: array sectors, but sectors of the
+    /// member's data area in the recovery of a RAID 10.
     pub(crate) start: Sectors,
-    /// Its array sectors.
+    /// The array sectors that the block covers.
     pub(crate) range: Span,
 }
 

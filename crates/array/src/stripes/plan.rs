@@ -28,9 +28,10 @@ pub(super) struct Unsolvable;
 pub(super) enum Method {
     /// No parity member is there: the sectors are written as they are.
     Direct,
-    /// Read-modify-write.
+    /// Read-modify-write: the old blocks that are written and all parity are read first.
     Modify,
-    /// Reconstruct-write.
+    /// Reconstruct-write: the data blocks that are not written wholly are read first, and parity is
+    /// computed from all data.
     Reconstruct,
 }
 

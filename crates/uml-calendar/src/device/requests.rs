@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 use virtio_queue::{QueueOwnedT, QueueT};
 use vm_memory::{Bytes, GuestAddress};
 
-/// `VRING_AVAIL_F_NO_INTERRUPT`.
+/// Flag of the available ring (`VRING_AVAIL_F_NO_INTERRUPT` of include/uapi/linux/virtio_ring.h):
+/// the guest's driver wants no interrupt for requests that are given back.
 const NO_INTERRUPT: u16 = 1;
 
 /// Why a request could not be carried out.
