@@ -42,7 +42,8 @@ pub(super) struct Command {
     role: Role,
 }
 
-/// Sectors of the plug's oldest request from which on the plug is flushed: 128 KiB (`BLK_PLUG_FLUSH_SIZE`).
+/// Sectors of the plug's oldest request from which on the plug is flushed: 128 KiB
+/// (`BLK_PLUG_FLUSH_SIZE`).
 const PLUG_SECTORS: u64 = 256;
 
 /// Twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.

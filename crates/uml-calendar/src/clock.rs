@@ -44,7 +44,7 @@ pub(crate) struct Clock {
     request: Option<u64>,
     /// What the guest's clock has shown at last.
     shown: u64,
-    /// The time of the last RUN.
+    /// The virtual time, in nanoseconds, that the last RUN message told the guest.
     run_at: u64,
     /// The guest's clock may run before this time.
     free_until: u64,
