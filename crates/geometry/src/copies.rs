@@ -127,7 +127,7 @@ impl CopyMap {
         self.size
     }
 
-    /// Slots.
+    /// The number of the array's slots, each of which has room for one member.
     #[must_use]
     pub fn members(&self) -> usize {
         self.used.len()

@@ -58,13 +58,14 @@ const PARITY_ALIASES: [(&str, ParityLayout); 8] = [
 ];
 
 impl ParityLayout {
-    /// md's number.
+    /// The layout's number in md's superblock, as drivers/md/raid5.h defines it: 0 to 20 with
+    /// gaps.
     #[must_use]
     pub fn code(self) -> u32 {
         self.entry().1
     }
 
-    /// mdadm's name.
+    /// The layout's name in mdadm, such as `left-symmetric`, as `mdadm --layout` takes it.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.entry().2

@@ -27,14 +27,18 @@ pub enum Level {
 /// md's (drivers/md/raid5.h of Linux).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ParityLayout {
-    /// 0.
+    /// Number 0: P moves from the last member to the first, row by row; the row's data chunks
+    /// lie on the other members in ascending order.
     LeftAsymmetric,
-    /// 1.
+    /// Number 1: P moves from the first member to the last, row by row; the row's data chunks
+    /// lie on the other members in ascending order.
     RightAsymmetric,
-    /// 2, md's default.
+    /// Number 2, md's default: P moves from the last member to the first; the row's data chunks
+    /// begin on the member after the parity and go round.
     #[default]
     LeftSymmetric,
-    /// 3.
+    /// Number 3: P moves from the first member to the last; the row's data chunks begin on the
+    /// member after the parity and go round.
     RightSymmetric,
     /// 4: parity on the first member (or the first two).
     ParityFirst,
@@ -48,13 +52,13 @@ pub enum ParityLayout {
     RotatingNContinue,
     /// 16, RAID 6 only: RAID 5's layout over all but the last member, which holds Q.
     LeftAsymmetric6,
-    /// 17, likewise.
+    /// 17, RAID 6 only: `RightAsymmetric` over all but the last member, which holds Q.
     RightAsymmetric6,
-    /// 18, likewise.
+    /// 18, RAID 6 only: `LeftSymmetric` over all but the last member, which holds Q.
     LeftSymmetric6,
-    /// 19, likewise.
+    /// 19, RAID 6 only: `RightSymmetric` over all but the last member, which holds Q.
     RightSymmetric6,
-    /// 20, likewise.
+    /// 20, RAID 6 only: P on the first member, Q on the last, data on those between.
     ParityFirst6,
 }
 
@@ -99,11 +103,11 @@ pub enum Layout {
     /// Linear and RAID 1 have none. A RAID 0 whose layout nobody recorded has
     /// none either, which does no harm as long as it has a single zone.
     None,
-    /// RAID 0.
+    /// How a RAID 0 numbers the chunks of the zones after its first.
     Zones(ZoneLayout),
-    /// RAID 4, 5, 6.
+    /// On which members a RAID 4, 5 or 6 keeps parity and data, row by row.
     Parity(ParityLayout),
-    /// RAID 10.
+    /// How many copies a RAID 10 keeps, and where they lie.
     Copies(Copies),
 }
 
@@ -116,9 +120,9 @@ pub struct UnknownLevel(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{level} has no layout `{layout}`")]
 pub struct UnknownLayout {
-    /// The level.
+    /// The level for which the layout was asked.
     pub level: Level,
-    /// As given.
+    /// The layout as it was asked for: a name, or a superblock's word in hexadecimal (`0x..`).
     pub layout: String,
 }
 

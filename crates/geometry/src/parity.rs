@@ -29,18 +29,18 @@ pub struct StripeMap {
 /// Why there is no such map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StripeMapError {
-    /// Another level.
+    /// A level other than RAID 4, 5 and 6, which keeps no parity.
     #[error("{0} has no parity")]
     Level(Level),
     /// A layout of RAID 6 with another level.
     #[error("{0} does not have this layout")]
     Layout(Level),
-    /// Too few or too many.
+    /// Fewer members than the level needs, or more than there are slots.
     #[error("{level} takes {least} to {MAXIMUM_MEMBERS} members, not {members}")]
     Members {
-        /// The level.
+        /// The level of the array that was asked for: RAID 4, 5 or 6.
         level: Level,
-        /// As given.
+        /// The number of members that was asked for, parity included.
         members: usize,
         /// The fewest: 2, or 4 for RAID 6 (as the kernel demands).
         least: usize,
@@ -141,7 +141,7 @@ impl StripeMap {
         })
     }
 
-    /// The level.
+    /// The array's level: RAID 4, 5 or 6.
     #[must_use]
     pub const fn level(&self) -> Level {
         self.level
@@ -153,7 +153,7 @@ impl StripeMap {
         self.layout
     }
 
-    /// Members.
+    /// The number of members, those that hold a row's parity included.
     #[must_use]
     pub const fn members(&self) -> usize {
         self.members as usize
@@ -171,7 +171,7 @@ impl StripeMap {
         Sectors(self.chunk)
     }
 
-    /// Rows.
+    /// The number of rows: how many whole chunks fit the data area of each member.
     #[must_use]
     pub const fn rows(&self) -> u64 {
         self.rows
@@ -304,7 +304,7 @@ const fn plain(layout: ParityLayout) -> bool {
 }
 
 impl Row {
-    /// Its number.
+    /// The row's number, 0 for the one at the start of the members' data areas.
     #[must_use]
     pub const fn number(&self) -> u64 {
         self.number

@@ -12,9 +12,9 @@ const MAXIMUM_SIZE: Sectors = Sectors(1 << 54);
 /// An array's level, layout and members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// The level.
+    /// The RAID level, or linear.
     pub level: Level,
-    /// Its layout.
+    /// Where that level puts copies or parity; [`Layout::None`] where it has no choice.
     pub layout: Layout,
     /// Sectors of a chunk. RAID 1 ignores it. For linear, 0 or what members'
     /// sizes are rounded down to; for RAID 0 at least 1; for the others a power
@@ -35,38 +35,39 @@ pub enum ShapeError {
     /// slots.
     #[error("{level} needs {minimum} to {MAXIMUM_MEMBERS} members, not {count}")]
     Members {
-        /// The level.
+        /// The level whose limits are not kept.
         level: Level,
-        /// The fewest.
+        /// The fewest members that the level and its layout can do with.
         minimum: usize,
-        /// As given.
+        /// The number of members that the shape has.
         count: usize,
     },
     /// A layout of another level.
     #[error("{level} cannot have the layout `{layout}`")]
     Layout {
-        /// The level.
+        /// The level of the shape.
         level: Level,
-        /// As given.
+        /// The layout of the shape, which this level does not have.
         layout: Layout,
     },
     /// A chunk that the level cannot have.
     #[error("{level} cannot have a chunk of {} sectors", .chunk.0)]
     Chunk {
-        /// The level.
+        /// The level of the shape.
         level: Level,
-        /// As given.
+        /// The chunk of the shape, in sectors of 512 bytes.
         chunk: Sectors,
     },
     /// A member that is smaller than what the array uses of it, or larger than
     /// anything that exists.
     #[error("the data area in slot {slot} has {size} sectors; {needed} are needed")]
     MemberSize {
-        /// Which one.
+        /// The slot whose member it is, 0 for the first.
         slot: usize,
-        /// Its sectors.
+        /// The length of its data area, in sectors of 512 bytes.
         size: u64,
-        /// What it would need.
+        /// The sectors that the array uses of each member; 0 for linear and RAID 0, where only
+        /// too large a member is refused.
         needed: u64,
     },
     /// Members of different sizes, and nobody recorded how their zones are
@@ -76,9 +77,9 @@ pub enum ShapeError {
     /// md would put two copies, or two different chunks, into one place.
     #[error("the layout {copies} does not keep the copies of {members} members apart")]
     CopiesCollide {
-        /// The layout.
+        /// The copies that the RAID 10 was to keep.
         copies: Copies,
-        /// How many members.
+        /// The number of members over which the copies would go.
         members: usize,
     },
     /// Not a single chunk fits.

@@ -23,7 +23,7 @@ pub const MAXIMUM_MEMBERS: usize = 64;
 pub struct SlotSet(u64);
 
 impl SlotSet {
-    /// No slot.
+    /// The set that holds no slot.
     pub const EMPTY: Self = Self(0);
 
     /// The slots `0..count`.

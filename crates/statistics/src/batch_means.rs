@@ -53,9 +53,9 @@ pub enum NoBatchMeans {
     /// Too short to test for resemblance.
     #[error("too short: {samples} samples, at least {least} are needed")]
     TooShort {
-        /// Samples there are.
+        /// The number of samples that the series has.
         samples: usize,
-        /// Samples needed.
+        /// The fewest samples with which a series is tested.
         least: usize,
     },
     /// Even the largest batches resemble their neighbours.

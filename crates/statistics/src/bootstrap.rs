@@ -54,9 +54,9 @@ fn least_values(how: &Bootstrap) -> usize {
 /// What stands for a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Centre {
-    /// The arithmetic mean.
+    /// The arithmetic mean of the sample's values.
     Mean,
-    /// The median.
+    /// The middle one of the ordered values, or the mean of the middle two.
     Median,
 }
 

@@ -25,7 +25,7 @@ const CLIFF_SHARE: f64 = 0.30;
 pub struct ChangePoint {
     /// Position of the first value after the change.
     pub index: usize,
-    /// Mean before.
+    /// Mean of the values before the change, in their own unit.
     pub before: f64,
     /// Mean from the change on.
     pub after: f64,

@@ -60,7 +60,7 @@ impl Question {
 /// A single value that brings its own interval, from batch means or counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// The value.
+    /// What was measured, such as a mean rate or latency, in its own unit.
     pub value: f64,
     /// Its interval, which must hold the value; `None` when not known.
     pub interval: Option<Interval>,
@@ -69,7 +69,7 @@ pub struct Measured {
 /// A comparison's answer and what it rests on. Prints as the report's words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// The answer.
+    /// Whether the other is better, worse or the same, or why nobody can tell.
     pub verdict: Verdict,
     /// Other over base. NaN as value when there is no ratio.
     pub ratio: Estimate,

@@ -12,7 +12,7 @@ pub struct Confidence(f64);
 pub struct ConfidenceError(f64);
 
 impl Confidence {
-    /// 95 %.
+    /// Confidence of 95 %: one interval in twenty misses the true value.
     pub const NINETY_FIVE: Self = Self(0.95);
 
     /// A confidence as a fraction, `0.5..=0.9999`.
@@ -147,7 +147,8 @@ pub enum NoInterval {
 /// A value with its interval, or the reason for having none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The value.
+    /// The estimate itself: the mean or median of a sample, or a ratio of two; NaN where there
+    /// is no ratio.
     pub value: f64,
     /// Its interval and how that was found.
     pub interval: Result<(Interval, Method), NoInterval>,

@@ -15,7 +15,7 @@
 use crate::compare::Comparison;
 use crate::verdict::{CannotTell, Verdict};
 
-/// Which correction.
+/// How the p-values of a table's rows are corrected for being many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Correction {
     /// None: each row on its own.

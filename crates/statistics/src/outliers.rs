@@ -41,7 +41,7 @@ pub enum OutlierReason {
 pub struct Outlier {
     /// Its position in the sample, from 0.
     pub index: usize,
-    /// The value.
+    /// The value itself, as measured, in the unit of the sample.
     pub value: f64,
     /// The rules it broke, at least one.
     pub reasons: Vec<OutlierReason>,

@@ -15,7 +15,7 @@ pub enum SampleError {
     NotFinite {
         /// Position of the value, from 0.
         index: usize,
-        /// The value.
+        /// The value that was refused: NaN, infinite or too large.
         value: f64,
     },
 }

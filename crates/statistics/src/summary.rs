@@ -11,13 +11,13 @@ use crate::sample::{Sample, median_of_sorted};
 pub struct Summary {
     /// How many values, at least 1.
     pub count: usize,
-    /// Arithmetic mean.
+    /// Arithmetic mean of all values, outliers included.
     pub mean: f64,
-    /// Median.
+    /// The middle one of the ordered values, or the mean of the middle two.
     pub median: f64,
-    /// Smallest value.
+    /// The smallest value of the sample.
     pub min: f64,
-    /// Largest value.
+    /// The largest value of the sample.
     pub max: f64,
     /// Lower quartile, type 7.
     pub lower_quartile: f64,

@@ -9,14 +9,14 @@ use crate::interval::{Interval, NoInterval};
 pub enum Verdict {
     /// The other is better than the base.
     Better {
-        /// Other over base.
+        /// The other's value divided by the base's.
         ratio: f64,
         /// Interval of the ratio; leaves 1 out.
         interval: Interval,
     },
     /// The other is worse than the base.
     Worse {
-        /// Other over base.
+        /// The other's value divided by the base's.
         ratio: f64,
         /// Interval of the ratio; leaves 1 out.
         interval: Interval,
@@ -24,14 +24,14 @@ pub enum Verdict {
     /// Any difference is smaller than what matters: the whole interval lies
     /// within the margin.
     Same {
-        /// Other over base.
+        /// The other's value divided by the base's.
         ratio: f64,
         /// Interval of the ratio.
         interval: Interval,
     },
     /// No answer from these numbers.
     CannotTell {
-        /// Why not.
+        /// What the numbers lack for an answer.
         why: CannotTell,
     },
 }
@@ -63,7 +63,7 @@ pub enum CannotTell {
     NoInterval(NoInterval),
     /// Among so many rows the difference may be chance.
     ManyComparisons {
-        /// Rows compared.
+        /// The number of rows of the table that have a p-value, which were corrected together.
         rows: usize,
         /// The p-value after correction.
         adjusted_p: f64,

@@ -23,7 +23,7 @@ pub(super) struct Zones {
 
 #[derive(Debug, Clone)]
 struct Zone {
-    /// Array sectors.
+    /// The sector of the array with which the zone begins; `end` is the one after its last.
     start: u64,
     end: u64,
     /// Sectors of its members.
