@@ -23,7 +23,7 @@ pub enum Load {
     RandomWrite,
     /// Random reads and writes together.
     Mixed,
-    /// One sequential stream.
+    /// One sequential stream on a disk, of reads or writes.
     Stream,
     /// Several sequential streams on one disk.
     Streams,
@@ -172,7 +172,7 @@ impl Load {
         Self::Streams,
     ];
 
-    /// As in files.
+    /// The load's name in files of bands, such as `random-read`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

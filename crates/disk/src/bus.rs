@@ -28,9 +28,9 @@ pub struct BusRules {
 /// Which way data cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// From a disk.
+    /// From a disk to the host, as a read's data do.
     In,
-    /// To a disk.
+    /// From the host to a disk, as a write's data do.
     Out,
 }
 
@@ -109,7 +109,7 @@ impl Bus {
         lane.crossing.pop().map(|Reverse((_, slot))| slot)
     }
 
-    /// Nothing crosses.
+    /// Whether no command's data cross the bus, in either direction.
     pub(crate) fn is_quiet(&self) -> bool {
         self.lanes.iter().all(|lane| lane.crossing.is_empty())
     }

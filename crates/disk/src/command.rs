@@ -22,7 +22,7 @@ pub enum CommandKind {
 pub struct Command {
     /// Chosen by the host, unique among its commands in flight.
     pub tag: u64,
-    /// What to do.
+    /// Whether it reads, writes, discards or flushes.
     pub kind: CommandKind,
     /// First sector; ignored for a flush.
     pub start: Sectors,
@@ -41,6 +41,6 @@ impl Command {
 /// A command is done. Data errors belong to the fault layer, not here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The command's tag.
+    /// The tag of the command that is done, as the host chose it.
     pub tag: u64,
 }

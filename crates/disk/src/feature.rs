@@ -19,7 +19,8 @@ pub enum Feature {
     Overlap,
     /// Read-ahead and its segments.
     ReadAhead,
-    /// Just-in-time seeks.
+    /// Just-in-time seeks: where the arm would wait for the platter anyway, it first reads
+    /// ahead on its stream and leaves as late as that allows.
     Slack,
     /// The wait for a follow-on read.
     FollowOnWait,

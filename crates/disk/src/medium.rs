@@ -46,7 +46,7 @@ pub struct Inside {
 /// A number of a preset file, in the units that names of parameters can end with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
-    /// As it stands.
+    /// The number as it stands in the file, in the unit that the name ends with.
     pub(crate) value: f64,
 }
 
@@ -173,7 +173,7 @@ macro_rules! media {
             /// Every one, in order.
             pub const ALL: &'static [Self] = &[$(Self::$medium),+];
 
-            /// As in files.
+            /// The medium's name in files of bands.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$medium => $name),+ }

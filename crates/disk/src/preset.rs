@@ -24,7 +24,7 @@ pub struct Preset {
     pub title: String,
     /// What the disk calls itself.
     pub model: String,
-    /// Remarks for people.
+    /// Remarks for people, which the model does not read.
     pub description: String,
     /// The first is the default.
     sets: Vec<Set>,
@@ -90,7 +90,7 @@ pub enum PresetError {
     Syntax {
         /// The preset file in which it stands.
         file: String,
-        /// Line, from 1.
+        /// The line of the file at which the parser stopped, from 1.
         line: usize,
         /// What the parser says.
         message: String,
@@ -112,7 +112,7 @@ pub enum PresetError {
     Unknown {
         /// The preset file in which it stands.
         file: String,
-        /// Line, from 1.
+        /// The line of the file on which the name stands, from 1.
         line: usize,
         /// What stands in the file.
         name: String,
@@ -124,7 +124,7 @@ pub enum PresetError {
     Range {
         /// The preset file in which it stands.
         file: String,
-        /// Line, from 1.
+        /// The line of the file on which the value stands, from 1.
         line: usize,
         /// The name of the parameter.
         name: String,
@@ -153,7 +153,7 @@ pub enum PresetError {
         preset: String,
         /// The set asked for.
         set: String,
-        /// What there is.
+        /// The names of the parameter sets that the preset has, for people.
         known: String,
     },
 }

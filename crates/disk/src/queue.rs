@@ -128,7 +128,7 @@ pub struct HostQueue {
 /// Who chooses, and how far it is.
 #[derive(Debug, Clone)]
 enum Scheduler {
-    /// Who came first.
+    /// Order of arrival: whoever came first goes to the disk first.
     None,
     /// The sweep is behind this sector, the end of the last command that had waited.
     Sweep(u64),

@@ -118,7 +118,7 @@ impl Port {
         hub.disks[disk].parameters().discard.is_some()
     }
 
-    /// What it shares.
+    /// What the port has in common with the others of its group: arms, a cable or a bus.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
         self.hub().sharing
@@ -135,7 +135,8 @@ impl Port {
     }
 }
 
-/// A port's own.
+/// What belongs to one port alone: where it leads, and which of its commands and completions
+/// wait.
 #[derive(Debug)]
 struct Line {
     region: Region,
@@ -149,7 +150,7 @@ struct Line {
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     port: usize,
-    /// The port's own.
+    /// The tag that the port's host chose; the disk knows another.
     tag: u64,
     /// As its disk gets it.
     command: Command,
@@ -335,7 +336,8 @@ impl Attached {
         }
     }
 
-    /// As [`Disk::submit`].
+    /// Takes a command at time `now` as [`Disk::submit`] does; a port counts sectors from where
+    /// it leads.
     pub fn submit(&mut self, now: Nanos, command: Command) {
         match self {
             Self::Whole(disk) => disk.submit(now, command),
@@ -343,7 +345,8 @@ impl Attached {
         }
     }
 
-    /// As [`Disk::next_event`].
+    /// When [`Self::advance`] next has something to do, as [`Disk::next_event`] says; at a port
+    /// the events of its whole group count.
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
         match self {
@@ -352,7 +355,8 @@ impl Attached {
         }
     }
 
-    /// As [`Disk::advance`].
+    /// Does what is due at `now` and appends the commands that completed, as [`Disk::advance`]
+    /// does; a port appends only its own.
     pub fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         match self {
             Self::Whole(disk) => disk.advance(now, completions),
@@ -360,7 +364,8 @@ impl Attached {
         }
     }
 
-    /// As [`Disk::is_quiet`].
+    /// Whether nothing waits, is dirty or under way, as [`Disk::is_quiet`] says; at a port in
+    /// its whole group.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {

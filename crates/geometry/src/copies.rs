@@ -74,7 +74,7 @@ pub struct Inverse {
 /// An array sector's copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// The array sector.
+    /// The sector of the array of which this is a copy.
     pub start: Sectors,
     /// Which of its copies, in the order of [`Extent::copies`].
     pub copy: usize,

@@ -9,7 +9,7 @@ use thiserror::Error;
 pub enum Level {
     /// Members one after the other.
     Linear,
-    /// Striping without redundancy.
+    /// Chunks in turn on all members, without redundancy.
     Raid0,
     /// Mirror of any number of members.
     Raid1,

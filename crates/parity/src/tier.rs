@@ -19,11 +19,11 @@ pub enum Tier {
     Ssse3,
     /// x86-64 with AVX2: 256 bits.
     Avx2,
-    /// AVX2 and GFNI.
+    /// x86-64 with AVX2 and GFNI: 256 bits.
     Avx2Gfni,
     /// x86-64 with AVX-512F and BW: 512 bits.
     Avx512,
-    /// AVX-512F, BW and GFNI.
+    /// x86-64 with AVX-512F, BW and GFNI: 512 bits.
     Avx512Gfni,
 }
 

@@ -15,7 +15,7 @@ use crate::sample::Sample;
 pub struct Autocorrelation {
     /// Steps between the values compared.
     pub lag: usize,
-    /// -1 to 1.
+    /// The correlation coefficient at this lag, from -1 to 1.
     pub value: f64,
     /// Values within this distance of zero may be chance.
     pub bound: f64,

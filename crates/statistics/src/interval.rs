@@ -73,9 +73,9 @@ impl fmt::Display for Confidence {
 /// A two-sided interval, `low <= high`, both finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The lower end.
+    /// The lower end, in the unit of the estimate.
     pub low: f64,
-    /// The upper end.
+    /// The upper end, in the unit of the estimate.
     pub high: f64,
     /// How often such an interval holds the true value.
     pub confidence: Confidence,

@@ -85,7 +85,7 @@ pub struct SteadyReport {
     pub achieved: bool,
     /// Rounds run; the last of them is the last of the window.
     pub rounds: usize,
-    /// The last window.
+    /// The window over the last rounds, on which the answer rests.
     pub window: Window,
 }
 

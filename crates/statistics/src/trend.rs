@@ -53,7 +53,7 @@ pub enum NoTrend {
     /// Too few values to tell drift from chance.
     #[error("{values} values are too few for a trend, at least {LEAST_VALUES} are needed")]
     TooFew {
-        /// Values there are.
+        /// The number of values that the series has.
         values: usize,
     },
 }

@@ -232,7 +232,7 @@ impl Data {
 /// See the file's head.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    /// In data blocks.
+    /// What the cache holds at most, counted in data blocks of the volume's size.
     capacity: u64,
     /// An indirect block takes the room of this many data blocks.
     indirect_size: u64,
@@ -339,7 +339,7 @@ impl Cache {
         self.data.shrink_to(0);
     }
 
-    /// Lets everything go.
+    /// Lets everything go, data and indirect blocks, as if nothing had been read.
     pub(crate) fn forget(&mut self) {
         self.forget_data();
         while self.indirect.held() > 0 {

@@ -15,7 +15,7 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 /// One disk of the mirror.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberConfig {
-    /// The disk's size.
+    /// The disk's size, in sectors of 512 bytes.
     pub size: Sectors,
     /// Whether it seeks: decides the penalties of child selection.
     pub rotational: bool,
@@ -37,7 +37,7 @@ pub struct QueueConfig {
     pub sync_read: ClassLimits,
     /// Writes that somebody waits for (log, uberblocks).
     pub sync_write: ClassLimits,
-    /// Prefetch.
+    /// Reads that nobody waits for yet: prefetch.
     pub async_read: ClassLimits,
     /// Transaction groups and resilver writes; the maximum in force rises
     /// with the dirty data, see [`PoolConfig::async_write_ramp_percent`].
@@ -76,11 +76,11 @@ pub struct Courtesy {
 /// before the next one begins (`spa_sync_iterate_to_convergence`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolMetadata {
-    /// Rounds.
+    /// How many rounds a group writes one after the other.
     pub rounds: u8,
-    /// Pieces in each.
+    /// Pieces of metadata in each round, their copies not counted.
     pub pieces: u8,
-    /// The size of each.
+    /// The size of one copy of a piece, in sectors of 512 bytes.
     pub sectors: Sectors,
 }
 
@@ -202,7 +202,7 @@ pub struct ResilverConfig {
 pub struct PoolConfig {
     /// The disks of the one top-level mirror.
     pub members: Vec<MemberConfig>,
-    /// The volume's size.
+    /// The volume's size, in sectors of 512 bytes.
     pub volume_size: Sectors,
     /// `volblocksize`: 8 KiB by default in 2014-15 (log: 8K).
     pub volume_block: Bytes,
@@ -223,7 +223,7 @@ pub struct PoolConfig {
     pub metadata_copies: u64,
     /// The smallest allocation is 2^ashift bytes (9: the disks report 512).
     pub ashift: u32,
-    /// The cache (`arc_max`).
+    /// The most that the cache of data and indirect blocks may hold, in bytes (`arc_max`).
     pub cache: Bytes,
     /// Indirect blocks may take this much of it and, where data in the cache
     /// lies under them, more (`arc_meta_limit`, less the headers of all buffers
@@ -270,7 +270,7 @@ pub struct PoolConfig {
     pub queue: QueueConfig,
     /// How data blocks are asked for.
     pub data_reads: DataReads,
-    /// Prefetch.
+    /// How blocks are ordered ahead of sequential reads.
     pub prefetch: PrefetchConfig,
     /// How a read chooses its child.
     pub selection: ChildSelection,
@@ -278,7 +278,7 @@ pub struct PoolConfig {
     pub read_time: HostTime,
     /// Host time of a write.
     pub write_time: HostTime,
-    /// The resilver.
+    /// How a resilver reads, and how it gives way to other I/O.
     pub resilver: ResilverConfig,
 }
 
@@ -301,15 +301,15 @@ pub enum ConfigError {
     /// The volume with its metadata does not fit the smallest member.
     #[error("a volume of {volume} does not fit members of {member}")]
     VolumeTooLarge {
-        /// The volume.
+        /// The volume's size, in bytes, without its metadata.
         volume: Bytes,
-        /// The smallest member.
+        /// The size of the smallest disk of the mirror, in bytes.
         member: Bytes,
     },
     /// Dirty blocks must stay in the cache until they are written.
     #[error("a cache of {cache} cannot hold the dirty data limit, which needs {needed}")]
     CacheTooSmall {
-        /// The cache.
+        /// The cache's size as configured (`arc_max`).
         cache: Bytes,
         /// What dirty data and the indirect blocks above it need.
         needed: Bytes,
@@ -317,7 +317,7 @@ pub enum ConfigError {
     /// Two level-2 blocks' worth of level-1 blocks must fit.
     #[error("a metadata limit of {limit} is less than the {needed} of two level-2 blocks")]
     MetadataLimitTooSmall {
-        /// The limit.
+        /// What indirect blocks may take of the cache as configured (`arc_meta_limit`).
         limit: Bytes,
         /// What it must be at least.
         needed: Bytes,

@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 /// A run of sectors in the allocatable space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// First sector.
+    /// The run's first sector, counted from the start of the allocatable space.
     pub(crate) start: u64,
-    /// Sectors.
+    /// The run's length, in sectors of 512 bytes.
     pub(crate) count: u64,
 }
 

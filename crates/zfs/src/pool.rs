@@ -191,7 +191,7 @@ impl Pool {
         })
     }
 
-    /// The volume's size.
+    /// The volume's size, in sectors of 512 bytes.
     #[must_use]
     pub const fn size(&self) -> Sectors {
         self.config.volume_size

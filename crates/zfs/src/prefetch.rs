@@ -21,7 +21,7 @@ use std::ops::Range;
 /// What to order now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ahead {
-    /// These data blocks.
+    /// The data blocks to order, as a range of the volume's block numbers.
     pub(crate) data: Range<u64>,
     /// What is above these data blocks, but for the first indirect block if it is
     /// not above the first of its blocks.

@@ -27,7 +27,7 @@ use crate::command::CommandKind;
 use raidlab_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Reads, writes, discards.
+/// The number of Kyber's domains in the model: reads, writes and discards.
 const DOMAINS: usize = 3;
 /// Tokens of each to begin with, and at most (`kyber_depth`).
 const DEPTH: [u32; DOMAINS] = [256, 128, 64];
@@ -118,7 +118,7 @@ struct Sent {
     at: Nanos,
 }
 
-/// The scheduler's state.
+/// What Kyber knows of its domains and of the commands with the disk.
 #[derive(Debug, Clone)]
 pub(super) struct Kyber {
     domains: [Domain; DOMAINS],

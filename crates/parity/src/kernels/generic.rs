@@ -14,9 +14,9 @@
 /// The processor has the instructions of the vector; addresses are those of
 /// [`Self::BYTES`] bytes that may be read, or written.
 pub(super) trait Vector: Copy {
-    /// Bytes in one.
+    /// The number of bytes in one vector.
     const BYTES: usize;
-    /// A factor, prepared.
+    /// A constant of GF(2^8) in the form in which `times` multiplies by it.
     type Factor: Copy;
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
@@ -46,7 +46,7 @@ pub(super) trait Vector: Copy {
         // SAFETY: the caller's promise.
         unsafe { self.double_plus(upper).double_plus(lower) }
     }
-    /// Prepares a factor.
+    /// Brings the constant `by` into the form in which `times` multiplies by it.
     unsafe fn factor(by: u8) -> Self::Factor;
     /// The product with a constant of GF(2^8), byte for byte.
     unsafe fn times(self, by: Self::Factor) -> Self;
@@ -201,7 +201,7 @@ macro_rules! by_width {
     };
 }
 
-/// P.
+/// Computes only P of the blocks in `data`: their XOR.
 ///
 /// # Safety
 /// As for [`Vector`]; `data` is not empty, and all slices have the same length.
@@ -213,7 +213,7 @@ pub(super) unsafe fn xor<V: Vector, const COLUMNS: usize>(data: &[&[u8]], p: &mu
     unsafe { by_width!(data, p.as_mut_ptr(), none, true, false, [2 3 4 5 6 7 8 9 10 11 12]) }
 }
 
-/// P and Q.
+/// Computes P and Q of the blocks in `data` in one pass.
 #[inline(always)]
 pub(super) unsafe fn pq<V: Vector, const COLUMNS: usize>(
     data: &[&[u8]],
@@ -225,7 +225,7 @@ pub(super) unsafe fn pq<V: Vector, const COLUMNS: usize>(
     unsafe { by_width!(data, p, q, true, true, [2 3 4 5 6 7 8 9 10 11 12]) }
 }
 
-/// Q.
+/// Computes only Q of the blocks in `data`: the sum of 2^index * block in GF(2^8).
 #[inline(always)]
 pub(super) unsafe fn q<V: Vector, const COLUMNS: usize>(data: &[&[u8]], q: &mut [u8]) {
     // SAFETY: the caller's promise.

@@ -57,7 +57,7 @@ pub(super) enum ReadFor {
     Resilver(Place),
 }
 
-/// A logical read.
+/// A read of one place, which any child that has the place may serve.
 #[derive(Debug)]
 pub(super) struct Read {
     place: Place,

@@ -59,7 +59,7 @@ struct Walk {
     turn: Option<Nanos>,
     /// The thread waits for an indirect block.
     fetching: bool,
-    /// The thread sleeps.
+    /// The walking thread sleeps until its timer goes off.
     timer: bool,
     /// The level-2 block whose level-1 blocks have been ordered.
     ordered: Option<u64>,

@@ -38,7 +38,7 @@ struct Stream {
     missed: bool,
     /// Something came too late.
     late: bool,
-    /// In whole seconds.
+    /// When a read last belonged to the stream, in whole seconds.
     used: u64,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct ByDistance {
     indirect_maximum: u64,
     reorder_blocks: u64,
     reap_seconds: (u64, u64),
-    /// The newest first.
+    /// The streams that are followed, the newest first.
     streams: Vec<Stream>,
 }
 

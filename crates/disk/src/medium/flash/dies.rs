@@ -38,7 +38,7 @@ pub(super) enum UnitKind {
     Cached,
     /// Copies of valid pages, gathered for so long.
     Copies {
-        /// Nanoseconds.
+        /// How long the reads that gather the unit's pages keep the die busy, in nanoseconds.
         gather: u64,
     },
 }
@@ -47,7 +47,7 @@ pub(super) enum UnitKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Idle,
-    /// A read's page.
+    /// The die senses the page of a read.
     Sense,
     /// A read's data are on the channel.
     Send,
@@ -89,9 +89,9 @@ struct Read {
 pub(super) enum Ended {
     /// Data of a command, which are with the controller now.
     Read {
-        /// Whose they are.
+        /// The command to which the data belong.
         command: u32,
-        /// How many bytes.
+        /// How many bytes of the command came.
         bytes: u32,
     },
     /// A unit was programmed.

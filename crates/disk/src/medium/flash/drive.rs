@@ -32,7 +32,7 @@ struct Flight {
 }
 
 impl Flight {
-    /// Its logical pages.
+    /// The numbers of the logical pages that its sectors touch, in part or whole.
     fn pages(&self) -> Range<u64> {
         self.command.start.0 / PAGE_SECTORS..self.command.end().div_ceil(PAGE_SECTORS)
     }

@@ -50,7 +50,7 @@ pub(super) struct Location {
 /// The map of a drive.
 #[derive(Debug, Clone)]
 pub(super) struct Pages {
-    /// All logical pages.
+    /// The number of the drive's logical pages, kept or not.
     count: u64,
     /// Each so manieth is kept.
     every: u64,

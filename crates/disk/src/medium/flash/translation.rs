@@ -57,7 +57,7 @@ impl State {
         (Self::Steady, "steady"),
     ];
 
-    /// As in files.
+    /// The state's name in suites, such as `steady`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::ALL[self as usize].1

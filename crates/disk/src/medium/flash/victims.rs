@@ -15,7 +15,7 @@ pub enum Victims {
     Oldest,
     /// Of ten drawn blocks the one with the fewest valid pages.
     BestOfTen,
-    /// A drawn block.
+    /// Any closed block, drawn at random.
     Drawn,
 }
 

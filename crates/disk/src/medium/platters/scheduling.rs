@@ -136,7 +136,7 @@ pub struct Departure {
 /// The platter and the arm, for predictions.
 #[derive(Debug, Clone, Copy)]
 pub struct Mechanics<'a> {
-    /// Where positions lie.
+    /// The map from sectors to positions on the platter.
     pub surface: &'a Surface,
     /// How long moves take.
     pub seek: &'a SeekCurve,

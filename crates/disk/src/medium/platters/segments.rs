@@ -4,7 +4,7 @@
 //! strictly with sectors, so containment and contiguity are the same there,
 //! and reading ahead for a nanosecond extends a segment by one.
 
-/// One cached piece.
+/// One piece of the disk that the read cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// Position of the first cached sector.

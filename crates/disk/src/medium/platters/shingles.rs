@@ -115,16 +115,16 @@ impl Dirty {
 /// Where the sectors of a read are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// At their place.
+    /// All at their own place in their bands.
     Home,
     /// In the cache, in one piece from this offset.
     Cache(u64),
     /// In so many pieces in the cache, of so many bytes together, and maybe at their
     /// place.
     Both {
-        /// How many pieces.
+        /// The number of pieces that lie in the cache.
         pieces: u64,
-        /// What they hold.
+        /// The bytes that these pieces hold together.
         bytes: u64,
     },
 }

@@ -23,11 +23,11 @@ const FILL_WEIGHT: u64 = 3;
 /// A run of blocks, found with neighbouring addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
-    /// First sector.
+    /// The run's first sector on the disks, its address in the allocatable space.
     pub(super) start: u64,
     /// First block of the volume.
     pub(super) first: u64,
-    /// Blocks.
+    /// The number of the volume's blocks in the run.
     pub(super) blocks: u64,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Sorting {
     memory: Bytes,
     /// Nothing more will be found.
     complete: bool,
-    /// This turn reads.
+    /// This turn reads what was found; otherwise it goes on finding.
     reads: bool,
 }
 
