@@ -28,5 +28,55 @@ pub fn changes(machine: &Machine, observations: &[Observation]) -> Result<Vec<Ch
         .filter(|chosen| !plan_disks::is_trial(chosen))
         .map(|chosen| chosen.disk.device.clone())
         .collect();
-    Ok(Fingerprint::of(&before, &own).changes(&Fingerprint::of(&now, &own)))
+    let then = names_then(&own, &before, &now);
+    Ok(Fingerprint::of(&before, &then).changes(&Fingerprint::of(&now, &own)))
+}
+
+/// The devices of the same disks when the run began, as the kernel may name them anew at each
+/// boot. A disk is known by its serial number; one without is looked for under its name of today.
+fn names_then(own: &[String], before: &[Fact], now: &[Fact]) -> Vec<String> {
+    let then = |device: &String| {
+        let name = format!("disk.{}.serial", device.trim_start_matches("/dev/"));
+        let serial = &now.iter().find(|fact| fact.name == name)?.value;
+        before.iter().find_map(|fact| {
+            let name = fact.name.strip_prefix("disk.")?.strip_suffix(".serial")?;
+            (!serial.is_empty() && fact.value == *serial).then(|| format!("/dev/{name}"))
+        })
+    };
+    let names = own.iter();
+    names
+        .map(|device| then(device).unwrap_or_else(|| device.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_then;
+    use raidlab_inventory::environment::{Fact, Fingerprint};
+
+    fn facts(disks: &[(&str, &str)]) -> Vec<Fact> {
+        let fact = |(name, serial): &(&str, &str)| Fact {
+            name: format!("disk.{name}.serial"),
+            value: (*serial).to_owned(),
+            unit: String::new(),
+            source: String::new(),
+        };
+        disks.iter().map(fact).collect()
+    }
+
+    #[test]
+    fn disks_that_the_kernel_names_anew_are_the_same_and_others_are_not() {
+        let before = facts(&[("sda", "B"), ("sdb", "A"), ("sdc", "")]);
+        let own = ["/dev/sda", "/dev/sdb", "/dev/sdc"].map(str::to_owned);
+        let changes = |now: &[Fact]| {
+            let then = names_then(&own, &before, now);
+            let changes = Fingerprint::of(&before, &then).changes(&Fingerprint::of(now, &own));
+            (then, changes.len())
+        };
+        let now = facts(&[("sda", "A"), ("sdb", "B"), ("sdc", "")]);
+        let then = ["/dev/sdb", "/dev/sda", "/dev/sdc"].map(str::to_owned);
+        assert_eq!(changes(&now), (then.to_vec(), 0));
+        let now = facts(&[("sda", "A"), ("sdb", "C"), ("sdc", "")]);
+        assert_eq!(changes(&now).1, 1);
+    }
 }

@@ -257,11 +257,13 @@ pub(crate) fn lock_by_program<T: Target + ?Sized>(
     holder: &str,
 ) -> Result<Lock, TargetError> {
     let tells = r#"printf %s "$2" >"$1" && exec sleep 2147483647"#;
+    // It has nothing in its environment by which it could be taken for a command of a run: who
+    // removes what a dead run has left would kill his own lock.
     let script = r#"
         if command -v flock >/dev/null; then
-            exec flock --nonblock --conflict-exit-code 75 "$1" sh -c "$3" sh "$1" "$2"
+            exec env -i PATH="$PATH" flock --nonblock --conflict-exit-code 75 "$1" sh -c "$3" sh "$1" "$2"
         fi
-        exec lockf -k -s -t 0 "$1" sh -c "$3" sh "$1" "$2""#;
+        exec env -i PATH="$PATH" lockf -k -s -t 0 "$1" sh -c "$3" sh "$1" "$2""#;
     let command = Command::changes("sh", ["-c", script, "sh", path, holder, tells]);
     let mut running = target.start(&command)?;
     let begun = Instant::now();
