@@ -10,15 +10,15 @@ impl TransmissionFlags {
     pub const HAS_FLAGS: Self = Self(1);
     /// Takes no writes.
     pub const READ_ONLY: Self = Self(1 << 1);
-    /// Takes flushes.
+    /// The server takes flushes (`NBD_CMD_FLUSH`).
     pub const SEND_FLUSH: Self = Self(1 << 2);
     /// Takes the FUA flag.
     pub const SEND_FUA: Self = Self(1 << 3);
     /// Seeks cost time.
     pub const ROTATIONAL: Self = Self(1 << 4);
-    /// Takes trims.
+    /// The server takes trims (`NBD_CMD_TRIM`).
     pub const SEND_TRIM: Self = Self(1 << 5);
-    /// Takes zeroes.
+    /// The server takes requests for zeroes (`NBD_CMD_WRITE_ZEROES`).
     pub const SEND_WRITE_ZEROES: Self = Self(1 << 6);
     /// Takes the DF flag.
     pub const SEND_DF: Self = Self(1 << 7);
@@ -79,7 +79,7 @@ impl Default for BlockSizes {
 /// An export as a server announces it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExportInfo {
-    /// Canonical name.
+    /// The name by which the server itself knows the export.
     pub name: String,
     /// For a human reader; empty for none.
     pub description: String,
@@ -99,7 +99,7 @@ pub struct ExportInfo {
 pub struct SelectedContext {
     /// Its number in block status replies.
     pub id: u32,
-    /// Its name.
+    /// The context's name, such as `base:allocation`.
     pub name: String,
 }
 

@@ -24,7 +24,7 @@ pub const RESERVED_BYTES: usize = 124;
 pub mod option {
     /// Choose an export and begin, without an error reply.
     pub const EXPORT_NAME: u32 = 1;
-    /// Give up.
+    /// The client gives up, and the connection ends.
     pub const ABORT: u32 = 2;
     /// Names of all exports.
     pub const LIST: u32 = 3;
@@ -44,7 +44,7 @@ pub mod option {
 
 /// Types of option replies; errors have the highest bit set.
 pub mod reply {
-    /// Done.
+    /// The option is accepted, or all its replies were sent.
     pub const ACK: u32 = 1;
     /// An export's name.
     pub const SERVER: u32 = 2;
@@ -56,11 +56,11 @@ pub mod reply {
     pub const ERROR_BIT: u32 = 1 << 31;
     /// The option is not known.
     pub const ERR_UNSUP: u32 = ERROR_BIT + 1;
-    /// Forbidden here.
+    /// The server's policy forbids the option.
     pub const ERR_POLICY: u32 = ERROR_BIT + 2;
     /// The option breaks a rule.
     pub const ERR_INVALID: u32 = ERROR_BIT + 3;
-    /// TLS first.
+    /// The option is refused until the connection has TLS.
     pub const ERR_TLS_REQD: u32 = ERROR_BIT + 5;
     /// No such export.
     pub const ERR_UNKNOWN: u32 = ERROR_BIT + 6;
@@ -108,7 +108,7 @@ pub mod chunk {
     pub const BLOCK_STATUS: u16 = 5;
     /// The bit of all errors.
     pub const ERROR_BIT: u16 = 1 << 15;
-    /// An error.
+    /// An error of the whole request, with a message.
     pub const ERROR: u16 = ERROR_BIT + 1;
     /// An error at an offset.
     pub const ERROR_OFFSET: u16 = ERROR_BIT + 2;
@@ -135,19 +135,19 @@ pub const MAXIMUM_PAYLOAD_BYTES: u32 = 32 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Command {
-    /// Bytes.
+    /// The reply carries the bytes of the range.
     Read = 0,
     /// Store the payload.
     Write = 1,
-    /// Say good-bye.
+    /// The client sends nothing more and expects no answer.
     Disconnect = 2,
     /// Completed writes become durable.
     Flush = 3,
     /// The content is no longer needed.
     Trim = 4,
-    /// Read ahead.
+    /// The range should be read ahead into the server's cache.
     Cache = 5,
-    /// Store zeroes.
+    /// The range should read as zeroes; no payload comes.
     WriteZeroes = 6,
     /// Extents of the chosen contexts.
     BlockStatus = 7,

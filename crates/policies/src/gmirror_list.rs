@@ -27,7 +27,7 @@ struct Component {
     priority: u16,
 }
 
-/// The list.
+/// The mirror's components in gmirror's order.
 #[derive(Debug)]
 pub(crate) struct List {
     components: Vec<Component>,

@@ -16,7 +16,7 @@ use crate::gmirror_list::List;
 use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
 
-/// gmirror's default.
+/// gmirror's balance algorithm `load`, its default.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-load",
     parameter: Parameter::None,

@@ -5,7 +5,7 @@
 use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::Nanos;
 
-/// SPDK.
+/// The choice of SPDK's RAID 1 module.
 pub(crate) const RULE: Rule = Rule {
     name: "spdk",
     parameter: Parameter::None,

@@ -38,7 +38,8 @@ pub(crate) const ZOL_0_6: Rule = Rule {
 const SEEK_OFFSET: u64 = 2048;
 /// `zfs_vdev_mirror_rotating_seek_inc`; half of it for a short seek.
 const ROTATING_SEEK: u32 = 5;
-/// `zfs_vdev_mirror_non_rotating_seek_inc`.
+/// What a seek adds to the load of a disk that does not turn
+/// (`zfs_vdev_mirror_non_rotating_seek_inc`).
 const NON_ROTATING_SEEK: u32 = 1;
 /// `vdev_mirror_shift` 21: stripes of 2 MiB.
 const STRIPE: u64 = 4096;

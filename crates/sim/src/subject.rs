@@ -93,7 +93,7 @@ pub trait Subject {
     }
     /// No new sync I/O is started until thawed.
     fn freeze_sync(&mut self);
-    /// Ends [`Self::freeze_sync`].
+    /// Sync I/O may start again, as before [`Self::freeze_sync`].
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs);
     /// A frozen, drained sync has advanced to `position` unseen.
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// A range of sectors: `start..end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// First sector.
+    /// The first sector of the range.
     pub start: Sectors,
     /// Sector after the last.
     pub end: Sectors,

@@ -12,22 +12,22 @@ impl Nanos {
     pub const ZERO: Self = Self(0);
     /// Later than anything.
     pub const MAX: Self = Self(u64::MAX);
-    /// One second.
+    /// One second of a thousand million nanoseconds.
     pub const SECOND: Self = Self(1_000_000_000);
 
-    /// Whole seconds.
+    /// So many whole seconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)
     }
 
-    /// Whole milliseconds.
+    /// So many whole milliseconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
-    /// Whole microseconds.
+    /// So many whole microseconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds * 1_000)

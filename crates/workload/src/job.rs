@@ -34,7 +34,7 @@ pub struct Percents {
 pub struct JobSpec {
     /// What reports call it.
     pub name: String,
-    /// fio `rw`.
+    /// In which directions and in which order it works (fio `rw`).
     pub pattern: Pattern,
     /// Bytes of each request, or of the smallest where they differ (fio `bs`);
     /// at least 1.
@@ -101,7 +101,7 @@ pub struct JobSpec {
     pub ramp_time: Nanos,
     /// Percent of reads in a mixed pattern, 0 to 100 (fio `rwmixread`).
     pub read_mix_percent: u32,
-    /// fio `ioengine`.
+    /// How its requests are submitted (fio `ioengine`).
     pub engine: Engine,
     /// fio `gtod_reduce`: the clock is read on every 64th request only, see
     /// [`StopClock`](crate::StopClock).

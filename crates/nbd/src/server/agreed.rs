@@ -5,7 +5,7 @@ use crate::{ExportInfo, SelectedContext};
 /// Whether the connection may or must be upgraded to TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsPolicy {
-    /// Not offered.
+    /// The server does not offer TLS.
     Off,
     /// At the client's choice.
     Offered,
@@ -36,7 +36,7 @@ pub enum HandshakeEvent {
     StartTls,
     /// The client gives up: send what was written and close.
     Aborted,
-    /// Transmission begins.
+    /// The client has chosen an export, and requests may come.
     Ready(Box<Session>),
 }
 

@@ -19,7 +19,7 @@ pub struct Request {
     pub command: Command,
     /// The client's name for it.
     pub cookie: u64,
-    /// First byte.
+    /// The first byte of the export that it is about.
     pub offset: u64,
     /// Number of bytes; 0 for a flush only.
     pub length: u32,

@@ -254,7 +254,7 @@ impl Store {
     }
 }
 
-/// As [`Store::begin_run_as`].
+/// Begins a run within a transaction, as [`Store::begin_run_as`] does with one of its own.
 pub(super) fn begin_as(
     transaction: &Transaction<'_>,
     path: &Path,

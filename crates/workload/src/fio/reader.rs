@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Splits `option=value`.
+/// Splits `option=value` at the first equals sign; an option alone has no value.
 pub(super) fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once('=') {
         Some((option, value)) => (option.trim(), Some(value.trim())),
