@@ -41,9 +41,9 @@ pub enum Overlay {
 pub struct PendingWrite {
     /// Order of completion, and of landing.
     pub stamp: u64,
-    /// First sector.
+    /// The first sector of the disk that is written.
     pub start: u64,
-    /// Whole sectors.
+    /// What is written, in whole sectors of 512 bytes.
     pub bytes: Arc<[u8]>,
     /// Sent with force-unit-access.
     pub durable: bool,
@@ -60,7 +60,7 @@ impl PendingWrite {
 /// How a disk is in the world's eyes, beside its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// It answers.
+    /// The disk answers as it should.
     Well,
     /// It does not answer at all until this changes.
     Hung,
@@ -68,7 +68,7 @@ pub enum Health {
     Gone,
 }
 
-/// One disk.
+/// A simulated disk with its volatile cache and its faults.
 #[derive(Debug, Clone)]
 pub struct Disk {
     sectors: u64,
@@ -105,7 +105,7 @@ impl Disk {
         }
     }
 
-    /// Its sectors.
+    /// How many sectors of 512 bytes the disk has.
     #[must_use]
     pub const fn sectors(&self) -> u64 {
         self.sectors

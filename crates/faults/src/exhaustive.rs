@@ -19,12 +19,12 @@ use rayon::prelude::*;
 /// Sectors of 4 KiB, in which nothing is special about one sector or the next.
 const PAGE: usize = 8;
 
-/// One enumeration.
+/// A small array and a short script whose crash points are all enumerated.
 #[derive(Debug, Clone)]
 pub struct Small {
-    /// For tables.
+    /// The name by which tables list it.
     pub name: &'static str,
-    /// The array.
+    /// How the array is made, and how it works.
     pub options: Options,
     /// What is done to it.
     pub script: Vec<Step>,

@@ -20,7 +20,7 @@ const BITMAP_MAGIC: u32 = 0x6d74_6962;
 const FEATURE_BITMAP: u32 = 1;
 const FEATURE_RECOVERY: u32 = 2;
 
-/// One superblock.
+/// What a member's superblock says, as far as promises depend on it.
 #[derive(Debug, Clone)]
 struct Superblock {
     sector: u64,

@@ -17,11 +17,11 @@ use raidlab_units::Sectors;
 /// Everything about a run but its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The level.
+    /// The RAID level, or linear.
     pub level: Level,
-    /// Its layout.
+    /// Where that level puts copies or parity.
     pub layout: Layout,
-    /// Slots.
+    /// How many slots the array has.
     pub members: usize,
     /// Sectors of a chunk.
     pub chunk: u64,
@@ -86,17 +86,17 @@ pub struct Options {
 /// Shares of the kinds of steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weights {
-    /// Writes.
+    /// The share of writes.
     pub write: u32,
     /// Of 100 writes, those with force-unit-access.
     pub force_unit_access_percent: u32,
     /// Of 100 writes, those of whole chunks or stripes.
     pub aligned_percent: u32,
-    /// Reads.
+    /// The share of reads.
     pub read: u32,
-    /// Flushes.
+    /// The share of flushes.
     pub flush: u32,
-    /// Discards.
+    /// The share of discards.
     pub discard: u32,
     /// Waits for all requests.
     pub drain: u32,
@@ -120,11 +120,11 @@ pub struct Weights {
     pub check: u32,
     /// Silent corruption, found by a check that follows.
     pub silent: u32,
-    /// Power cuts.
+    /// The share of power cuts.
     pub power_cut: u32,
     /// Crashes of the process that runs the array.
     pub kill: u32,
-    /// Clean stops.
+    /// The share of clean stops, each followed by a start.
     pub stop: u32,
     /// Both halves of the array run alone.
     pub split: u32,
@@ -136,7 +136,7 @@ pub struct Weights {
     pub unhealed_percent: u32,
     /// Administrators' other orders.
     pub order: u32,
-    /// Administrators' mistakes.
+    /// The share of administrators' mistakes, which must be refused.
     pub mistake: u32,
 }
 

@@ -43,7 +43,7 @@ pub struct OperationId(pub u64);
 /// What a sector held that it must not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// Which sector.
+    /// The array sector that holds a wrong value.
     pub sector: u64,
     /// What was found.
     pub found: Value,

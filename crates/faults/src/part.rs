@@ -28,7 +28,7 @@ pub struct Simulation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// [`PART_SCHEMA`].
+    /// The schema of this file, [`PART_SCHEMA`].
     pub simulation_part: u32,
     /// What it is a part of.
     pub of: Simulation,

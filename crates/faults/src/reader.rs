@@ -29,9 +29,9 @@ pub type SectorBytes = [u8; SECTOR];
 /// What the array is made of.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// The level.
+    /// The RAID level, or linear.
     pub level: Level,
-    /// Its layout.
+    /// Where that level puts copies or parity.
     pub layout: Layout,
     /// Sectors of a chunk (1 where the level has none).
     pub chunk: u64,

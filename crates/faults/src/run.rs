@@ -10,11 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// How a run ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its seed.
+    /// The seed of which all else was drawn.
     pub seed: u64,
     /// What the seed made.
     pub options: Options,
-    /// The script.
+    /// The steps that were run, or were to be.
     pub script: Vec<Step>,
     /// What was broken, if anything was.
     pub violation: Option<Violation>,

@@ -24,28 +24,28 @@ pub struct Step {
 pub enum Action {
     /// A write of new bytes.
     Write {
-        /// First sector.
+        /// The first sector of the array.
         start: u64,
-        /// Sectors.
+        /// How many sectors are written.
         count: u64,
         /// Durable when acknowledged.
         force_unit_access: bool,
     },
-    /// A read.
+    /// A read, whose bytes must be allowed.
     Read {
-        /// First sector.
+        /// The first sector of the array.
         start: u64,
-        /// Sectors.
+        /// How many sectors are read.
         count: u64,
     },
-    /// A discard.
+    /// A discard of a range.
     Discard {
-        /// First sector.
+        /// The first sector of the array.
         start: u64,
-        /// Sectors.
+        /// How many sectors are discarded.
         count: u64,
     },
-    /// A flush.
+    /// A flush of all that was acknowledged.
     Flush,
     /// Nothing until all requests are answered.
     Drain,
@@ -55,7 +55,7 @@ pub enum Action {
         member: usize,
         /// First sector of the data area.
         sector: u64,
-        /// Sectors.
+        /// How many sectors cannot be read.
         count: u64,
     },
     /// The next commands fail with a medium error.
@@ -93,7 +93,7 @@ pub enum Action {
         member: usize,
         /// First sector of the data area.
         sector: u64,
-        /// Sectors.
+        /// How many sectors the disk loses.
         count: u64,
     },
     /// The administrator fails a member.
@@ -123,7 +123,7 @@ pub enum Action {
     Mistake(Mistake),
     /// Check, or repair.
     Check {
-        /// Repair.
+        /// What does not agree is written anew; otherwise it is only counted.
         repair: bool,
     },
     /// Everything settles, a sector is corrupted without an error, and a check
@@ -171,12 +171,12 @@ pub enum Verb {
     Speed {
         /// In KiB/s, while others use the array.
         minimum: u64,
-        /// In KiB/s.
+        /// In KiB/s, while nobody else uses the array.
         maximum: u64,
     },
     /// No more writes.
     ReadOnly,
-    /// Writes again.
+    /// The array takes writes again.
     ReadWrite,
 }
 
@@ -210,7 +210,7 @@ pub enum Mistake {
 /// How a disk corrupts silently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silent {
-    /// Bits flip.
+    /// Bits flip on the medium.
     Rot,
     /// A write was acknowledged and not stored.
     LostWrite,

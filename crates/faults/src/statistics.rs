@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
-    /// Runs.
+    /// How many seeds were run.
     pub runs: u64,
     /// Nanoseconds of virtual time.
     pub virtual_ns: u128,

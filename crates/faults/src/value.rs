@@ -64,16 +64,16 @@ pub fn fill(write: u64, sector: u64, into: &mut [u8]) {
 /// Where a sector's bytes come from, in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// All zeros.
+    /// The sector is all zeros.
     Zeros,
     /// This write, at this array sector.
     Written {
-        /// Its number.
+        /// The number of the write, from the first of the run.
         write: u64,
         /// The array sector that the bytes were meant for.
         sector: u64,
     },
-    /// Nobody's.
+    /// The bytes are of no write of this run.
     Foreign,
 }
 

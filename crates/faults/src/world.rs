@@ -290,7 +290,7 @@ impl<'a> World<'a> {
         statistics
     }
 
-    /// What happened.
+    /// Every event of the run so far, if a trace is kept.
     #[must_use]
     pub const fn trace(&self) -> &Trace {
         &self.trace

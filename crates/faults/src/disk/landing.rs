@@ -7,7 +7,7 @@ use raidlab_random::Stream;
 /// Which sectors of one write landed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Landing {
-    /// None.
+    /// No sector of the write lands.
     Nothing,
     /// All of them.
     All,
@@ -56,9 +56,9 @@ impl Landing {
 /// How often writes tear, in percent; the rest is split between whole and not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TearRates {
-    /// Prefixes.
+    /// Of 100 writes, those of which only the first sectors land.
     pub prefix: u32,
-    /// Subsets.
+    /// Of 100 writes, those of which any of the sectors land.
     pub subset: u32,
     /// Of what is left: whole writes.
     pub whole: u32,

@@ -35,7 +35,7 @@ fn latest<'a>(versions: impl Iterator<Item = &'a Version>) -> Moment {
     versions.map(|version| version.submitted).max().unwrap_or(0)
 }
 
-/// A sector.
+/// What one sector of the array may hold.
 #[derive(Debug, Clone)]
 pub(super) struct Sector {
     pub(super) versions: Vec<Version>,

@@ -35,12 +35,12 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     tables
 });
 
-/// 2^exponent.
+/// 2 to this power in GF(2^8).
 pub(super) fn power(exponent: usize) -> u8 {
     TABLES.power[exponent % 255]
 }
 
-/// The product.
+/// The product of two elements of GF(2^8).
 pub(super) fn multiply(left: u8, right: u8) -> u8 {
     TABLES.products[usize::from(left)][usize::from(right)]
 }

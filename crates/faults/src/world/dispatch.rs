@@ -271,7 +271,7 @@ impl World<'_> {
             .min()
     }
 
-    /// One event.
+    /// Does what is next in virtual time.
     pub(super) fn step_event(&mut self) -> Result<(), Violation> {
         self.count_event()?;
         let command = self.calendar.peek().map(|Reverse((time, ..))| *time);
