@@ -48,7 +48,7 @@ pub enum ControlRequest {
     },
     /// A new device joins; whatever was on it is lost.
     Add {
-        /// Its path.
+        /// The path of the new device.
         path: String,
         /// Also if it is a member of another array.
         #[serde(default)]
@@ -56,12 +56,12 @@ pub enum ControlRequest {
     },
     /// Starts an array of these devices, for adding it as `array:NAME`.
     Assemble {
-        /// Their paths.
+        /// The paths of its devices, in any order.
         paths: Vec<String>,
     },
     /// A former member comes back and gets what it lacks.
     ReAdd {
-        /// Its path.
+        /// The path of the device that comes back.
         path: String,
     },
     /// A device is taken out of service when a spare has its content.
@@ -80,7 +80,7 @@ pub enum ControlRequest {
     Idle,
     /// No more writes.
     ReadOnly,
-    /// Writes again.
+    /// The array takes writes again.
     ReadWrite,
     /// Throttle syncs, in KiB/s for each member.
     Speed {
@@ -108,7 +108,7 @@ pub enum ControlResponse {
     },
     /// How the array is.
     Status {
-        /// See there.
+        /// The state, members and sync of the array.
         status: Box<StatusReport>,
     },
     /// Something has happened.
@@ -121,7 +121,7 @@ pub enum ControlResponse {
 /// How an array is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StatusReport {
-    /// `host:name`.
+    /// The array's name as its superblocks have it, `host:name`.
     pub name: String,
     /// As mdadm prints it.
     pub uuid: String,
@@ -131,7 +131,7 @@ pub struct StatusReport {
     pub layout: String,
     /// In bytes; 0 if the level has none.
     pub chunk_bytes: u64,
-    /// In bytes.
+    /// How much the array offers, in bytes.
     pub size_bytes: u64,
     /// mdadm's words: `clean, degraded`.
     pub state: String,
@@ -139,7 +139,7 @@ pub struct StatusReport {
     pub health: String,
     /// The superblocks' event count.
     pub events: u64,
-    /// By number.
+    /// The devices, in the order of their numbers.
     pub devices: Vec<DeviceReport>,
     /// The sync that runs, if one does.
     pub sync: Option<SyncReport>,
@@ -168,21 +168,21 @@ pub struct StatusReport {
 pub struct DeviceReport {
     /// The number by which it goes here.
     pub number: u32,
-    /// Its path.
+    /// The path by which the device was given.
     pub path: String,
-    /// Its slot.
+    /// The slot that the device belongs to, if there is one.
     pub slot: Option<u32>,
     /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
     pub state: String,
     /// Commands and bytes since it was attached.
     pub reads: u64,
-    /// Bytes read.
+    /// Bytes of these reads.
     pub read_bytes: u64,
-    /// Writes.
+    /// Writes since it was attached.
     pub writes: u64,
-    /// Bytes written.
+    /// Bytes of these writes.
     pub written_bytes: u64,
-    /// Flushes.
+    /// Flushes since it was attached.
     pub flushes: u64,
     /// Commands that failed.
     pub errors: u64,
@@ -206,7 +206,7 @@ pub struct SyncReport {
     pub kind: String,
     /// Done below this sector.
     pub position: u64,
-    /// Its end.
+    /// The sector at which the sync ends.
     pub total: u64,
 }
 

@@ -52,7 +52,7 @@ pub enum DiskStorage {
 /// A modelled disk to be served.
 #[derive(Debug)]
 pub struct DiskConfig {
-    /// The model.
+    /// The model that says how long commands take.
     pub parameters: DiskParameters,
     /// The platter's angle at the start.
     pub phase: Nanos,

@@ -141,13 +141,13 @@ pub struct Features {
     pub read_only: bool,
     /// [`Operation::Flush`] and [`RequestFlags::force_unit_access`].
     pub flush: bool,
-    /// [`Operation::Trim`].
+    /// Takes trims ([`Operation::Trim`]).
     pub trim: bool,
-    /// [`Operation::WriteZeroes`].
+    /// Takes requests for zeroes ([`Operation::WriteZeroes`]).
     pub write_zeroes: bool,
-    /// [`RequestFlags::fast_zero`].
+    /// Takes zeroes that must be fast or fail ([`RequestFlags::fast_zero`]).
     pub fast_zero: bool,
-    /// [`Operation::Cache`].
+    /// Takes requests to read ahead ([`Operation::Cache`]).
     pub cache: bool,
     /// A flush on one connection covers the writes of all: clients may open
     /// several.

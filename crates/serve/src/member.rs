@@ -65,7 +65,7 @@ pub struct Job {
     pub token: u64,
     /// Where the member is attached.
     pub place: usize,
-    /// The member.
+    /// What the member's bytes lie on.
     pub storage: Arc<dyn Storage>,
     /// First byte on the member.
     pub offset: u64,

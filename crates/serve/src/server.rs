@@ -103,7 +103,7 @@ impl Default for Limits {
 /// How a server is to be run.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Bounds.
+    /// How many clients, requests and bytes there may be at a time, and for how long.
     pub limits: Limits,
     /// TLS, and whom it lets in; without it everybody is, in plain text.
     pub tls: Option<TlsFiles>,

@@ -116,7 +116,7 @@ pub enum UblkError {
     Refused {
         /// What was wanted.
         what: &'static str,
-        /// Why not.
+        /// Why the driver does not do it.
         #[source]
         source: io::Error,
     },
@@ -125,7 +125,7 @@ pub enum UblkError {
     Queue {
         /// The character device.
         path: PathBuf,
-        /// Why not.
+        /// Why the device cannot be served.
         #[source]
         source: io::Error,
     },

@@ -57,7 +57,7 @@ impl UnixSocket {
         &self.listener
     }
 
-    /// Its name.
+    /// The path at which the socket lies.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -25,7 +25,7 @@ pub enum FilesError {
     Examine {
         /// The file or device.
         path: PathBuf,
-        /// Why not.
+        /// Why it cannot be examined.
         #[source]
         source: ProbeError,
     },
@@ -37,7 +37,7 @@ pub enum FilesError {
     Bitmap {
         /// The file with the bitmap.
         path: PathBuf,
-        /// Why not.
+        /// Why the bitmap in it cannot be used.
         #[source]
         source: BitmapError,
     },

@@ -55,7 +55,7 @@ pub enum NestError {
     Place {
         /// The array's name.
         name: String,
-        /// Why not.
+        /// Why there is no place for the socket.
         #[source]
         source: PlaceError,
     },
@@ -64,7 +64,7 @@ pub enum NestError {
     Control {
         /// The array's name.
         name: String,
-        /// Why not.
+        /// Why the socket cannot be listened at.
         #[source]
         source: ControlError,
     },

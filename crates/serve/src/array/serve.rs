@@ -28,7 +28,7 @@ pub struct DriverConfig {
     pub backend: BackendKind,
     /// Memory for payloads that a ring may register with the kernel; 0: none.
     pub registered_bytes: u64,
-    /// Time limits.
+    /// When a member that does not answer is given up.
     pub members: MembersConfig,
 }
 

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// Why an array cannot be spoken to.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No server.
+    /// Nobody listens at the socket of the array.
     #[error("no array is served at {}", .path.display())]
     Connect {
-        /// The socket.
+        /// The path of the socket that was tried.
         path: PathBuf,
         /// What the system says.
         #[source]

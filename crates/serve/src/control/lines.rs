@@ -10,7 +10,7 @@ pub(super) enum Line {
     Whole(Vec<u8>),
     /// There is no end within the bound; what follows cannot be told apart.
     TooLong,
-    /// Nothing more.
+    /// The other side sends nothing more.
     End,
 }
 

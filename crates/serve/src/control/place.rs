@@ -18,7 +18,7 @@ pub enum PlaceError {
     Make {
         /// The folder or socket.
         path: PathBuf,
-        /// Why not.
+        /// Why it cannot be made.
         #[source]
         source: std::io::Error,
     },

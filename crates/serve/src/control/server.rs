@@ -43,7 +43,7 @@ pub struct Publisher {
 pub struct Subscription(Receiver<EventReport>);
 
 impl Publisher {
-    /// Subscribes.
+    /// Subscribes to all events from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         let (sender, receiver) = bounded(WAITING_EVENTS);
@@ -100,7 +100,7 @@ pub enum ControlError {
     Listen {
         /// The socket's path.
         path: PathBuf,
-        /// Why not.
+        /// Why nobody can listen there.
         #[source]
         source: io::Error,
     },

@@ -126,7 +126,7 @@ impl<P> Pace<P> {
 /// How well modelled times were kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Punctuality {
-    /// Requests answered.
+    /// How many requests were answered.
     pub requests: u64,
     /// Of these, within 2 % of the modelled service time or 100 us, whichever
     /// is more.

@@ -54,17 +54,17 @@ pub struct Answer {
 /// What was done at one place since the member was attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemberCounters {
-    /// Reads completed.
+    /// How many reads were completed.
     pub reads: u64,
-    /// Bytes read.
+    /// Bytes of these reads.
     pub read_bytes: u64,
-    /// Writes completed.
+    /// How many writes were completed.
     pub writes: u64,
-    /// Bytes written.
+    /// Bytes of these writes.
     pub written_bytes: u64,
-    /// Flushes completed.
+    /// How many flushes were completed.
     pub flushes: u64,
-    /// Discards completed.
+    /// How many discards were completed.
     pub discards: u64,
     /// Commands that failed.
     pub errors: u64,

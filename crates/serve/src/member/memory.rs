@@ -76,7 +76,7 @@ impl Memory {
         Arc::into_inner(self).map(|memory| memory.buffer.into_inner())
     }
 
-    /// Its bytes.
+    /// How many bytes the memory has.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

@@ -27,7 +27,7 @@ pub struct Exports {
 }
 
 impl Exports {
-    /// None yet.
+    /// A server that exports nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -218,7 +218,7 @@ impl TlsChannel {
         self.drain_records(records, socket)
     }
 
-    /// Says good-bye.
+    /// Tells the other side that nothing more comes (TLS's `close_notify`).
     pub fn close(&self, socket: &Socket) {
         lock(&self.connection).send_close_notify();
         // The other side may be gone.

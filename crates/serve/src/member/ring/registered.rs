@@ -94,7 +94,7 @@ impl Registered {
         }
     }
 
-    /// For people.
+    /// What is registered and what is not, for people.
     pub(super) fn report(&self) -> RegisteredMemory {
         RegisteredMemory {
             bytes: self.bytes,
