@@ -171,7 +171,7 @@ pub enum Verb {
     Speed {
         /// In KiB/s, while others use the array.
         minimum: u64,
-        /// In KiB/s, while nobody else uses the array.
+        /// In KiB/s, never more than this.
         maximum: u64,
     },
     /// No more writes.

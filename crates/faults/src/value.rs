@@ -68,12 +68,12 @@ pub enum Origin {
     Zeros,
     /// This write, at this array sector.
     Written {
-        /// The number of the write, from the first of the run.
+        /// The id of the request that wrote it; reads, flushes and discards are counted too.
         write: u64,
         /// The array sector that the bytes were meant for.
         sector: u64,
     },
-    /// The bytes are of no write of this run.
+    /// The bytes are not what any write puts there.
     Foreign,
 }
 

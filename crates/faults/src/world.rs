@@ -290,7 +290,7 @@ impl<'a> World<'a> {
         statistics
     }
 
-    /// Every event of the run so far, if a trace is kept.
+    /// What happened in the run so far, as a hash, and as lines if they are kept.
     #[must_use]
     pub const fn trace(&self) -> &Trace {
         &self.trace

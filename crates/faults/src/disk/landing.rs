@@ -58,7 +58,7 @@ impl Landing {
 pub struct TearRates {
     /// Of 100 writes, those of which only the first sectors land.
     pub prefix: u32,
-    /// Of 100 writes, those of which any of the sectors land.
+    /// Of 100 writes, those of which each sector lands or not by its own draw.
     pub subset: u32,
     /// Of what is left: whole writes.
     pub whole: u32,
