@@ -135,7 +135,7 @@ pub const MAXIMUM_PAYLOAD_BYTES: u32 = 32 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Command {
-    /// The reply carries the bytes of the range.
+    /// The bytes of the range are wanted.
     Read = 0,
     /// Store the payload.
     Write = 1,

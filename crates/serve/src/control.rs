@@ -174,7 +174,7 @@ pub struct DeviceReport {
     pub slot: Option<u32>,
     /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
     pub state: String,
-    /// Commands and bytes since it was attached.
+    /// Reads since it was attached.
     pub reads: u64,
     /// Bytes of these reads.
     pub read_bytes: u64,

@@ -26,9 +26,9 @@ const MAXIMUM_PLACES: u16 = 1 << 14;
 /// What of the payloads' memory is registered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RegisteredMemory {
-    /// So many bytes are.
+    /// How many bytes are registered.
     pub bytes: u64,
-    /// So many may be.
+    /// How many bytes may be registered at most.
     pub limit_bytes: u64,
     /// Why the kernel wanted no more.
     pub refused: Option<String>,
@@ -94,7 +94,7 @@ impl Registered {
         }
     }
 
-    /// What is registered and what is not, for people.
+    /// How many bytes are registered, how many may be, and why the kernel refused more.
     pub(super) fn report(&self) -> RegisteredMemory {
         RegisteredMemory {
             bytes: self.bytes,
