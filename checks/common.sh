@@ -52,6 +52,7 @@ package_of() {
     mkfs.ext4) echo e2fsprogs ;;
     musl-gcc) echo musl-tools ;;
     nbdcopy | nbdinfo) echo libnbd-bin ;;
+    pkill) echo procps ;;
     qemu-aarch64-static) echo qemu-user-static ;;
     qemu-img | qemu-io | qemu-nbd) echo qemu-utils ;;
     qemu-system-x86_64) echo 'qemu-system-x86 qemu-block-extra' ;;

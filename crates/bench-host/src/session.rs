@@ -350,6 +350,8 @@ fn appear(target: &dyn Target, device: &str) -> Result<(), HostError> {
     let deadline = Instant::now() + Duration::from_secs(LIMIT_S);
     while target.resolve(device).is_err() {
         if Instant::now() >= deadline {
+            // A machine that is gone says so, and is not one that lacks a device.
+            target.output(&Command::reads("true", [""; 0]))?;
             return Err(HostError::Late {
                 what: format!("{device} did not appear"),
                 seconds: LIMIT_S,

@@ -1,7 +1,7 @@
 //! Seeds through the whole simulation.
 
 #[cfg(feature = "mutations")]
-#[allow(dead_code, reason = "the example `mutants` shares it")]
+#[expect(dead_code, reason = "the example `mutants` shares it")]
 mod mutants;
 
 use raidlab_faults::exhaustive::Small;

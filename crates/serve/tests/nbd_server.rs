@@ -1,6 +1,5 @@
 //! A server and clients in one process, over sockets.
 
-#[allow(dead_code, reason = "other crates' tests share it")]
 mod client;
 #[path = "nbd_server/places.rs"]
 mod places;

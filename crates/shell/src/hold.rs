@@ -265,4 +265,27 @@ mod tests {
             thread::sleep(Duration::from_millis(5));
         }
     }
+
+    /// Who removes what a dead run has left finds its programs by their environment, and must
+    /// not find the one that holds his own lock.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_s_lock_has_nothing_of_a_run_in_its_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let text = path.to_str().unwrap();
+        let local = Local::new().environment("RAIDLAB_TEST_MARK", text);
+        let _held = lock_by_program(&local, text, "run A").unwrap();
+        let with = |file: &str, words: &str| {
+            let all = fs::read_dir("/proc").unwrap().flatten();
+            let says = |entry: &fs::DirEntry| {
+                let said = fs::read(entry.path().join(file)).unwrap_or_default();
+                said.split(|byte| *byte == 0)
+                    .any(|one| one == words.as_bytes())
+            };
+            all.filter(says).count()
+        };
+        assert!(with("cmdline", text) > 0, "nobody holds it");
+        assert_eq!(with("environ", &format!("RAIDLAB_TEST_MARK={text}")), 0);
+    }
 }

@@ -3,7 +3,6 @@
 
 mod disks;
 #[path = "../../../payload/tests/payload/vectors.rs"]
-#[allow(dead_code, reason = "tests of other crates share it")]
 mod vectors;
 
 pub use disks::{Disk, Make};

@@ -1,7 +1,7 @@
 //! The server's side against the client of tests, in memory and in any fragments.
 
 #[path = "../client/mod.rs"]
-#[allow(dead_code, reason = "other crates' tests share it")]
+#[expect(dead_code, reason = "other crates' tests share it")]
 mod client;
 mod handshake;
 mod nonsense;

@@ -44,7 +44,7 @@ pub struct Wishes {
     pub depth: usize,
     /// Replies in chunks; without them there are no contexts.
     pub structured: bool,
-    /// Metadata contexts.
+    /// The metadata contexts that it asks for, such as `base:allocation`.
     pub contexts: Vec<String>,
 }
 

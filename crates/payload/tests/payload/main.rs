@@ -2,5 +2,5 @@
 
 mod refusals;
 mod steps;
-#[allow(dead_code, reason = "tests of other crates share it")]
+#[expect(dead_code, reason = "tests of other crates share it")]
 mod vectors;

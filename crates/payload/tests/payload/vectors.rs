@@ -44,7 +44,7 @@ fn key(buffer: BufferId) -> Option<((bool, u64), Sectors)> {
 }
 
 impl Vectors {
-    /// None yet.
+    /// A store without buffers; new ones are full of `poison`.
     pub fn new(poison: u8) -> Self {
         Self {
             buffers: BTreeMap::new(),

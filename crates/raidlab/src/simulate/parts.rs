@@ -86,7 +86,7 @@ fn told(part: &Part, shard: Shard, file: &Path, how: &str) -> Result<(), Failure
     Ok(())
 }
 
-/// `simulate-03-of-64.json`.
+/// The name of a part's file, such as `simulate-03-of-64.json`.
 fn file_name(shard: Shard) -> String {
     let name = shard.file_name().replace("shard-", "simulate-");
     name.replace(".db", ".json")

@@ -81,9 +81,9 @@ pub struct Lab {
 pub struct Ran {
     /// Its exit code.
     pub code: i32,
-    /// Standard output.
+    /// What it wrote to standard output.
     pub stdout: String,
-    /// Standard error.
+    /// What it wrote to standard error.
     pub stderr: String,
 }
 

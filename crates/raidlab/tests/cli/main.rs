@@ -5,7 +5,7 @@
 mod array;
 #[cfg(target_os = "linux")]
 #[path = "../../../serve/tests/client/mod.rs"]
-#[allow(dead_code, reason = "other crates' tests share it")]
+#[expect(dead_code, reason = "other crates' tests share it")]
 mod client;
 mod explain;
 mod faults;

@@ -71,7 +71,7 @@ impl Served {
         })
     }
 
-    /// Its process.
+    /// The process id of the server.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }

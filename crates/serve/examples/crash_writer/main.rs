@@ -14,7 +14,7 @@
 //! acknowledged and flushed.
 
 #[path = "../../tests/client/mod.rs"]
-#[allow(dead_code, reason = "tests share it")]
+#[expect(dead_code, reason = "tests share it")]
 mod client;
 mod memory;
 

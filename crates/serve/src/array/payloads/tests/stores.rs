@@ -2,7 +2,7 @@
 //! leave the same bytes, find the same, and fail together.
 
 #[path = "../../../../../payload/tests/payload/vectors.rs"]
-#[allow(dead_code, reason = "tests of other crates share it")]
+#[expect(dead_code, reason = "tests of other crates share it")]
 mod vectors;
 
 use super::Payloads;

@@ -9,7 +9,7 @@ use raidlab_units::Sectors;
 /// What stands in a slot.
 #[derive(Clone)]
 pub(super) enum Member {
-    /// A disk.
+    /// A disk, which is no array itself.
     Leaf,
     /// Another array, and its sector at which the outer one's data area begins.
     Array(Box<NestedMap>, Sectors),
