@@ -99,7 +99,7 @@ pub struct Array {
     now: Nanos,
 }
 
-/// A request in work.
+/// A request of the array's user that has not been answered yet.
 #[derive(Debug, Clone, Copy)]
 struct RequestState {
     request: Request,
@@ -112,7 +112,7 @@ struct RequestState {
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     request: u32,
-    /// Empty for a flush.
+    /// The sectors of the array that the piece covers; no sectors for a flush.
     range: Span,
     /// Commands outstanding; 0 while the piece waits.
     outstanding: u32,
@@ -125,7 +125,7 @@ struct Piece {
     ticket: WriteTicket,
 }
 
-/// A member command in flight.
+/// A command that a member has and has not answered.
 #[derive(Debug, Clone, Copy)]
 struct Command {
     slot: Slot,

@@ -74,7 +74,7 @@ pub enum ConfigError {
         slot: u16,
         /// The sectors of that member.
         size: u64,
-        /// What it would need.
+        /// The sectors that the member has to have, its data offset included.
         needed: u64,
     },
     /// The shape is of another number of slots.
@@ -82,7 +82,7 @@ pub enum ConfigError {
     Slots {
         /// The number of members given.
         count: usize,
-        /// Slots of the shape.
+        /// How many slots the shape has.
         slots: usize,
     },
     /// A shape that no array of copies can have.
@@ -102,10 +102,10 @@ pub enum ConfigError {
 /// Why an administrator's verb is refused. The array is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AdminError {
-    /// The array has fewer slots.
+    /// The verb names a slot that the array does not have.
     #[error("slot {} does not exist", .0.0)]
     NoSuchSlot(Slot),
-    /// The slot is empty.
+    /// The verb is for the member of a slot that holds none.
     #[error("slot {} is empty", .0.0)]
     Empty(Slot),
     /// The slot holds a member, which must be removed first.
@@ -122,13 +122,13 @@ pub enum AdminError {
     TooSmall {
         /// The sectors of that member.
         size: u64,
-        /// What it would need.
+        /// The sectors that the member has to have, its data offset included.
         needed: u64,
     },
     /// The array keeps a write log, and there is no room for it on the member.
     #[error("the member for slot {} has no room for the write log", .0.0)]
     NoLogArea(Slot),
-    /// Recovery or resync is running.
+    /// A sync runs already, beside which the verb is not possible.
     #[error("recovery or resync is running already")]
     SyncRunning,
 }

@@ -26,7 +26,7 @@ use crate::request::{Event, Outputs, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, SpanSet};
 
-/// What a slot holds.
+/// What a slot of the array holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberState {
     /// A member with current content everywhere.
@@ -77,7 +77,7 @@ pub struct Members {
     views: Vec<MemberView>,
     in_sync: SlotSet,
     recovering: SlotSet,
-    /// Those that have bad blocks.
+    /// The slots whose member has bad blocks.
     with_bad_blocks: SlotSet,
     /// Members whose failure the superblocks of the others do not tell yet.
     unrecorded: SlotSet,
@@ -276,12 +276,12 @@ impl Members {
         self.views[slot.index()].pending -= 1;
     }
 
-    /// And has ended with it.
+    /// Counts sectors of sync I/O that a member has completed.
     pub(crate) fn part_completed(&mut self, slot: Slot, sectors: u64) {
         self.members[slot.index()].traffic.completed += sectors;
     }
 
-    /// A member holds everything.
+    /// Marks a member as filled: from now on it holds everything that it should.
     pub fn set_in_sync(&mut self, slot: Slot) {
         let member = &mut self.members[slot.index()];
         member.state = State::InSync;

@@ -78,7 +78,7 @@ use replace::Replacements;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 
-/// How an array runs.
+/// How an array runs, as the driver decides when it starts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Since 1970-01-01, at the driver's time 0.
@@ -103,7 +103,7 @@ impl Settings {
     }
 }
 
-/// Whether the array takes writes.
+/// Whether the array takes writes, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     ReadWrite,
@@ -134,7 +134,7 @@ struct Tracked {
 #[derive(Debug)]
 pub struct PersistentArray {
     engine: Box<dyn Engine>,
-    /// The engine's outputs, reused.
+    /// The outputs of the engine's last call, kept so that no new ones are allocated.
     inner: Outputs,
     settings: Settings,
     /// Not an array of our own, whose rules are above, but a prediction of md.
@@ -169,7 +169,7 @@ pub struct PersistentArray {
     started: bool,
     /// There are writes, or were a moment ago.
     active: bool,
-    /// All members' superblocks say dirty.
+    /// Whether the superblocks of all members say that the array is dirty.
     disk_dirty: bool,
     /// When to mark the array clean.
     clean_at: Option<Nanos>,
@@ -341,7 +341,7 @@ impl PersistentArray {
         chunks
     }
 
-    /// Takes a member's answer.
+    /// Takes a member's answer to a command.
     pub fn complete(
         &mut self,
         now: Nanos,

@@ -52,7 +52,7 @@ pub struct Read {
     /// First sector of the read that this is a part of, before a policy split
     /// it.
     pub whole_start: Sectors,
-    /// Sectors of that read.
+    /// How many sectors that whole read has.
     pub whole_count: Sectors,
     /// The process that asks for it.
     pub process: u32,

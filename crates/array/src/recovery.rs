@@ -48,10 +48,10 @@ use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
-/// What is at a position.
+/// What lies at a position of a sync.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placement {
-    /// The array sector; `None`: nothing.
+    /// The array sector that lies at the position; `None` where no array sector does.
     pub(crate) array: Option<Sectors>,
     /// For how many sectors it goes on so.
     pub(crate) contiguous: Sectors,

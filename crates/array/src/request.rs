@@ -63,9 +63,9 @@ pub enum BufferId {
 /// What a request or a member command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Bytes from the array.
+    /// Bytes are read from the array or from a member.
     Read,
-    /// Bytes into the array.
+    /// Bytes are written to the array or to a member.
     Write,
     /// Everything acknowledged so far becomes durable.
     Flush,
@@ -111,7 +111,7 @@ impl Request {
 pub enum Purpose {
     /// For a request of the array's user.
     Foreground,
-    /// For resync, recovery or check.
+    /// For the blocks of a resync, recovery or check.
     Sync,
     /// For the array's own metadata: superblock, bitmap, journal.
     Metadata,
@@ -138,7 +138,7 @@ pub struct MemberCommand {
     pub buffer: BufferId,
 }
 
-/// A request is done.
+/// A request of the array's user that has ended, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// The request that has ended.
@@ -170,7 +170,7 @@ pub enum MemberError {
     /// The medium could not be read or written at that place.
     #[error("medium error")]
     Medium,
-    /// The member is gone.
+    /// The member does not answer any more, as when a disk is pulled.
     #[error("member gone")]
     Gone,
 }
@@ -205,7 +205,7 @@ pub enum ComputeStep {
     },
     /// Hands the bytes of a buffer to the core ([`StepResult::Bytes`]).
     Fetch {
-        /// Given back with the result.
+        /// The number that is given back with the result.
         id: StepId,
         /// The buffer whose bytes are wanted.
         from: BufferId,
@@ -243,7 +243,7 @@ pub enum ComputeStep {
     Update {
         /// Sectors of each block.
         count: Sectors,
-        /// The data block's exponent.
+        /// The data block's exponent in Q, which is its index in the row.
         index: u8,
         /// The block's bytes before the write.
         old: BufferId,
@@ -263,7 +263,7 @@ pub enum ComputeStep {
         /// P: read, or written if lost; `None` if the level has none or it is
         /// lost and not wanted.
         p: BufferId,
-        /// The block of Q, likewise.
+        /// Q: read, or written if lost; `None` if the level has none or it is lost and not wanted.
         q: BufferId,
         /// At most two: an index into `data`, or `data.len()` for P, or
         /// `data.len() + 1` for Q.
@@ -271,20 +271,20 @@ pub enum ComputeStep {
     },
     /// Whether P and Q fit the data ([`StepResult::Parity`]).
     Check {
-        /// Given back with the result.
+        /// The number that is given back with the result.
         id: StepId,
         /// Sectors of each block.
         count: Sectors,
         /// All data blocks, in the order of their exponents.
         data: Vec<BufferId>,
-        /// The block of P.
+        /// The block that holds P.
         p: BufferId,
         /// The block of Q; `None`: it is not checked.
         q: BufferId,
     },
     /// Whether two copies are the same ([`StepResult::Compared`]).
     Compare {
-        /// Given back with the result.
+        /// The number that is given back with the result.
         id: StepId,
         /// One of the two buffers.
         left: BufferId,
@@ -351,7 +351,7 @@ pub enum Event {
         /// The first sector (of the members' data areas, or of the array for
         /// levels without parity).
         start: Sectors,
-        /// How many sectors differ.
+        /// How many sectors of that range were read and differ.
         count: Sectors,
     },
     /// A member could not read a range; its bytes were made from the others and

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub enum Sender {
     /// A process, by the number in its requests.
     Process(u32),
-    /// The thread of a sync.
+    /// The thread that carries out a sync (`md_do_sync`).
     Sync,
     /// The array's own thread: raid1d, raid10d, raid5d.
     Thread,
@@ -49,7 +49,7 @@ impl HostRequests {
     };
 }
 
-/// A request of a disk's.
+/// One of the requests that the host holds for a disk, taken by a command.
 #[derive(Debug)]
 struct Taken {
     id: CommandId,

@@ -33,7 +33,7 @@ impl<T: Copy> Default for Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    /// An empty table.
+    /// A table without values.
     #[must_use]
     pub const fn new() -> Self {
         Self {

@@ -171,7 +171,7 @@ impl StripeArray {
         self.members.in_sync().len() < self.map.data_count()
     }
 
-    /// Nothing may be written yet.
+    /// Whether writes have to wait because the failure of a member is not recorded yet.
     fn writes_must_wait(&self) -> bool {
         !self.members.unrecorded().is_empty()
     }
@@ -190,7 +190,7 @@ impl StripeArray {
         self.free_scratch.push(scratch);
     }
 
-    /// A request's part is done.
+    /// Takes the result of one part of a request; the last part answers the request.
     fn settle(&mut self, id: RequestId, result: Result<(), RequestError>, out: &mut Outputs) {
         self.requests.settle(id, result, &self.members, out);
     }

@@ -28,7 +28,7 @@ pub(crate) const ROTATING_IOPS_CEILING: f64 = 600.0;
 pub(crate) struct Bound {
     /// Bytes per second.
     pub(crate) bytes_per_second: f64,
-    /// Where the figure is from.
+    /// Where that rate is from, in words.
     pub(crate) reason: String,
 }
 

@@ -16,7 +16,7 @@ type Shape = u8;
 /// A scope's parts: machine, subject, file system, sequence, repetition.
 type Parts<'a> = (&'a str, &'a str, &'a str, Option<u32>, Option<u32>);
 
-/// The facts of one name.
+/// The facts that have one name, by the scopes that they hold for.
 #[derive(Default)]
 struct Named<'a> {
     by_scope: BTreeMap<Parts<'a>, &'a Observation>,

@@ -39,7 +39,7 @@ pub struct Evidence<'a> {
     pub events: &'a [EventRecord],
     /// What was run, in its order.
     pub commands: &'a [CommandRecord],
-    /// What was sampled.
+    /// What was sampled while the run went on, as series over time.
     pub series: &'a [Series],
 }
 
@@ -72,7 +72,7 @@ pub struct Unjudged {
 pub struct Coverage {
     /// Rules that had what they need for at least one row.
     pub judged: Vec<&'static str>,
-    /// Rules that had not.
+    /// Rules that had it for no row, each with what was lacking.
     pub unjudged: Vec<Unjudged>,
 }
 
@@ -81,7 +81,7 @@ pub struct Coverage {
 pub struct Audit {
     /// What is wrong, rule by rule.
     pub findings: Vec<Finding>,
-    /// Which rules had evidence.
+    /// Which rules had what they need to judge.
     pub coverage: Coverage,
 }
 

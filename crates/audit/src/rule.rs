@@ -36,7 +36,7 @@ impl fmt::Display for Family {
 pub(crate) enum Check {
     /// Row by row; returns early where a fact is missing.
     Rows(fn(&Case<'_>, &Measurement, &mut Ruling) -> Option<()>),
-    /// All at once.
+    /// Judges the run as a whole, in one call.
     Whole(fn(&Case<'_>, &mut Ruling)),
 }
 
@@ -44,9 +44,9 @@ pub(crate) enum Check {
 pub struct Rule {
     /// Its identifier: a letter for the family and a number: `C12`.
     pub id: &'static str,
-    /// What it belongs to.
+    /// The family of rules that it belongs to.
     pub family: Family,
-    /// In a few words.
+    /// The rule in a few words, as lists name it.
     pub title: &'static str,
     /// What goes wrong, and how the rule sees it.
     pub explanation: &'static str,

@@ -22,7 +22,7 @@ use std::str::FromStr;
 pub struct Invocation {
     /// The benchmark that is called.
     pub tool: Tool,
-    /// With its arguments.
+    /// The command that calls it, with all arguments.
     pub command: Command,
     /// What it does, where its output does not tell.
     pub operation: Option<Operation>,

@@ -20,10 +20,10 @@ use std::time::Duration;
 /// How long processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What came of it.
+/// What a cleanup has removed, and what it has left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cleaned {
-    /// What was removed.
+    /// Arrays, mounts and files that were removed, in words.
     pub removed: Vec<String>,
     /// What is called as ours are, and is not ours.
     pub left_alone: Vec<String>,

@@ -35,7 +35,7 @@ pub enum HostError {
     Refused {
         /// The machine on which that is so.
         machine: String,
-        /// Which, and why.
+        /// The disks that may not be used, each with the reason.
         refusals: Vec<Refusal>,
     },
     /// Something was left by another run, or belongs to one that runs.
@@ -49,7 +49,7 @@ pub enum HostError {
     /// The subject cannot be built on this machine.
     #[error("{what}")]
     Unsuitable {
-        /// What, and why not.
+        /// What cannot be done here and why, in words.
         what: String,
     },
     /// A tool's output could not be read.
@@ -61,12 +61,12 @@ pub enum HostError {
         #[source]
         source: ParseError,
     },
-    /// A tool failed.
+    /// A tool ended with an error or was ended by a signal.
     #[error("{command} {how}")]
     Tool {
         /// The command line of the tool.
         command: String,
-        /// How it ended.
+        /// How the tool ended, in words: its exit code or signal.
         how: String,
     },
     /// A state was not reached in time.

@@ -17,9 +17,9 @@ pub const EVENTS_MISSED: &str = "job.events_missed";
 
 /// Observations of one scope as they are made.
 pub struct Facts {
-    /// What they are about.
+    /// What the observations are about.
     pub scope: Scope,
-    /// Those made so far.
+    /// The observations made so far, in their order.
     pub all: Vec<Observation>,
 }
 

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 /// Members are quiet when they have written nothing for so long.
 const QUIET_S: u64 = 1;
-/// And not waited for longer.
+/// Members that are not quiet after so many seconds are waited for no longer.
 const QUIET_LIMIT_S: u64 = 30;
 /// Between two looks at a running tool.
 const LOOK: Duration = Duration::from_millis(50);
@@ -36,9 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who is asked while a job runs whether it should go on.
 pub trait Watcher {
-    /// Time has passed.
+    /// Is called again and again while the job runs; `now` is the time since the experiment began.
     fn look(&mut self, now: Duration);
-    /// Whether to stop.
+    /// Whether the job should be stopped now.
     fn cancelled(&self) -> bool;
 }
 

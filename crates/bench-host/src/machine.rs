@@ -179,13 +179,13 @@ impl Machine {
         &self.name
     }
 
-    /// The way to it.
+    /// The target that runs commands on the machine.
     #[must_use]
     pub fn target(&self) -> &Arc<dyn Target> {
         &self.target
     }
 
-    /// What it runs.
+    /// The operating system that the machine runs.
     #[must_use]
     pub const fn system(&self) -> System {
         self.system

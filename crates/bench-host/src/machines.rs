@@ -23,7 +23,7 @@ struct MachineFile {
     machine: Vec<Spanned<MachineEntry>>,
 }
 
-/// One of them.
+/// One machine of a file of machines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineEntry {
@@ -49,7 +49,7 @@ pub enum MachineFileError {
     /// It cannot be read, or has values that no file may have.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It is something else.
+    /// The file can be read and is no file of machines.
     #[error("{file}, {}", error.to_string().trim_end().replace('\n', " "))]
     Wrong {
         /// The file of machines, as it was named.
@@ -66,7 +66,7 @@ pub enum MachineFileError {
         line: usize,
         /// Which machine of the file that is, from 1.
         number: usize,
-        /// The name of both.
+        /// The name that both machines have.
         name: String,
     },
 }

@@ -24,7 +24,7 @@ pub struct Marks {
     pub trial_files: Vec<String>,
 }
 
-/// Where they are written down.
+/// The file of the machine in which the marks are written down.
 pub(crate) const fn path(system: System) -> &'static str {
     match system {
         System::Linux => "/var/lib/raidlab-run.json",

@@ -59,7 +59,7 @@ impl Place {
         })
     }
 
-    /// One that is only planned.
+    /// A place that is only planned: nothing was made there.
     pub const fn planned(path: String, is_folder: bool, capacity_bytes: u64) -> Self {
         Self {
             path,

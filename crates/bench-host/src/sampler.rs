@@ -16,16 +16,16 @@ use raidlab_units::Nanos;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Between two looks.
+/// The time between two looks at the counters.
 pub const PERIOD: Duration = Duration::from_secs(1);
 
 /// Between two frames, above which the time line says that it has a gap: the
 /// machine or the way to it was too busy to look.
 const GAP: Duration = Duration::from_millis(2500);
 
-/// Watches one array.
+/// Samples the counters of one array and its members while an experiment runs.
 pub struct Sampler {
-    /// `None` once it has ended.
+    /// The looks at the machine; `None` once these have ended.
     frames: Option<Box<dyn Frames>>,
     counters: Counters,
     /// How many of a frame's contents are the counters'; the rest is the

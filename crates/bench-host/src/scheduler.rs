@@ -11,9 +11,9 @@ use raidlab_systems::Built;
 /// What gives the members their scheduler, and what gives them back what they had.
 #[derive(Debug, Clone, Default)]
 pub struct Schedulers {
-    /// Before the array is built.
+    /// Commands that set the schedulers, before the array is built.
     pub set: Vec<Command>,
-    /// When it is taken down.
+    /// Commands that set what was there before, when the array is taken down.
     pub restore: Vec<Command>,
 }
 

@@ -51,7 +51,7 @@ pub struct Session<'a> {
 
 /// The members of this machine, held from the last look at them to the end.
 enum Claims {
-    /// Nobody else can use them.
+    /// The members are open for this program alone: nobody else can use them.
     Exclusive(Vec<Claim>),
     /// The array's own tools claim them; no other disk can get their names.
     Shared { _held: Vec<File> },
@@ -178,12 +178,12 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The experiment's clock.
+    /// The time since the experiment began.
     pub fn now(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// The array's verbs.
+    /// What builds, changes and takes down the array under test.
     pub fn system(&self) -> &'a dyn ArraySystem {
         &**self.spec
     }

@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 5;
 /// How long an unmount is tried: the sampler's own look at a file system
 /// (`btrfs scrub status`) keeps it busy for a moment.
 const BUSY: Duration = Duration::from_secs(30);
-/// Between two tries.
+/// The time between two tries to take something down.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// An array with its file system, to be taken down.
@@ -88,7 +88,7 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// What is still there.
+    /// What of the array is still there, in words; `None` if nothing is.
     fn left(&self) -> Result<Option<String>, HostError> {
         let mounted = mounts(&self.target, self.machine.system(), self.machine.folder())?;
         if let Some(folder) = mounted.iter().find(|folder| **folder == self.built.folder) {

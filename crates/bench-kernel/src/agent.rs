@@ -22,7 +22,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The console for frames.
+/// The guest's console to which the agent writes its frames.
 const CONSOLE: &str = "/dev/tty1";
 
 /// What the host bench calls the machine that it runs on.

@@ -260,12 +260,12 @@ impl Report {
         self.digest
     }
 
-    /// Whether the guest went first.
+    /// Whether the run ended because the guest did, and not the disks.
     pub(crate) const fn guest_ended(&self) -> bool {
         matches!(self.outcome, Outcome::GuestEnded)
     }
 
-    /// Why it ended, in words.
+    /// Why the run of clock and disks ended, in words.
     pub(crate) fn why(&self) -> String {
         let at = self.now.0 / 1_000_000_000;
         match &self.outcome {

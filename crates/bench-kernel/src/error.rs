@@ -42,7 +42,7 @@ pub enum DisksError {
     /// A thread cannot be had.
     #[error("no thread for the guest's clock and disks")]
     Thread(#[source] std::io::Error),
-    /// A defect of ours.
+    /// The thread panicked, which is a defect of raidlab's.
     #[error("the thread of the guest's clock and disks has panicked")]
     Panicked,
     /// It was told before how they ended.

@@ -13,13 +13,13 @@ use std::error::Error;
 /// Something that the agent tells.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
-    /// The experiment got on.
+    /// The experiment has come to another step, or further in one.
     Progress(Progress),
-    /// The array was looked at.
+    /// What a look at the array in the guest has shown.
     Look(ArrayLook),
-    /// Something to write down.
+    /// Facts, commands, events or samples that belong into the store.
     Records(Records),
-    /// A job is done.
+    /// A job has ended, with the rows that it gave.
     Cell(Box<CellResult>),
     /// The experiment has ended.
     Ended(Ended),
@@ -28,7 +28,7 @@ pub(crate) enum Message {
 /// How an experiment ended in the guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ended {
-    /// All was done.
+    /// Every step was carried out.
     Complete,
     /// It was left before its end.
     Cancelled,
@@ -187,13 +187,13 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 /// A frame that is no message.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// Not of a known kind.
+    /// The frame is of a kind that no message has.
     #[error("the guest sent a frame of the unknown kind `{kind}`")]
     Kind {
         /// The kind, as the frame says it.
         kind: String,
     },
-    /// Not what its kind says.
+    /// The frame's JSON is not that of a message of its kind.
     #[error("the guest sent a frame that cannot be read")]
     Json(#[from] serde_json::Error),
     /// Histograms do not go with the rows.

@@ -12,7 +12,7 @@ use raidlab_units::Bytes;
 /// the copy of its first file system. Chosen, not measured, and rather large.
 pub const BESIDE: Bytes = Bytes(256 << 20);
 
-/// The shares of a run.
+/// How many guests run at a time, and what memory they and their disks get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Guests at the same time, at least one.

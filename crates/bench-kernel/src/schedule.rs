@@ -9,7 +9,7 @@ use raidlab_units::{SECTOR_BYTES, Sectors, parse_bytes, parse_duration};
 pub struct WrongFault(pub String);
 
 impl WrongFault {
-    /// How one is written.
+    /// How a fault of a disk is written, for people who wrote one wrongly.
     pub const REMEDY: &str = "say `1:40s:dies`, `1:40s:hangs` or `1:50s:returns`; for sectors \
         `1:40s:unreadable=1g+64k`, from where on and how much, in whole sectors of 512 bytes \
         (also `unreadable-for-good`, `unwritable`)";

@@ -17,10 +17,10 @@ const READINGS: f64 = 7.0;
 /// How many system calls there are for a request of fio's.
 const CALLS: f64 = 2.0;
 
-/// How the guests are.
+/// How the guests of a run are made.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Of each guest's memory.
+    /// The main memory of each guest.
     pub memory: Bytes,
     /// The part of each disk that is used: the outermost; `None`: all of it.
     pub member: Option<Bytes>,
@@ -45,7 +45,7 @@ pub struct Settings {
 /// What it costs a guest to read its clock, in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockCost {
-    /// Of the reading itself, nanoseconds.
+    /// Nanoseconds that reading the clock itself takes.
     pub(crate) reading_ns: u32,
     /// Of the system call that it is, nanoseconds; `None`: as any other.
     pub(crate) call_ns: Option<u32>,

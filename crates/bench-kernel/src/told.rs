@@ -11,7 +11,7 @@ use raidlab_lab::{Experiment, Observer};
 use raidlab_store::{Cell, CellResult, Measurement, Observation, Records, Role};
 use raidlab_uml_calendar::ScheduledFault;
 
-/// Whose words are passed on.
+/// The experiment in whose name the guest's messages are passed on.
 #[derive(Debug)]
 pub(crate) struct Told {
     experiment: Experiment,

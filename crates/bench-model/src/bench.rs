@@ -150,7 +150,7 @@ fn look(state: SubjectState, is_exact: bool) -> ArrayLook {
     }
 }
 
-/// As it is written down.
+/// A command to a disk as a line of the file of commands.
 fn line(command: &DiskCommand) -> CommandLine {
     CommandLine {
         arrived: command.arrived,

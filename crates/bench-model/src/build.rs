@@ -31,43 +31,43 @@ use thiserror::Error;
 /// Why an experiment cannot be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// A disk preset.
+    /// A disk that the suite names has no preset, or one that cannot be read.
     #[error("disk `{disk}` cannot be had")]
     Preset {
-        /// As the suite names it.
+        /// The name of the preset, as the suite has it.
         disk: String,
-        /// What is wrong with it.
+        /// Why the preset cannot be loaded.
         #[source]
         source: LoadPresetError,
     },
     /// What is wrong with the processor's file, or that there is none.
     #[error("the modelled host's processor cannot be had")]
     Processor(#[source] LoadPresetError),
-    /// A parameter set.
+    /// A parameter set cannot be used for a disk.
     #[error("parameter set `{set}` cannot be used")]
     Set {
-        /// As asked for.
+        /// The name of the set that was asked for.
         set: String,
-        /// What is wrong with it.
+        /// Why the set cannot be used.
         #[source]
         source: PresetError,
     },
-    /// The state of a drive.
+    /// A disk cannot begin in the state that the suite asks for.
     #[error("disk `{disk}` of the suite cannot be had")]
     State {
-        /// As the suite names it.
+        /// The name of the disk, as the suite has it.
         disk: String,
         /// What is wrong with the state.
         #[source]
         source: StateError,
     },
-    /// A part of a drive.
+    /// A member's part of a drive cannot be as the suite says.
     #[error("the suite's disks cannot be had")]
     Wiring(#[from] WiringError),
-    /// The jobs do not fit.
+    /// The jobs reach behind the end of the array.
     #[error("the suite does not fit")]
     Capacity(#[source] CapacityError),
-    /// The read policy.
+    /// The read policy of a subject is unknown or does not fit its array.
     #[error("the subject's read policy cannot be used")]
     ReadPolicy(#[source] ReadPolicyError),
     /// The order of the host's queue.
@@ -96,7 +96,7 @@ pub enum BuildError {
     Discards {
         /// The name of the job that discards.
         job: String,
-        /// Who does not take them.
+        /// What does not take discards, in words.
         why: &'static str,
     },
     /// A subject file without what its kind needs.
@@ -104,7 +104,7 @@ pub enum BuildError {
     Incomplete {
         /// The subject whose file lacks something.
         subject: String,
-        /// What is missing.
+        /// The table or field that the subject's file lacks.
         what: &'static str,
     },
 }
@@ -113,7 +113,7 @@ pub enum BuildError {
 pub(crate) struct Plan {
     pub(crate) presets: Vec<Preset>,
     pub(crate) parameters: Vec<DiskParameters>,
-    /// Of each member.
+    /// The size of each member.
     sizes: Vec<Bytes>,
     pub(crate) ablations: Vec<Ablation>,
     capacity: Bytes,
@@ -121,7 +121,7 @@ pub(crate) struct Plan {
     /// The scheduler that the suite asks for.
     scheduler: Option<String>,
     pub(crate) processor: Option<ProcessorPreset>,
-    /// For subjects of kind `array`.
+    /// The array of a subject of kind `array`; `None` for all other kinds.
     md: Option<MdArray>,
 }
 

@@ -16,15 +16,15 @@ const HEAD: &str = "arrived_ns,completed_ns,disk,operation,first_sector,sectors,
 pub struct CommandLine {
     /// When it came to the disk.
     pub arrived: Nanos,
-    /// When it had ended.
+    /// When the command had ended, since the experiment began.
     pub completed: Nanos,
-    /// Which disk, from 0.
+    /// The number of the disk that had the command, from 0.
     pub disk: usize,
     /// `read`, `write`, `flush`, `discard`, ...
     pub operation: &'static str,
-    /// Where it begins.
+    /// The first sector of the command on its disk.
     pub start: Sectors,
-    /// How long it is.
+    /// How many sectors the command covers; 0 for a flush.
     pub count: Sectors,
     /// Whether it was carried out.
     pub good: bool,

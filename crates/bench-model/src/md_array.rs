@@ -32,7 +32,7 @@ pub enum MdError {
         /// The setting that the model does not have.
         what: &'static str,
     },
-    /// No such layout.
+    /// md has no layout of this name at the array's level.
     #[error("the layout cannot be used")]
     Layout(#[source] raidlab_geometry::UnknownLayout),
     /// mdadm would not create it.

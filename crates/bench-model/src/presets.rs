@@ -22,7 +22,7 @@ pub enum LoadPresetError {
         what: &'static str,
         /// The name as it was given.
         name: String,
-        /// What there is.
+        /// The names of all presets that there are.
         known: Vec<String>,
     },
     /// The file cannot be read, or has a value that no file may have.

@@ -20,7 +20,7 @@ pub struct WiringError {
     pub member: usize,
     /// Where its region would end.
     pub end: Bytes,
-    /// The drive's size.
+    /// The size of the drive that the member is a part of.
     pub capacity: Bytes,
 }
 

@@ -42,7 +42,7 @@ pub struct Band {
 }
 
 impl Band {
-    /// No doubt at all.
+    /// A band without width: the figure is taken as exact.
     pub const NONE: Self = Self {
         low: 1.0,
         high: 1.0,

@@ -14,7 +14,7 @@ use raidlab_units::{BytesPerSecond, Nanos};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a bus is.
+/// The rates and costs of a bus that disks share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BusRules {
     /// What it carries in all, above 0; of a bus that is not half duplex, in each direction.
@@ -25,7 +25,7 @@ pub struct BusRules {
     pub command: Nanos,
 }
 
-/// Which way data cross.
+/// The direction in which data cross a bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// From a disk to the host, as a read's data do.
@@ -37,7 +37,7 @@ pub(crate) enum Way {
 /// What crosses in one direction, or in both.
 #[derive(Debug, Clone, Default)]
 struct Lane {
-    /// Up to when `served` counts.
+    /// The time, in nanoseconds, at which `served` was brought up to date.
     at: u64,
     /// Bytes that whoever crosses all the time has had.
     served: f64,

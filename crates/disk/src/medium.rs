@@ -61,7 +61,7 @@ impl Number {
         self.value as u64
     }
 
-    /// A count of things.
+    /// A number that counts things and is whole.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "what does not fit is refused by its limits anyway"
@@ -81,7 +81,7 @@ impl Number {
 
 /// What a medium's parameters do for the others.
 pub(crate) trait MediumKind: Debug + Clone + PartialEq {
-    /// What works by these parameters.
+    /// The disk at work that these parameters make.
     type Mechanism: Mechanism;
 
     const FACTS: Facts;
@@ -106,7 +106,7 @@ pub(crate) trait MediumKind: Debug + Clone + PartialEq {
         None
     }
 
-    /// The same to be changed.
+    /// The parameters of arm and platters, to be changed; `None` where the medium has none.
     fn platters_mut(&mut self) -> Option<&mut PlatterParameters> {
         None
     }
@@ -144,7 +144,7 @@ pub(crate) trait Mechanism: Debug + Clone {
     /// Nothing waits, nothing is dirty, nothing is under way.
     fn is_quiet(&self) -> bool;
 
-    /// Where its commands are.
+    /// How many of its commands are at which place within the disk.
     fn inside(&self) -> Inside {
         Inside::default()
     }
@@ -215,7 +215,7 @@ macro_rules! media {
                 match self { $(Self::$medium(own) => own.platters()),+ }
             }
 
-            /// The same to be changed.
+            /// The parameters of arm and platters, to be changed; `None` where the medium has none.
             pub fn platters_mut(&mut self) -> Option<&mut PlatterParameters> {
                 match self { $(Self::$medium(own) => own.platters_mut()),+ }
             }
@@ -321,7 +321,7 @@ impl Medium {
 media! {
     /// Platters and an arm.
     Platters platters "platters",
-    /// The same with shingled tracks.
+    /// Platters and an arm, with tracks that overlap as shingles do.
     Shingles shingles "shingles",
     /// Flash chips behind a controller, whatever the plug: SATA or NVMe.
     Flash flash "flash",

@@ -56,7 +56,7 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// As in preset files.
+    /// The word by which preset files name the basis.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ pub enum PresetError {
         name: String,
         /// What stands in the file.
         value: String,
-        /// What would be right.
+        /// The values that the parameter may have, in words.
         range: &'static str,
     },
     /// The numbers do not make a disk together.

@@ -120,7 +120,7 @@ pub struct HostQueue {
     merged: BTreeMap<u64, Vec<u64>>,
     /// Commands that found no tag, ever.
     overflows: u64,
-    /// What waits goes on waiting.
+    /// Whether commands that wait are kept back from the disk.
     held: bool,
     scheduler: Scheduler,
 }

@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What the ports of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sharing {
-    /// Their disks' arms alone.
+    /// Nothing beside their disks: ports to one disk share its arm.
     Arm,
     /// A cable that carries one command at a time.
     Cable,
@@ -39,7 +39,7 @@ pub enum Sharing {
     Bus(BusRules),
 }
 
-/// Where a port leads.
+/// The part of a disk that a port leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     /// Which of the group's disks, from 0.
@@ -152,7 +152,7 @@ struct Flight {
     port: usize,
     /// The tag that the port's host chose; the disk knows another.
     tag: u64,
-    /// As its disk gets it.
+    /// The command with the tag and the sectors that its disk knows.
     command: Command,
     /// A read whose data cross the bus.
     is_back: bool,
@@ -164,7 +164,7 @@ struct Hub {
     lines: Vec<Line>,
     sharing: Sharing,
     bus: Option<Bus>,
-    /// The cable carries a command.
+    /// Whether the cable carries a command at the moment.
     held: bool,
     /// Whose command it carries or carried last.
     last: usize,

@@ -23,7 +23,7 @@ const FRACTION_BITS: u32 = 32;
 pub struct RatePoint {
     /// Place, fraction of the capacity, 0 to 1.
     pub place: f64,
-    /// Rate there, bytes per second.
+    /// The sequential rate at that place, in bytes per second.
     pub bytes_per_second: f64,
 }
 

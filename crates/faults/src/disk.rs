@@ -30,9 +30,9 @@ use std::sync::Arc;
 /// What a read finds instead of the pristine bytes of a sector.
 #[derive(Debug, Clone)]
 pub enum Overlay {
-    /// A medium error.
+    /// A read of the sector fails with a medium error.
     Unreadable,
-    /// These bytes, without an error.
+    /// A read gives these wrong bytes, and no error.
     Wrong(Box<[u8; SECTOR]>),
 }
 
@@ -64,7 +64,7 @@ pub enum Health {
     Well,
     /// It does not answer at all until this changes.
     Hung,
-    /// Every command fails.
+    /// The disk has gone: every command fails.
     Gone,
 }
 
@@ -79,9 +79,9 @@ pub struct Disk {
     pinned: BTreeMap<u64, u64>,
     overlays: BTreeMap<u64, Overlay>,
     next_stamp: u64,
-    /// Nothing is volatile.
+    /// Whether each write is durable at once, so that a power cut loses none.
     write_through: bool,
-    /// Whether it answers.
+    /// Whether the disk answers commands, and how.
     pub health: Health,
     /// Every latency is multiplied by this.
     pub slowness: u64,

@@ -24,7 +24,7 @@ use raidlab_serve::export::Request;
 use raidlab_serve::member::{Member, Members, MembersConfig};
 use raidlab_units::{Nanos, Sectors, in_one_line};
 
-/// An array that runs.
+/// An array that runs under the driver that users run, on simulated disks.
 pub(crate) struct Driver {
     pub(crate) owner: Owner,
     pub(crate) line: Line,
@@ -39,13 +39,13 @@ pub(crate) enum Order {
     Idle,
     /// Syncs go at least and at most so fast, in KiB/s.
     Speed(u64, u64),
-    /// No more writes.
+    /// The array becomes read-only: it takes no more writes.
     ReadOnly,
     /// Writes again; syncs that were ended go on.
     ReadWrite,
 }
 
-/// How a disk came in.
+/// What became of a disk that was added to the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
     /// As a new member: all of it is filled.
@@ -85,7 +85,7 @@ impl Driver {
         self.owner.array()
     }
 
-    /// What each slot holds.
+    /// The state of the member in each slot; empty when the array does not run.
     pub(crate) fn states(&self) -> Vec<MemberState> {
         let states = self.array().map(PersistentArray::member_states);
         states.unwrap_or_default()
@@ -127,7 +127,7 @@ impl Driver {
         self.array().is_none_or(PersistentArray::is_idle)
     }
 
-    /// Takes a request.
+    /// Hands a request of a client to the driver.
     pub(crate) fn request(&mut self, now: Nanos, request: Request) {
         self.owner.request(now, request);
     }

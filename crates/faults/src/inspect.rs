@@ -37,7 +37,7 @@ struct Superblock {
 pub struct Said {
     /// The slots that the newest superblock counts as current.
     current: SlotSet,
-    /// All is in sync.
+    /// Whether the newest superblock says that copies and parity agree everywhere.
     clean: bool,
     /// All is in sync, whichever member is asked.
     clean_by_all: bool,

@@ -29,7 +29,7 @@ pub struct Options {
     pub used: u64,
     /// Sectors by which each disk is larger than the one in the slot before it.
     pub growth: u64,
-    /// The superblock's format.
+    /// The version of the superblock, which says where it lies and how it is written.
     pub version: Version,
     /// Sectors of a chunk of the write-intent bitmap, if there is one.
     pub bitmap_chunk: Option<u64>,
@@ -102,7 +102,7 @@ pub struct Weights {
     pub drain: u32,
     /// Long idle times (bitmap cleared, array marked clean).
     pub idle: u32,
-    /// Latent sector errors.
+    /// The share of latent sector errors: sectors that cannot be read until they are written.
     pub unreadable: u32,
     /// A few commands that fail once.
     pub transient: u32,
@@ -110,13 +110,13 @@ pub struct Weights {
     pub slow: u32,
     /// Disks that do not answer for a while, or never again.
     pub hang: u32,
-    /// Disks that die.
+    /// The share of disks that die.
     pub lose: u32,
     /// An administrator who fails a member.
     pub fail: u32,
     /// An administrator who puts members back.
     pub mend: u32,
-    /// Checks and repairs.
+    /// The share of checks and repairs.
     pub check: u32,
     /// Silent corruption, found by a check that follows.
     pub silent: u32,
@@ -128,13 +128,13 @@ pub struct Weights {
     pub stop: u32,
     /// Both halves of the array run alone.
     pub split: u32,
-    /// Everything settles and is verified.
+    /// The share of rests in which everything settles and the whole array is verified.
     pub settle: u32,
     /// Sectors of superblocks, bitmaps and logs that cannot be read.
     pub metadata: u32,
     /// Of 100 members that are put back, those that keep their unreadable sectors.
     pub unhealed_percent: u32,
-    /// Administrators' other orders.
+    /// The share of the other orders that an administrator gives, such as sync speeds.
     pub order: u32,
     /// The share of administrators' mistakes, which must be refused.
     pub mistake: u32,
@@ -181,13 +181,13 @@ impl DriverFaults {
 /// What a caller wants of every seed.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only this level.
+    /// Seeds draw only arrays of this level; `None`: of any level.
     pub level: Option<Level>,
     /// Only runs within (or over) the fault budget.
     pub over_budget: Option<bool>,
     /// Parity arrays with or without log.
     pub log: Option<bool>,
-    /// Arrays with or without bitmap.
+    /// Seeds draw only arrays with, or only without, a write-intent bitmap.
     pub bitmap: Option<bool>,
     /// Whether faults strike that only the driver sees, not its core.
     pub driver: bool,
@@ -204,12 +204,12 @@ impl Filter {
     }
 }
 
-/// One of these.
+/// Draws one of these values, each as likely as the others.
 pub(crate) fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
-/// A number in `low..=high`.
+/// Draws a number in `low..=high`, each as likely as the others.
 pub(crate) fn between(random: &mut Stream, low: u64, high: u64) -> u64 {
     low + random.below(high - low + 1)
 }
@@ -258,7 +258,7 @@ impl Options {
         }
     }
 
-    /// Draws a run.
+    /// Draws the options of a run from its seed.
     #[must_use]
     pub fn draw(seed: u64, filter: &Filter) -> Self {
         let random = &mut Stream::new(seed).fork("options", 0);

@@ -240,7 +240,7 @@ impl Oracle {
         }
     }
 
-    /// The last moment.
+    /// The moment of the latest thing that the oracle was told.
     #[must_use]
     pub const fn now(&self) -> Moment {
         self.now

@@ -59,10 +59,10 @@ pub enum PartError {
     /// Another file of the same part says something else.
     #[error("{0} and {1} are the same part, and differ")]
     Differ(String, String),
-    /// Some are not there.
+    /// A part is missing, so the simulation is not whole.
     #[error("of {0} parts there is no whole one of {1}")]
     Missing(u32, String),
-    /// There is not even one.
+    /// Not a single part was given.
     #[error("there are no parts")]
     None,
 }

@@ -45,7 +45,7 @@ pub enum State {
     Ailing,
     /// A disk that was taken out waits to come back.
     Retired,
-    /// Writes are refused.
+    /// The array is read-only, so writes are refused.
     ReadOnly,
     /// More was lost than the level can bear.
     Beyond,
@@ -123,7 +123,7 @@ impl Met {
 }
 
 impl Reach {
-    /// Counts a deed.
+    /// Counts something that was done to the array, once for each state that it was in.
     pub fn did(&mut self, deed: &'static str, states: impl IntoIterator<Item = State>) {
         let met = self.deeds.entry(Cow::Borrowed(deed)).or_default();
         met.times += 1;

@@ -59,12 +59,12 @@ pub struct Place {
 pub struct Disagreement {
     /// Where: array sector for copies, sector of the data areas for parity.
     pub sector: u64,
-    /// Who, and against whom.
+    /// Which copies or parities do not agree, in words.
     pub what: String,
 }
 
 impl Reader {
-    /// Slots of the array.
+    /// How many slots the array has.
     #[must_use]
     pub fn members(&self) -> usize {
         self.areas.len()

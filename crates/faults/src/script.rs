@@ -49,7 +49,7 @@ pub enum Action {
     Flush,
     /// Nothing until all requests are answered.
     Drain,
-    /// Latent sector errors.
+    /// Some sectors of a disk cannot be read from now on, until they are written.
     Unreadable {
         /// The slot whose disk it happens to.
         member: usize,
@@ -69,10 +69,10 @@ pub enum Action {
     Slow {
         /// The slot whose disk it happens to.
         member: usize,
-        /// 1: as before.
+        /// By how much every latency of the disk is multiplied; 1 makes it as fast as before.
         factor: u64,
     },
-    /// No answers for a while.
+    /// A disk does not answer for a while, and may then die.
     Hang {
         /// The slot whose disk it happens to.
         member: usize,
@@ -81,7 +81,7 @@ pub enum Action {
         /// Then every command fails, for ever.
         dies: bool,
     },
-    /// The disk dies.
+    /// A disk dies: every command fails from now on.
     Lose {
         /// The slot whose disk it happens to.
         member: usize,
@@ -104,7 +104,7 @@ pub enum Action {
     /// The administrator puts a member into every empty slot: the one that was
     /// there, or a new one if that died or `fresh` says so.
     Mend {
-        /// Always new disks.
+        /// Whether new disks are used though the old ones are alive.
         fresh: bool,
         /// What the disk could not read it can read now.
         healed: bool,
@@ -152,7 +152,7 @@ pub enum Action {
     Settle,
 }
 
-/// An administrator's order.
+/// An order that an administrator gives beside those that faults need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// A new disk is added: it fills an empty slot, or waits as a spare.
@@ -273,7 +273,7 @@ impl Draw<'_> {
         Step { after_ns, action }
     }
 
-    /// `None`: a long idle time.
+    /// Draws what the next step does; `None` stands for a long idle time.
     fn action(&mut self) -> Option<Action> {
         let weights = self.options.weights.clone();
         let total: u32 = kinds(&weights).map(|(weight, _)| weight).sum();
@@ -363,7 +363,7 @@ fn kinds(weights: &Weights) -> impl Iterator<Item = (u32, Make)> {
     work.chain(faults(weights)).chain(administration(weights))
 }
 
-/// What applications do.
+/// The steps that applications make, each with its share and how it is drawn.
 fn work(weights: &Weights) -> [(u32, Make); 6] {
     [
         (weights.write, |draw| {
@@ -389,7 +389,7 @@ fn work(weights: &Weights) -> [(u32, Make); 6] {
     ]
 }
 
-/// What disks do.
+/// The steps in which disks fail, each with its share and how it is drawn.
 fn faults(weights: &Weights) -> [(u32, Make); 6] {
     [
         (weights.unreadable, |draw| {

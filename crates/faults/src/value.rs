@@ -27,7 +27,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl Value {
-    /// Of these bytes.
+    /// The hash of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8; SECTOR]) -> Self {
         // Two lanes, so that the multiplications overlap.
@@ -78,7 +78,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Of these bytes.
+    /// Tells from these bytes which write they come from, if any.
     #[must_use]
     pub fn of(bytes: &[u8; SECTOR]) -> Self {
         if bytes.iter().all(|byte| *byte == 0) {

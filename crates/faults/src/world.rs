@@ -62,7 +62,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use timing::Models;
 
-/// Something that must not be.
+/// A promise of the array that was broken, which ends the run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {detail}")]
 pub struct Violation {
@@ -96,7 +96,7 @@ struct Asked {
 /// What there is to say of a disk beside what it is.
 #[derive(Debug, Clone, Default)]
 struct Standing {
-    /// Commands that will fail.
+    /// How many of the disk's next commands will fail once.
     transient: u32,
     /// Errors of it may still be in work.
     erring: bool,
@@ -108,7 +108,7 @@ struct Standing {
     hung: Option<(u64, bool)>,
 }
 
-/// A run's world.
+/// Everything in a run: the array under its driver, the disks, the oracle and the script.
 pub struct World<'a> {
     options: &'a Options,
     disks: Vec<Disk>,
@@ -152,7 +152,7 @@ pub struct World<'a> {
     paused: bool,
     /// Disks in whose bad-block logs something was noted elsewhere.
     noted: BTreeSet<usize>,
-    /// The budget was exceeded.
+    /// Whether more was lost than the level can bear, so that data may be lost too.
     beyond: bool,
     /// What the next assembly does with members that are out of date.
     stale: Stale,
@@ -311,7 +311,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Until every request is answered.
+    /// Lets time pass until every request is answered.
     fn drain(&mut self) -> Result<(), Violation> {
         let deadline = self.now + LONGEST_WAIT_NS;
         while !self.asked.is_empty() {

@@ -15,7 +15,7 @@ pub struct Facts {
     pub disk: String,
     /// Parameters that may move.
     pub free: Vec<Free>,
-    /// What they fall back on.
+    /// Expectations that hold a parameter where no measured job decides it.
     pub priors: Vec<Prior>,
     /// Jobs whose rates were measured, in the order of the file.
     pub facts: Vec<Fact>,
@@ -33,7 +33,7 @@ pub struct Free {
     pub range: [f64; 2],
 }
 
-/// What a prior speaks of.
+/// The quantity of a disk that a prior has an expectation of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -47,7 +47,7 @@ pub enum Quantity {
 pub struct Prior {
     /// Short name of the prior, by which tables list it.
     pub id: String,
-    /// What it speaks of.
+    /// The quantity that it has an expectation of.
     pub quantity: Quantity,
     /// The value that is expected of the quantity, in its unit.
     pub value: f64,
@@ -55,7 +55,7 @@ pub struct Prior {
     pub tolerance_percent: f64,
     /// Parameter sets that use it.
     pub sets: Vec<String>,
-    /// Where it is from.
+    /// The document that the expected value is from.
     pub source: String,
 }
 
@@ -78,7 +78,7 @@ pub struct Fact {
     pub iops: f64,
     /// Parameter sets that were fitted on it.
     pub sets: Vec<String>,
-    /// Where it is from.
+    /// The document or log that the rate is from.
     pub source: String,
 }
 

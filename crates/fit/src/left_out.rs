@@ -157,7 +157,7 @@ pub struct LeftOutRow {
     pub queue_depth: u32,
     /// The figure of the real disk, as `source` has it.
     pub measured: f64,
-    /// What the model says.
+    /// The figure that the model gives, in the same unit.
     pub predicted: f64,
     /// Why it does not count; empty where it does.
     pub disputed: String,

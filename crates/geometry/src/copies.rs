@@ -71,7 +71,7 @@ pub struct Inverse {
     pub content: Option<Content>,
 }
 
-/// An array sector's copy.
+/// What a sector of a member holds: a copy of this array sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
     /// The sector of the array of which this is a copy.

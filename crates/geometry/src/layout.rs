@@ -104,7 +104,7 @@ impl Copies {
         }
     }
 
-    /// Far copies only.
+    /// A layout with this many far copies, and one copy of everything near.
     #[must_use]
     pub const fn far(copies: u8) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Copies {
         }
     }
 
-    /// Copies of each sector.
+    /// How many copies of each sector there are in all.
     #[must_use]
     pub const fn count(self) -> usize {
         self.near as usize * self.far as usize

@@ -134,7 +134,7 @@ impl Boot {
         lossy(&BootFiles(self.folder.path()).console())
     }
 
-    /// What QEMU itself wrote.
+    /// What QEMU itself wrote on its standard output and error.
     pub(crate) fn said(&self) -> String {
         lossy(&said_file(self.folder.path())).trim().to_owned()
     }
@@ -176,7 +176,7 @@ fn write_initrd(path: &Path, base: &Archive, job: &Job) -> Result<(), GuestError
         .map_err(on(path))
 }
 
-/// Where QEMU's own words go.
+/// The file in which QEMU's own output is kept.
 fn said_file(folder: &Path) -> PathBuf {
     folder.join("qemu")
 }

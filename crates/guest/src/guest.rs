@@ -14,11 +14,11 @@ use std::time::Duration;
 /// What a guest is made of; every run begins with a new one.
 #[derive(Debug, Clone)]
 pub struct Guest {
-    /// What it boots.
+    /// The kernel that the guest boots.
     pub kernel: Kernel,
-    /// What it has.
+    /// The first file system of the guest, with its programs and modules.
     pub initramfs: Initramfs,
-    /// What it is.
+    /// The virtual machine: its processors, its memory and its disks.
     pub machine: Machine,
 }
 
@@ -66,7 +66,7 @@ pub struct Finished {
     pub files: Archive,
     /// From QEMU's start to the command's.
     pub boot: Duration,
-    /// What the kernel said.
+    /// All that the guest's kernel wrote on its console.
     pub console: String,
 }
 

@@ -182,7 +182,7 @@ pub enum KernelError {
     /// Debian's cloud kernel and QEMU are set up for x86-64 only.
     #[error("a guest needs an x86-64 machine, and this is {machine}")]
     Machine {
-        /// What this is.
+        /// The architecture of this machine.
         machine: &'static str,
     },
     /// The user has no cache folder.

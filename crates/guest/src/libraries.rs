@@ -162,7 +162,7 @@ pub enum LibraryError {
     Missing {
         /// The name by which the program asks for it.
         library: String,
-        /// What needs it.
+        /// The program or library that needs it.
         file: PathBuf,
     },
 }

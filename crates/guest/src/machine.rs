@@ -123,13 +123,13 @@ impl Default for Machine {
 pub struct BootFiles<'a>(pub &'a Path);
 
 impl BootFiles<'_> {
-    /// The first file system.
+    /// The path of the archive that the guest boots with (its initramfs).
     #[must_use]
     pub fn initrd(&self) -> PathBuf {
         self.0.join("initrd")
     }
 
-    /// What the kernel says.
+    /// The file into which the guest's console is written.
     #[must_use]
     pub fn console(&self) -> PathBuf {
         self.0.join("console")

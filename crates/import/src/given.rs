@@ -33,7 +33,7 @@ pub enum FactError {
         /// The text as it was written.
         text: String,
     },
-    /// Nobody would ever read it.
+    /// No fact has this name, so nobody would ever read it.
     #[error("there is no fact `{name}`; there are: {}", short_names().join(", "))]
     Unknown {
         /// The name as it was written.

@@ -5,7 +5,7 @@
 use crate::log::{Look, looks};
 use raidlab_store::{Measurement, Observation, Scope, fact};
 
-/// What was found.
+/// What was found of the machine around a job.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     memory_bytes: Option<u64>,

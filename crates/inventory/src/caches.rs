@@ -26,7 +26,7 @@ pub const KEPT_BYTES: u64 = 64 << 20;
 pub struct CacheDrop {
     /// The memory before, its dirty pages already written.
     pub before: MemoryState,
-    /// The memory after.
+    /// The memory after the caches were dropped.
     pub after: MemoryState,
     /// Whether the cache fell by more than 80 %, or to what cannot be freed.
     pub dropped: bool,
@@ -51,7 +51,7 @@ impl CacheDrop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dropping {
-    /// The kernel was told to.
+    /// The kernel was told to drop its caches.
     Done(CacheDrop),
     /// The system has no call for it: FreeBSD frees a file system's pages only
     /// when it is unmounted. Mount it anew, export and import the pool, or

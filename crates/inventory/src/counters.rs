@@ -78,7 +78,7 @@ pub struct CpuTicks {
     pub user: u64,
     /// The kernel, interrupts included.
     pub system: u64,
-    /// Nothing to do.
+    /// The processors had nothing to do.
     pub idle: u64,
     /// Nothing to do while a disk works.
     pub iowait: u64,
@@ -90,9 +90,9 @@ pub struct CpuTicks {
 /// for I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pressure {
-    /// At least one task waited.
+    /// Microseconds in which at least one task waited.
     pub some_us: u64,
-    /// All tasks waited.
+    /// Microseconds in which all tasks waited.
     pub full_us: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct Pressure {
 pub struct Snapshot {
     /// Milliseconds since the watch began.
     pub at_ms: u64,
-    /// By kernel name, without `/dev/`.
+    /// The counters of each device, by its kernel name without `/dev/`.
     pub devices: BTreeMap<String, DeviceCounters>,
     /// The memory's state.
     pub memory: Option<MemoryState>,

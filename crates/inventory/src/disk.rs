@@ -192,7 +192,7 @@ pub enum Use {
     Held {
         /// What is used: the disk itself, or a part of it.
         device: String,
-        /// Which: `/dev/dm-0`, a loop device.
+        /// What uses it: `/dev/dm-0`, a loop device.
         by: String,
     },
     /// Somebody has it open (FreeBSD counts that).

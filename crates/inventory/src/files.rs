@@ -23,13 +23,13 @@ pub enum FileDiskError {
     /// The form is another.
     #[error("`{text}` is not of the form file:/PATH:SIZE, such as file:/srv/a.img:1g")]
     Form {
-        /// What was given.
+        /// The text as it was given.
         text: String,
     },
     /// The size cannot be read.
     #[error("the size in `{text}` cannot be read")]
     Size {
-        /// What was given.
+        /// The text as it was given.
         text: String,
         /// What is wrong with the size.
         #[source]

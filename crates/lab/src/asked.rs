@@ -92,7 +92,7 @@ pub struct Deeds {
 }
 
 impl Deeds {
-    /// Something happens to a member.
+    /// Takes note of an event that happens to a member.
     pub fn happens(&mut self, event: Event) {
         self.unsettled = true;
         match event.kind {

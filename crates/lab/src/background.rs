@@ -31,7 +31,7 @@ pub const BACKGROUND_CLASS: &str = "rebuild";
 /// The state of an array at one moment, as its bench saw it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrayLook {
-    /// When, since the experiment began.
+    /// When the array was looked at, since the experiment began.
     pub at: Nanos,
     /// Whatever is not as at the look before has changed at this very moment; else at
     /// any time between the two.
@@ -45,7 +45,7 @@ pub struct ArrayLook {
     pub leaped: Nanos,
 }
 
-/// How far a sync is.
+/// How far a resync, recovery, check or reshape is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SyncLook {
     /// What it is: [`Operation::Resync`], [`Operation::Recovery`],
@@ -148,7 +148,7 @@ impl Period {
 pub struct Background {
     last: Option<ArrayLook>,
     periods: Vec<Period>,
-    /// Which of them go on.
+    /// The places in `periods` of the sync and of the degraded time that go on.
     sync: Option<usize>,
     degraded: Option<usize>,
     events: Vec<(Nanos, &'static str, String)>,

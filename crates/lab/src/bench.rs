@@ -73,7 +73,7 @@ pub trait Observer {
 pub struct Progress {
     /// The step that runs, from 0; equal to `steps` at the end.
     pub step: usize,
-    /// Steps in all.
+    /// How many steps the experiment has.
     pub steps: usize,
     /// Time on the experiment's own clock: virtual on modelled disks.
     pub clock: Nanos,
@@ -96,12 +96,12 @@ pub enum BenchError {
     Unsupported {
         /// The name of the bench that refuses.
         bench: &'static str,
-        /// What was asked.
+        /// What of the experiment the bench cannot do, in words.
         what: String,
-        /// What would work.
+        /// What would work instead, in words.
         remedy: String,
     },
-    /// A step failed.
+    /// A step of the experiment failed.
     #[error("step {step} failed")]
     Step {
         /// The step, from 1 as in the plan.
@@ -113,7 +113,7 @@ pub enum BenchError {
     /// Something outside the steps failed: building or taking down.
     #[error("{what} failed")]
     Setup {
-        /// What was done.
+        /// What the bench was doing, in words.
         what: String,
         /// What the bench met.
         #[source]

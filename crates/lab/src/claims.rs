@@ -63,7 +63,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq)]
 struct Test {
     of: Selector,
-    /// Their values are added.
+    /// The cells that `of` is compared with; their values are added.
     to: Vec<Selector>,
     at_least: f64,
     at_most: f64,
@@ -146,7 +146,7 @@ pub enum Verdict {
     NotReproduced,
     /// There are no rows for it.
     NotRun,
-    /// It cannot be tested.
+    /// The claim speaks of something that no row measures.
     NotTestable,
 }
 
@@ -157,7 +157,7 @@ pub struct Outcome {
     pub words: String,
     /// The first over the others together.
     pub ratio: f64,
-    /// Within the bounds.
+    /// Whether the ratio lies within the bounds of the claim.
     pub holds: bool,
     /// Other repetitions of the same cells would have said the opposite: a bound lies
     /// between the least ratio that the rows can give and the greatest.
@@ -403,7 +403,7 @@ impl Test {
     }
 }
 
-/// A cell's value.
+/// The value of a cell over its repetitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Value {
     mean: f64,

@@ -74,7 +74,7 @@ pub struct Choices {
 /// A real machine that a run uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostChoice {
-    /// What rows call it.
+    /// The name of the host, as rows have it.
     pub name: String,
     /// How a queue depth above one is reached there.
     pub queue: QueueStyle,
@@ -88,7 +88,7 @@ const IN_SYNC: Wait = Wait::Until {
     at_most: Nanos::from_secs(96 * 3600),
 };
 
-/// One thing that is done.
+/// One step of an experiment, with all that is needed to carry it out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlannedStep {
     /// A tool runs.
@@ -111,7 +111,7 @@ pub enum CapacityError {
     Members {
         /// The subject on which it does not fit.
         subject: String,
-        /// The smallest member.
+        /// The size of the smallest member.
         member: Bytes,
     },
     /// A job reaches behind the array's end.

@@ -17,7 +17,7 @@ const BUILT_IN: &str = "built in: ";
 #[derive(Debug, Default)]
 pub struct Files {
     texts: Mutex<BTreeMap<String, String>>,
-    /// Whether there are no others.
+    /// Whether these are all files: one that is not among them is not looked for on this machine.
     complete: bool,
     /// What the files may ask of fio beside its load.
     permission: Permission,
@@ -36,7 +36,7 @@ pub fn as_built_in(name: &str) -> Option<(&str, &str)> {
 }
 
 impl Files {
-    /// These, and no others.
+    /// The files that a plan brought with it; no others are looked for on this machine.
     #[must_use]
     pub fn brought(texts: BTreeMap<String, String>) -> Self {
         Self {

@@ -95,7 +95,7 @@ const fn start_up() -> Time {
     Time(Nanos::SECOND)
 }
 
-/// Nobody waits for quiet members.
+/// The time for a host whose file has none: quiet members are not waited for.
 const fn no_time() -> Time {
     Time(Nanos::ZERO)
 }

@@ -50,7 +50,7 @@ pub struct Class {
 pub enum Better {
     /// More is better, as of iops.
     More,
-    /// As a latency.
+    /// Less is better, as of a latency.
     Less,
 }
 
@@ -114,7 +114,7 @@ pub struct Log {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Synced {
-    /// In the raw log.
+    /// The figure as the raw log has it.
     pub log: Option<f64>,
     /// The figure as the article prints it.
     pub article: Option<f64>,

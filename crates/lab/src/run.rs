@@ -68,7 +68,7 @@ pub struct RunEnd {
     pub failures: Vec<(usize, BenchError)>,
 }
 
-/// How to run.
+/// How the experiments of a run are carried out.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions<'a> {
     /// Experiments at the same time, at least 1.

@@ -88,7 +88,7 @@ pub enum WriteBarrier {
 pub enum RecoveringWrites {
     /// All writes, wherever the rebuild is.
     Everywhere,
-    /// Those below the rebuild's position.
+    /// Only writes below the position that the rebuild has reached.
     BelowPosition,
 }
 
@@ -96,11 +96,11 @@ pub enum RecoveringWrites {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadRecovered {
-    /// Nothing before the end.
+    /// Nothing of the member is read before its rebuild has ended.
     AtEnd,
     /// Everything up to the last checkpoint.
     BelowCheckpoint,
-    /// Everything rebuilt so far.
+    /// Everything that has been rebuilt so far is read.
     BelowPosition,
 }
 
@@ -109,20 +109,20 @@ pub enum ReadRecovered {
 pub struct Checkpoint {
     /// After this part of the array: 16 means a sixteenth.
     pub parts: u32,
-    /// After this time.
+    /// After this much time since the last one.
     pub interval: Nanos,
 }
 
 /// What holds a rebuild back. Limits are bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throttle {
-    /// Nothing but the disks.
+    /// Nothing holds the rebuild back but the disks.
     None,
     /// An even pace, slower while others use the members.
     Rate {
         /// The pace while others use them; may equal the maximum.
         minimum: Bytes,
-        /// The pace while nobody does.
+        /// The bytes per second of each member while nobody else uses them.
         maximum: Bytes,
     },
     /// md until Linux 4.1 (drivers/md/md.c, `md_do_sync`): above the minimum
@@ -156,13 +156,13 @@ pub struct Recovery {
     pub merged: Option<Bytes>,
     /// A tick of the kernel's timer; `None`: 4 ms.
     pub tick: Option<Nanos>,
-    /// Who is read.
+    /// Which member is read for the rebuild.
     pub source: SyncSource,
     /// What keeps writes and the rebuild apart.
     pub barrier: WriteBarrier,
     /// Which writes the member gets meanwhile.
     pub recovering_writes: RecoveringWrites,
-    /// What holds it back.
+    /// What holds the rebuild back while others use the members.
     pub throttle: Throttle,
     /// What of the member may be read meanwhile.
     pub read_recovered: ReadRecovered,
@@ -230,11 +230,11 @@ impl Zfs {
     }
 }
 
-/// How ZFS checks blocks.
+/// Which checksums ZFS keeps of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZfsChecksum {
-    /// Not at all.
+    /// Blocks have no checksum.
     #[default]
     Off,
     /// Fletcher's sums, its default.
@@ -248,7 +248,7 @@ pub enum ZfsChecksum {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(try_from = "String")]
 pub enum ZfsCompression {
-    /// Not at all.
+    /// Blocks are not compressed.
     #[default]
     Off,
     /// LZ4, the default of OpenZFS where compression is on.
@@ -298,14 +298,14 @@ pub enum ZfsRelease {
     OpenZfs2_3,
 }
 
-/// What is measured.
+/// What is measured: a disk, an array or a pool, with all its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
     /// `md`; unique in a suite.
     pub name: String,
     /// For people, in tables.
     pub title: String,
-    /// A few sentences.
+    /// A few sentences on what the subject is and where its settings are from.
     pub description: String,
     /// What kind of thing it is.
     pub kind: SubjectKind,

@@ -83,7 +83,7 @@ pub enum Begin {
     AsCreated,
 }
 
-/// One thing that is done.
+/// One step of a suite, in the order in which they are carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// A job runs.
@@ -124,7 +124,7 @@ pub struct Rounds<J> {
     pub jobs: Vec<J>,
 }
 
-/// What is waited for.
+/// What a suite waits for before its next step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wait {
     /// Until so much time has passed.
@@ -248,7 +248,7 @@ pub enum QueueRule {
     Host,
     /// By threads with one synchronous request each, on every host.
     Threads,
-    /// Exactly as fio's options say.
+    /// By exactly the engine and depth that fio's options say.
     Fio,
 }
 

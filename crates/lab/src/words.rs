@@ -334,7 +334,7 @@ pub fn wait_in_words(wait: Wait) -> String {
 /// The beginning of a check in words.
 pub const CHECK_IN_WORDS: &str = "begin a check of all members; nothing is changed";
 
-/// An event in words.
+/// An event in words, as plans and reports name it.
 #[must_use]
 pub fn event_in_words(event: Event) -> String {
     let member = event.member;

@@ -38,7 +38,7 @@ pub(super) struct Cache {
     free: [VecDeque<Option<u64>>; LISTS],
     active: u64,
     places: u64,
-    /// What it began with.
+    /// How many places the cache began with; it is never made smaller.
     least_places: u64,
     /// Places that earlier drops were to take away (`nr_deferred`).
     owed: u64,
@@ -188,7 +188,7 @@ impl Cache {
         }
     }
 
-    /// Stripes that somebody uses.
+    /// How many stripes somebody uses at the moment.
     pub(super) const fn in_use(&self) -> u64 {
         self.active
     }

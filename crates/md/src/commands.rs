@@ -100,7 +100,7 @@ impl Raid5d {
         self.plugged.push(block);
     }
 
-    /// Sends what has gathered.
+    /// Sends the commands that have gathered while the queue was plugged.
     pub(super) fn unplug_members(&mut self, out: &mut Outputs) {
         let longest = self.longest_command / BLOCK;
         let mut requests = std::mem::take(&mut self.plugged);

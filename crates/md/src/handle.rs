@@ -25,11 +25,11 @@ struct Analysis {
     parities: SlotSet,
     p: Slot,
     q: Option<Slot>,
-    /// Blocks that cannot be read.
+    /// The slots whose block cannot be read.
     failed: SlotSet,
     /// Blocks that are being computed in this turn.
     computes: SlotSet,
-    /// To be read and written.
+    /// The slots whose block is to be read, and those whose block is to be written.
     reads: SlotSet,
     writes: SlotSet,
     syncs: bool,

@@ -9,9 +9,9 @@ use raidlab_geometry::SlotSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) slot: Slot,
-    /// First sector within the block.
+    /// The first sector that is written, counted from the block's start.
     pub(super) from: u64,
-    /// Sector after the last.
+    /// The sector after the last one that is written, counted likewise.
     pub(super) to: u64,
     pub(super) request: RequestId,
     pub(super) force_unit_access: bool,

@@ -15,7 +15,7 @@ use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 /// How the sync's thread sleeps for stripes, and what a leap goes by.
 #[derive(Debug, Default)]
 pub(super) struct SyncThread {
-    /// It sleeps for a stripe.
+    /// Whether the thread sleeps until the cache has a stripe for it.
     is_asleep: bool,
     /// The stripe that it got so, and until when it sleeps with it.
     held: Option<(u64, Nanos)>,

@@ -62,7 +62,7 @@ impl RequestWalk {
         self.stops.front()
     }
 
-    /// It has been there.
+    /// Takes the next stripe off the way: the request has been there.
     pub(super) fn pass(&mut self) -> Option<Stop> {
         self.stops.pop_front()
     }

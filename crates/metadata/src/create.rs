@@ -68,7 +68,7 @@ pub enum LogReserve {
     Automatic,
     /// No more room than mdadm leaves.
     None,
-    /// At least this much.
+    /// Room for at least so many sectors.
     AtLeast(Sectors),
 }
 
@@ -79,12 +79,12 @@ pub struct CreateSpec {
     pub version: Version,
     /// The level of the array.
     pub level: Level,
-    /// Layout; `None`: [`Layout::default_of`].
+    /// How data are laid out; `None`: as [`Layout::default_of`] the level.
     pub layout: Option<Layout>,
     /// Chunk, at least 4 KiB; `None`: 512 KiB where the level has chunks. For
     /// linear what members' sizes are rounded down to.
     pub chunk: Option<Sectors>,
-    /// Slots; further members are spares.
+    /// How many slots the array has; further members are spares.
     pub raid_disks: usize,
     /// The array's UUID.
     pub array_uuid: Uuid,
@@ -102,7 +102,7 @@ pub struct CreateSpec {
     pub bitmap: BitmapChoice,
     /// How copies and parity come to agree.
     pub initial: InitialSync,
-    /// Room for raidlab's own log.
+    /// How much room each member keeps for raidlab's own log.
     pub log: LogReserve,
     /// Whether members get a bad-block log.
     pub bad_block_log: bool,
@@ -111,7 +111,7 @@ pub struct CreateSpec {
 /// One member to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberSize {
-    /// The whole device.
+    /// The size of the whole device.
     pub size: Bytes,
     /// The UUID that its superblock will name it by.
     pub device_uuid: Uuid,
@@ -145,7 +145,7 @@ pub struct PlannedMember {
     pub writes: Vec<Write>,
 }
 
-/// What makes the array.
+/// All that has to be written to make the array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatePlan {
     /// What the array offers.
@@ -175,7 +175,7 @@ pub enum CreateError {
     /// More members than a superblock has roles for.
     #[error("{0} members are too many; at most {MAXIMUM_ROLES} are possible")]
     TooManyMembers(usize),
-    /// No member is there.
+    /// All members are given as missing.
     #[error("all members are missing")]
     NothingThere,
     /// A spare that is missing.
@@ -216,7 +216,7 @@ pub enum CreateError {
     SmallerThanSize {
         /// Place among the members given, 0 being the first.
         index: usize,
-        /// What it offers.
+        /// The sectors that the member has for data.
         offered: Sectors,
         /// The size that was asked for, in sectors.
         wanted: Sectors,

@@ -9,7 +9,7 @@ pub struct FieldError {
     pub field: &'static str,
     /// Bytes from the structure's start to the field.
     pub offset: u32,
-    /// What stands there.
+    /// The value that stands in the field.
     pub value: u64,
     /// What is wrong with it.
     pub fault: Fault,
@@ -18,7 +18,7 @@ pub struct FieldError {
 /// What is wrong with a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It has to be this.
+    /// The field has to have this value.
     Expected(u64),
     /// It has to be at least this.
     AtLeast(u64),
@@ -81,7 +81,7 @@ pub(crate) fn check(field: &'static str, offset: u32, value: impl Into<u64>) -> 
 }
 
 impl Checked {
-    /// This field with a fault.
+    /// The error that this field has this fault.
     pub(crate) fn fault(self, fault: Fault) -> FieldError {
         FieldError {
             field: self.field,

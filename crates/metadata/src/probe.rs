@@ -61,10 +61,10 @@ pub struct MemberMetadata {
 /// Why no metadata were found.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// No superblock at any place.
+    /// There is no superblock at any of the places where one can be.
     #[error("no md superblock")]
     None,
-    /// Too small to have one.
+    /// The device is too small to have a superblock; its size in bytes.
     #[error("{0} bytes are too small for a member")]
     TooSmall(u64),
     /// A superblock that cannot be used.
@@ -72,7 +72,7 @@ pub enum ProbeError {
     Superblock {
         /// Where it was found.
         version: Version,
-        /// Its first sector.
+        /// The sector of the device at which the superblock begins.
         sector: u64,
         /// The rule that it breaks.
         #[source]

@@ -74,11 +74,11 @@ impl Features {
 pub enum Role {
     /// The member of this slot.
     Slot(u16),
-    /// 0xffff: a spare.
+    /// The device is a spare (role 0xffff).
     Spare,
     /// 0xfffe: failed, or no such device.
     Faulty,
-    /// 0xfffd: the journal.
+    /// The device is the journal of the array (role 0xfffd).
     Journal,
 }
 
@@ -96,13 +96,13 @@ impl DeviceFlags {
 /// A reshape under way: kept as found, not carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Reshape {
-    /// Level after it.
+    /// The array's level after the reshape, in md's numbers.
     pub new_level: i32,
     /// Next array sector to move.
     pub position: u64,
     /// Members more or fewer.
     pub delta_disks: i32,
-    /// Layout after it.
+    /// The array's layout after the reshape, as md's word.
     pub new_layout: u32,
     /// Chunk after it, in sectors.
     pub new_chunk: u32,
@@ -113,7 +113,7 @@ pub struct Reshape {
 /// Where the bad-block log lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BadBlockLog {
-    /// Sectors from the superblock.
+    /// Sectors from the superblock to the log; negative before it.
     pub offset: i32,
     /// Sectors of the log.
     pub size: u16,

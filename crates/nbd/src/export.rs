@@ -6,27 +6,28 @@
 pub struct TransmissionFlags(pub u16);
 
 impl TransmissionFlags {
-    /// The field is meaningful.
+    /// The other flags are meaningful; a server always sets it.
     pub const HAS_FLAGS: Self = Self(1);
-    /// Takes no writes.
+    /// The export takes no writes (`NBD_FLAG_READ_ONLY`).
     pub const READ_ONLY: Self = Self(1 << 1);
     /// The server takes flushes (`NBD_CMD_FLUSH`).
     pub const SEND_FLUSH: Self = Self(1 << 2);
-    /// Takes the FUA flag.
+    /// The server takes the flag force-unit-access (`NBD_CMD_FLAG_FUA`).
     pub const SEND_FUA: Self = Self(1 << 3);
-    /// Seeks cost time.
+    /// Seeks cost time, as on a turning disk (`NBD_FLAG_ROTATIONAL`).
     pub const ROTATIONAL: Self = Self(1 << 4);
     /// The server takes trims (`NBD_CMD_TRIM`).
     pub const SEND_TRIM: Self = Self(1 << 5);
     /// The server takes requests for zeroes (`NBD_CMD_WRITE_ZEROES`).
     pub const SEND_WRITE_ZEROES: Self = Self(1 << 6);
-    /// Takes the DF flag.
+    /// The server takes the flag that a reply must not be cut (`NBD_CMD_FLAG_DF`).
     pub const SEND_DF: Self = Self(1 << 7);
     /// A flush covers all connections.
     pub const CAN_MULTI_CONN: Self = Self(1 << 8);
-    /// Takes cache requests.
+    /// The server takes cache requests (`NBD_CMD_CACHE`).
     pub const SEND_CACHE: Self = Self(1 << 10);
-    /// Takes the FAST_ZERO flag.
+    /// The server takes the flag that zeroes are wanted only if they are fast
+    /// (`NBD_CMD_FLAG_FAST_ZERO`).
     pub const SEND_FAST_ZERO: Self = Self(1 << 11);
 
     /// Whether all of `other` are set.
@@ -85,7 +86,7 @@ pub struct ExportInfo {
     pub description: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What it can do.
+    /// What the export can do, as it is told to clients.
     pub flags: TransmissionFlags,
     /// Constraints on requests.
     pub block_sizes: BlockSizes,

@@ -34,11 +34,11 @@ pub mod option {
     pub const INFO: u32 = 6;
     /// Facts of an export, and begin.
     pub const GO: u32 = 7;
-    /// Replies in chunks.
+    /// The client asks for replies to reads in chunks.
     pub const STRUCTURED_REPLY: u32 = 8;
     /// Names of metadata contexts.
     pub const LIST_META_CONTEXT: u32 = 9;
-    /// Choose metadata contexts.
+    /// The client chooses the metadata contexts that it will ask about.
     pub const SET_META_CONTEXT: u32 = 10;
 }
 
@@ -46,13 +46,13 @@ pub mod option {
 pub mod reply {
     /// The option is accepted, or all its replies were sent.
     pub const ACK: u32 = 1;
-    /// An export's name.
+    /// The reply names an export that the server has.
     pub const SERVER: u32 = 2;
-    /// A fact of an export.
+    /// The reply tells a fact of an export.
     pub const INFO: u32 = 3;
-    /// A metadata context.
+    /// The reply names a metadata context that the export has.
     pub const META_CONTEXT: u32 = 4;
-    /// The bit of all errors.
+    /// The bit that the types of all error replies have.
     pub const ERROR_BIT: u32 = 1 << 31;
     /// The option is not known.
     pub const ERR_UNSUP: u32 = ERROR_BIT + 1;
@@ -62,7 +62,7 @@ pub mod reply {
     pub const ERR_INVALID: u32 = ERROR_BIT + 3;
     /// The option is refused until the connection has TLS.
     pub const ERR_TLS_REQD: u32 = ERROR_BIT + 5;
-    /// No such export.
+    /// There is no export of the name that was asked for.
     pub const ERR_UNKNOWN: u32 = ERROR_BIT + 6;
     /// The server is going away.
     pub const ERR_SHUTDOWN: u32 = ERROR_BIT + 7;
@@ -72,11 +72,11 @@ pub mod reply {
 
 /// Types of facts in `NBD_REP_INFO`.
 pub mod info {
-    /// Size and transmission flags.
+    /// The size and the transmission flags of the export.
     pub const EXPORT: u16 = 0;
-    /// The canonical name.
+    /// The canonical name of the export.
     pub const NAME: u16 = 1;
-    /// For a human reader.
+    /// A description of the export for people.
     pub const DESCRIPTION: u16 = 2;
     /// Minimum, preferred and maximum block size.
     pub const BLOCK_SIZE: u16 = 3;
@@ -84,33 +84,33 @@ pub mod info {
 
 /// Flags of a request.
 pub mod command_flag {
-    /// Durable before the reply.
+    /// The write is durable before it is answered.
     pub const FUA: u16 = 1;
-    /// Zeroes must stay allocated.
+    /// Zeroes must stay allocated and leave no hole.
     pub const NO_HOLE: u16 = 2;
-    /// At most one content chunk.
+    /// The reply must have one chunk of content at most.
     pub const DF: u16 = 4;
     /// At most one extent a context.
     pub const REQ_ONE: u16 = 8;
-    /// Zeroes only if fast.
+    /// Zeroes are wanted only if they are faster than a write.
     pub const FAST_ZERO: u16 = 16;
 }
 
 /// Types of structured reply chunks; errors have the highest bit set.
 pub mod chunk {
-    /// Ends a reply, carries nothing.
+    /// The chunk ends a reply and carries nothing.
     pub const NONE: u16 = 0;
-    /// An offset and bytes.
+    /// The chunk has an offset and the bytes that lie there.
     pub const OFFSET_DATA: u16 = 1;
     /// An offset and a number of zeroes.
     pub const OFFSET_HOLE: u16 = 2;
-    /// Extents of a context.
+    /// The chunk lists the extents of a metadata context.
     pub const BLOCK_STATUS: u16 = 5;
-    /// The bit of all errors.
+    /// The bit that the types of all error chunks have.
     pub const ERROR_BIT: u16 = 1 << 15;
     /// An error of the whole request, with a message.
     pub const ERROR: u16 = ERROR_BIT + 1;
-    /// An error at an offset.
+    /// The chunk tells an error at an offset of the request.
     pub const ERROR_OFFSET: u16 = ERROR_BIT + 2;
     /// Chunk flag: the reply's last.
     pub const FLAG_DONE: u16 = 1;
@@ -137,11 +137,11 @@ pub const MAXIMUM_PAYLOAD_BYTES: u32 = 32 << 20;
 pub enum Command {
     /// The bytes of the range are wanted.
     Read = 0,
-    /// Store the payload.
+    /// The bytes of the request are stored.
     Write = 1,
     /// The client sends nothing more and expects no answer.
     Disconnect = 2,
-    /// Completed writes become durable.
+    /// All writes that were answered become durable.
     Flush = 3,
     /// The content is no longer needed.
     Trim = 4,

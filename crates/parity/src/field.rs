@@ -32,7 +32,7 @@ const fn logarithms() -> [u8; 256] {
     logarithms
 }
 
-/// g to any power.
+/// The generator g of the field to any power.
 pub(crate) const fn power(exponent: usize) -> u8 {
     POWERS[exponent % 255]
 }

@@ -10,7 +10,7 @@
 use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
 
-/// btrfs, by process.
+/// btrfs chooses the copy by the number of the reading process.
 pub(crate) const PID: Rule = Rule {
     name: "btrfs-pid",
     parameter: Parameter::None,
@@ -27,7 +27,7 @@ pub(crate) const ROUND_ROBIN: Rule = Rule {
     build: |_, contiguous| Box::new(BtrfsRoundRobin::new(Sectors(contiguous))),
 };
 
-/// btrfs, one named device.
+/// btrfs reads from one device, which is named.
 pub(crate) const DEVID: Rule = Rule {
     name: "btrfs-devid",
     parameter: Parameter::Slot,

@@ -28,7 +28,7 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, near| Box::new(Gflash::new(members, Sectors(near))),
 };
 
-/// See the file's head.
+/// The policy of the top of the file, with the place where each member was read last.
 #[derive(Debug)]
 pub(crate) struct Gflash {
     last: Vec<Sectors>,

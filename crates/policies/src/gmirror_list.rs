@@ -14,7 +14,7 @@ use raidlab_array::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule, Slot}
 use raidlab_geometry::SlotSet;
 use raidlab_units::Nanos;
 
-/// gmirror, disks in turn.
+/// gmirror's `round-robin`: the disks take turns.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-round-robin",
     parameter: Parameter::None,

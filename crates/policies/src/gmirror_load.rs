@@ -34,7 +34,7 @@ struct Disk {
     last: Sectors,
 }
 
-/// See the file's head.
+/// The policy of the top of the file, with the load of each disk.
 #[derive(Debug)]
 pub(crate) struct GmirrorLoad {
     list: List,

@@ -24,7 +24,7 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, slice| Box::new(GmirrorSplit::new(members, Sectors(slice))),
 };
 
-/// See the file's head.
+/// The policy of the top of the file, with the smallest size that is split.
 #[derive(Debug)]
 pub(crate) struct GmirrorSplit {
     list: List,

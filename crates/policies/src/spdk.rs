@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, _| Box::new(Spdk::new(members)),
 };
 
-/// See the file's head.
+/// The policy of the top of the file, with what each member has not answered.
 #[derive(Debug)]
 pub(crate) struct Spdk {
     outstanding: Vec<u64>,

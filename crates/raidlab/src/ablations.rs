@@ -83,7 +83,7 @@ pub struct Arguments {
 /// A cell of the table, and what `--json` prints.
 #[derive(Serialize)]
 struct Cell<'a> {
-    /// None in the full model.
+    /// The feature that the model lacks; none in the full model.
     without: Option<&'a str>,
     subject: &'a str,
     fit: &'a str,
@@ -91,7 +91,7 @@ struct Cell<'a> {
     job_title: &'a str,
     op: Operation,
     iops: f64,
-    /// Against the full model.
+    /// How far the figure is from the full model's, in percent.
     change_percent: f64,
 }
 

@@ -7,13 +7,13 @@ use std::process;
 /// A code with which the program ends.
 #[derive(Debug)]
 pub struct ExitCode {
-    /// What it is for.
+    /// The kind of failure for which the program ends with this code.
     kind: Kind,
     /// The number that the system is given.
     pub code: u8,
     /// What it says, in a line.
     pub says: &'static str,
-    /// Where it is met.
+    /// An example of where a user meets it.
     pub example: &'static str,
 }
 

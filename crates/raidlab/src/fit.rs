@@ -87,7 +87,7 @@ struct Line<'a> {
     set: &'a str,
     seconds: u64,
     seed: u64,
-    /// Of a check: none.
+    /// What the fit has found; none where numbers were only checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     fit: Option<Fitted>,
     facts: Vec<Fact<'a>>,

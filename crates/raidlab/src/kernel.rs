@@ -188,7 +188,7 @@ struct Bar {
     bar: ProgressBar,
     stop: &'static AtomicBool,
     begun: Instant,
-    /// The step that goes on.
+    /// The step of the build that is under way.
     step: Step,
     /// The share of the whole that was done when this one began: one that goes on where it
     /// was has done something before.

@@ -224,7 +224,7 @@ impl Outputs {
         output::print(&format!("\n{places}"))
     }
 
-    /// Where everything is now.
+    /// The paths of all that the run has written, for people.
     fn places(&self, run: &str) -> String {
         let absolute = |path: &Path| {
             visible_path(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))

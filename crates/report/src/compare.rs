@@ -72,16 +72,16 @@ pub struct ComparedRun {
     pub better: usize,
     /// Rows worse than the base's; 0 for the base.
     pub worse: usize,
-    /// Rows the same.
+    /// Rows whose figure does not differ from the base's in a way that matters.
     pub same: usize,
-    /// Rows without an answer.
+    /// Rows whose figures give no answer.
     pub cannot_tell: usize,
 }
 
 /// Something of the surroundings that is not the same in all runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// `run`, `tool`, `environment`, `setting`.
+    /// What kind of thing differs: `run`, `tool`, `environment` or `setting`.
     pub kind: &'static str,
     /// What it belongs to: `md/ext4`; empty for the whole run.
     pub place: String,
@@ -121,7 +121,7 @@ pub struct ComparedCell {
     pub value: f64,
     /// The same, printed; of disks that nobody fitted with the band around it.
     pub text: String,
-    /// Repetitions in it.
+    /// How many repetitions the figure is made of.
     pub repetitions: usize,
     /// Whether it is a time that had not ended.
     pub at_least: bool,
@@ -142,7 +142,7 @@ pub struct ComparedCell {
 pub struct ComparedVerdict {
     /// Whether the other run is better, worse, or cannot be told from the base.
     pub answer: Answer,
-    /// Other over base.
+    /// The other run's figure divided by the base's.
     pub ratio: f64,
     /// The change as a bare percent: `+12 %`.
     pub percent: String,

@@ -74,7 +74,7 @@ struct Page<'a> {
     tiles: Vec<Tile>,
     trust: Vec<String>,
     subjects: Vec<Subject<'a>>,
-    /// Those with published figures.
+    /// The subjects that have published figures.
     compared: Vec<Subject<'a>>,
     units: String,
     unit_names: String,
@@ -94,7 +94,7 @@ struct Page<'a> {
     tools: Vec<&'a str>,
     commands: Vec<CommandGroup>,
     figures: Vec<Figure>,
-    /// One for each class.
+    /// Charts of how latencies are distributed, one for each class of jobs.
     distributions: Vec<Figure>,
     timelines: Vec<TimelineFigures>,
     error_figure: Option<Figure>,

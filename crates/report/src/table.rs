@@ -30,7 +30,7 @@ pub(crate) const DISPUTED_MARK: &str = "‡";
 pub(crate) enum Tone {
     /// The best of its row, or an error within what is declared.
     Good,
-    /// Nothing to point at.
+    /// The figure has nothing that is worth pointing at.
     Plain,
     /// Less than half of the best, or an error beyond what is declared.
     Bad,
@@ -105,7 +105,7 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
     rows.map(row).collect()
 }
 
-/// Ours beside the published.
+/// A row that shows raidlab's figures beside the published ones.
 #[derive(Debug, Serialize)]
 pub(crate) struct PublishedRow {
     pub label: String,

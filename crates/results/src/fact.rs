@@ -202,7 +202,7 @@ pub const END_SYNC_NS: &str = "job.end_sync_ns";
 pub const DD_RECORDS_IN_WHOLE: &str = "dd.records_in.whole";
 /// Reads that were shorter than `bs`.
 pub const DD_RECORDS_IN_PARTIAL: &str = "dd.records_in.partial";
-/// Writes of a whole record.
+/// How many records dd wrote whole (the first number of its `records out`).
 pub const DD_RECORDS_OUT_WHOLE: &str = "dd.records_out.whole";
 /// Writes of less than a record.
 pub const DD_RECORDS_OUT_PARTIAL: &str = "dd.records_out.partial";
@@ -241,11 +241,11 @@ pub const IOZONE_NOT_RUN: &str = "iozone.not_run";
 
 /// When something was read, for [`cached_bytes`] and its like.
 pub mod moment {
-    /// Before the caches were dropped.
+    /// The value was read before the caches were dropped.
     pub const BEFORE_DROP: &str = "before_drop";
     /// Before the job, after the caches were dropped.
     pub const BEFORE: &str = "before";
-    /// After the job.
+    /// The value was read after the job.
     pub const AFTER: &str = "after";
 }
 
@@ -291,7 +291,7 @@ pub const CACHE_WRITE_HITS: &str = "cache.write_hits";
 pub const CACHE_WRITE_MISSES: &str = "cache.write_misses";
 /// Blocks that the cache took in during the job.
 pub const CACHE_PROMOTIONS: &str = "cache.promotions";
-/// Blocks that it gave up.
+/// Blocks that the cache gave up during the job.
 pub const CACHE_DEMOTIONS: &str = "cache.demotions";
 /// Commands that reached cache devices during the job.
 pub const CACHE_DEVICE_IOS: &str = "cache_device.ios";
@@ -304,7 +304,7 @@ pub const SYNC_ACTIVE_START: &str = "sync.active.start";
 pub const SYNC_ACTIVE_END: &str = "sync.active.end";
 /// The array as a whole when the job began: `optimal`, `degraded`, `failed`.
 pub const ARRAY_HEALTH_START: &str = "array.health.start";
-/// The same when it ended.
+/// The array as a whole when the job ended, in the same words.
 pub const ARRAY_HEALTH_END: &str = "array.health.end";
 /// Of a subject: bytes that were copied onto a member after it was put back.
 pub const SYNC_COPIED_BYTES: &str = "sync.copied_bytes";
@@ -346,7 +346,7 @@ pub fn time_ns(place: &str) -> String {
 
 /// What is known of a lock of the kernel during a job, for [`lock`].
 pub mod lock_part {
-    /// Times that it was taken.
+    /// How many times the lock was taken.
     pub const PASSES: &str = "passes";
     /// Times that it was found taken.
     pub const CONTENDED: &str = "contended";

@@ -57,9 +57,9 @@ pub struct Asked {
     /// What files may ask of fio beside its load.
     #[serde(default)]
     pub allow_fio: Vec<String>,
-    /// Of real machines.
+    /// What is asked of real machines.
     pub host: HostAsked,
-    /// Of the kernel bench.
+    /// What is asked of the kernel bench.
     pub kernel: KernelAsked,
 }
 
@@ -91,7 +91,7 @@ pub struct KernelAsked {
     pub kernel: Option<String>,
     /// The outermost part of each disk that is used, or `whole`.
     pub member_size: String,
-    /// The guest's memory.
+    /// How much memory each guest has.
     pub memory: String,
     /// Virtual time of a system call in the guest, nanoseconds.
     pub call_cost: u32,
@@ -127,7 +127,7 @@ impl On {
         ),
     ];
 
-    /// The bench's name.
+    /// The name by which rows and options call the bench.
     #[must_use]
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(bench, ..)| *bench == self);
@@ -148,7 +148,7 @@ pub struct Here {
     pub patience: u64,
     /// How much of what disks hold stays in memory; `None`: what is available.
     pub storage_memory: Option<String>,
-    /// Where what is more goes.
+    /// The folder for what of the disks' content does not stay in memory.
     pub storage_folder: PathBuf,
     /// The file that keeps the rows.
     pub store: PathBuf,

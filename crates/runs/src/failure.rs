@@ -30,7 +30,7 @@ pub enum Kind {
     Output,
     /// A part of a run was stopped before its end, and goes on when it is started again.
     StartAgain,
-    /// The user stopped it.
+    /// The user stopped the command.
     Interrupted,
     /// Nobody reads our standard output any more, as behind `| head`. That is
     /// no error: the reader has what it wanted.

@@ -47,13 +47,13 @@ pub trait Watcher {
 /// Why a result could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
-    /// By the store.
+    /// The store does not take the row.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// As a line of JSON.
+    /// The row cannot be written as a line of JSON.
     #[error(transparent)]
     Line(#[from] ExportError),
-    /// By standard output.
+    /// Standard output does not take the line.
     #[error("cannot write standard output")]
     Print(#[source] io::Error),
 }

@@ -18,7 +18,7 @@ pub struct Kept<'a> {
     pub shard: Option<Shard>,
     /// How many rows there were to be, where that was known.
     pub planned: Option<usize>,
-    /// How many there are.
+    /// How many rows the run has in the store.
     pub rows: usize,
     /// It is a run that goes on, and is kept without a row too.
     pub begun_before: bool,

@@ -48,13 +48,13 @@ impl prepared::Obstacle for Obstacle {
 /// What the guest is to run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
-    /// What was asked for.
+    /// What was asked for when the run began.
     asked: Asked,
     /// The texts of all files.
     files: BTreeMap<String, String>,
-    /// Which of its experiments.
+    /// Which of the run's experiments the guest carries out, from 0.
     index: usize,
-    /// What it is called.
+    /// The name of the experiment, for progress and errors.
     label: String,
 }
 

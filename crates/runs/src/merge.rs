@@ -43,7 +43,7 @@ pub struct Merge {
 pub struct Merged {
     /// What keeps it, for this process alone.
     pub store: Store,
-    /// The run's name.
+    /// The name of the merged run.
     pub name: String,
     /// How many shards' files are in it.
     pub shards: usize,

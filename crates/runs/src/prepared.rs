@@ -49,7 +49,7 @@ impl Prepared {
         found.map_or_else(String::new, |one| one.label(self.suite.repetitions))
     }
 
-    /// The parameter sets, in order.
+    /// The parameter sets that the run needs, in the order in which they come.
     fn fits(&self) -> Vec<&str> {
         let mut fits: Vec<&str> = Vec::new();
         for experiment in &self.experiments {
@@ -96,7 +96,7 @@ pub struct CannotRun<E: Error + 'static> {
 }
 
 impl<E: Error + 'static> CannotRun<E> {
-    /// This one, for this reason.
+    /// This experiment cannot be run, for this reason.
     pub fn new(experiment: &Experiment, source: E) -> Self {
         let subject = experiment.subject.name.clone();
         Self { subject, source }
@@ -105,7 +105,7 @@ impl<E: Error + 'static> CannotRun<E> {
 
 /// What a bench says of an experiment that it cannot run.
 pub trait Obstacle: Error + Sized + 'static {
-    /// What would help.
+    /// What would help, in words, if anything would.
     fn remedy(&self) -> Option<&'static str>;
     /// Whether the same plan could run on the same bench in another state: a tool can
     /// be installed, larger disks can be named.

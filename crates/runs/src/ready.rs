@@ -157,7 +157,7 @@ enum OnBench {
 pub struct Ended {
     /// What keeps it, for this process alone.
     pub store: Store,
-    /// The run's name.
+    /// The name of the run.
     pub name: String,
     /// Of experiments; the others went to their end.
     pub failure: Option<Failure>,

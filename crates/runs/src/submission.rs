@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-/// The record's name.
+/// The name of the file that keeps what was submitted.
 const RECORD: &str = "submission.json";
 
 /// What was handed over, as it is kept in the shards' folder.

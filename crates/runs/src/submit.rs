@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 /// What is to be handed over.
 #[derive(Debug, Clone)]
 pub struct Submit {
-    /// The plan's file.
+    /// The file with the plan that is submitted.
     pub plan: PathBuf,
     /// How many shards it is cut into.
     pub shards: NonZero<u32>,

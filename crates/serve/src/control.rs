@@ -72,21 +72,21 @@ pub enum ControlRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         with: Option<String>,
     },
-    /// Compare, change nothing.
+    /// Compare copies or parity everywhere, and change nothing.
     Check,
     /// Compare, and make agree what does not.
     Repair,
-    /// End the running sync.
+    /// End the sync that runs.
     Idle,
-    /// No more writes.
+    /// Make the array read-only: it takes no more writes.
     ReadOnly,
     /// The array takes writes again.
     ReadWrite,
     /// Throttle syncs, in KiB/s for each member.
     Speed {
-        /// Even if clients work.
+        /// KiB/s that a sync may have even while clients work.
         minimum: u64,
-        /// Even if they do not.
+        /// KiB/s that a sync may have at most, even while no client works.
         maximum: u64,
     },
     /// Stop the array cleanly and end the server.
@@ -101,7 +101,7 @@ pub enum ControlRequest {
 pub enum ControlResponse {
     /// It is done, or under way.
     Done,
-    /// It is not done.
+    /// The request is refused, and nothing was done.
     Refused {
         /// Why, in words for a person.
         error: String,
@@ -111,7 +111,7 @@ pub enum ControlResponse {
         /// The state, members and sync of the array.
         status: Box<StatusReport>,
     },
-    /// Something has happened.
+    /// Something has happened to the array, for those who asked for events.
     Event {
         /// What has happened to the array.
         event: EventReport,
@@ -123,9 +123,9 @@ pub enum ControlResponse {
 pub struct StatusReport {
     /// The array's name as its superblocks have it, `host:name`.
     pub name: String,
-    /// As mdadm prints it.
+    /// The UUID of the array, as mdadm prints it.
     pub uuid: String,
-    /// `raid6` and the like.
+    /// The level of the array: `raid6` and the like.
     pub level: String,
     /// The layout's name; empty if the level has only one.
     pub layout: String,
@@ -157,7 +157,7 @@ pub struct StatusReport {
     /// What somebody should know and may want to change.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Why it serves no more.
+    /// Why the array takes no more requests; absent while it does.
     pub broken: Option<String>,
     /// CLOCK_MONOTONIC at the answer, in nanoseconds: for rates.
     pub at_ns: u64,
@@ -204,7 +204,7 @@ pub struct DeviceReport {
 pub struct SyncReport {
     /// `recovery`, `resync`, `check` or `repair`.
     pub kind: String,
-    /// Done below this sector.
+    /// The sync is done with everything below this sector.
     pub position: u64,
     /// The sector at which the sync ends.
     pub total: u64,

@@ -273,7 +273,7 @@ impl Spindle {
         self.pace.arrive(at, command, (request, result));
     }
 
-    /// Answers what is due.
+    /// Answers the requests whose modelled time has come.
     fn release(&mut self) {
         let now = self.now();
         while let Some(done) = self.pace.advance(now) {

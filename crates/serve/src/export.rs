@@ -21,9 +21,9 @@ use std::sync::Arc;
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Fill the buffer.
+    /// The buffer is filled with bytes of the export.
     Read,
-    /// Store the buffer.
+    /// The bytes of the buffer are stored.
     Write,
     /// Every write completed before this came becomes durable.
     Flush,
@@ -62,7 +62,7 @@ pub trait Completions: Send + Sync {
 /// Must be answered by [`Request::complete`]; a request that is dropped
 /// without is answered with [`ErrorCode::Io`].
 pub struct Request {
-    /// What to do.
+    /// What the request does.
     pub operation: Operation,
     /// First byte; 0 for a flush.
     pub offset: u64,
@@ -152,7 +152,7 @@ pub struct Features {
     /// A flush on one connection covers the writes of all: clients may open
     /// several.
     pub multiple_connections: bool,
-    /// Seeks cost time.
+    /// Seeks cost time, as on a turning disk.
     pub rotational: bool,
     /// Has holes worth asking for before each read: the server sends them as
     /// holes instead of zeroes.

@@ -39,13 +39,13 @@ use std::time::Duration;
 /// What a command does, with its bytes.
 #[derive(Debug)]
 pub enum Transfer {
-    /// From the member.
+    /// Bytes are read from the member into this range of memory.
     Read(Exclusive),
-    /// To the member.
+    /// Bytes of memory are written to the member.
     Write {
-        /// What is written.
+        /// The range of memory whose bytes are written.
         data: Shared,
-        /// Durable before it completes.
+        /// Whether the bytes must be durable before the command completes.
         force_unit_access: bool,
     },
     /// Every write completed before is durable.
@@ -63,13 +63,13 @@ pub enum Transfer {
 pub struct Job {
     /// The sender's name for it.
     pub token: u64,
-    /// Where the member is attached.
+    /// The place of the member among those that the backend serves.
     pub place: usize,
     /// What the member's bytes lie on.
     pub storage: Arc<dyn Storage>,
     /// First byte on the member.
     pub offset: u64,
-    /// What to do.
+    /// What is read or written, and where in memory.
     pub transfer: Transfer,
     /// Bytes moved by earlier, short attempts.
     pub moved: usize,

@@ -103,18 +103,18 @@ pub enum UblkError {
     /// The export has no whole block.
     #[error("{0} bytes are no whole block")]
     Empty(u64),
-    /// The number is in use.
+    /// There is a device of this number already.
     #[error("there is a device {number} already, {}", of(.process))]
     Taken {
         /// The device's number, as in `/dev/ublkb0`.
         number: u32,
-        /// Its server, if that lives.
+        /// The process that serves the device, if it lives.
         process: Option<i32>,
     },
-    /// The driver refuses.
+    /// The driver refuses to do something.
     #[error("the ublk driver does not {what}")]
     Refused {
-        /// What was wanted.
+        /// What the driver was to do, in words.
         what: &'static str,
         /// Why the driver does not do it.
         #[source]
@@ -123,7 +123,7 @@ pub enum UblkError {
     /// The queue's thread, or what it needs, cannot be had.
     #[error("cannot serve {}", .path.display())]
     Queue {
-        /// The character device.
+        /// The path of the character device, `/dev/ublkcN`.
         path: PathBuf,
         /// Why the device cannot be served.
         #[source]
@@ -170,7 +170,7 @@ pub struct Swept {
 /// What became of a device at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is gone.
+    /// The block device is gone.
     Gone,
     /// Somebody has the block device open still: it takes no more requests, and
     /// its number is free when that ends.

@@ -116,7 +116,7 @@ pub fn quote(word: &str) -> String {
     }
 }
 
-/// What came of a command.
+/// How a command ended, and what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Output {
     /// The exit code; `None` when a signal ended it.

@@ -94,9 +94,9 @@ pub enum Answer {
     Names(Vec<String>),
     /// The file is written.
     Written,
-    /// One moment's contents.
+    /// The contents of the watched files and commands at one moment.
     Frame(Frame),
-    /// It could not be done.
+    /// What was asked could not be done, for this reason.
     Failure(Failure),
 }
 

@@ -35,12 +35,12 @@ impl std::fmt::Debug for Lock {
 /// Why there is no lock.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody has it.
+    /// Another process has the lock.
     #[error("{holder} goes on (lock {})", .path.display())]
     Held {
         /// The file that is the lock.
         path: PathBuf,
-        /// Who, in its own words.
+        /// Who has it, in that process's own words.
         holder: String,
     },
     /// The file cannot be used.

@@ -80,7 +80,7 @@ impl<T: Target> Observed<T> {
         })
     }
 
-    /// The target itself.
+    /// The target whose exchanges are observed.
     pub const fn inner(&self) -> &T {
         &self.target
     }
@@ -167,7 +167,7 @@ impl<T: Target> Target for Observed<T> {
 struct ObservedRunning {
     running: Box<dyn Running>,
     told: Told,
-    /// Until its end is told.
+    /// The request that was made; it is told together with its answer once that has come.
     request: Option<Request>,
 }
 

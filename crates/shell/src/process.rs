@@ -40,11 +40,11 @@ pub struct State {
     pub stdout: Vec<u8>,
     /// Its standard error so far.
     pub stderr: Vec<u8>,
-    /// When it ended.
+    /// When the process ended; `None` while it runs.
     pub ended: Option<Instant>,
     /// How many of its two output pipes are open.
     open: u8,
-    /// When a byte last came.
+    /// When the last byte of output came.
     grown: Instant,
     overflowed: bool,
 }

@@ -121,7 +121,7 @@ impl Recorded {
         self
     }
 
-    /// Without a file.
+    /// The same machine without a file at this path.
     #[must_use]
     pub fn file_missing(self, path: &str) -> Self {
         self.knows(

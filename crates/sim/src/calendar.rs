@@ -62,7 +62,7 @@ impl<E> Calendar<E> {
         self.heap.pop().map(|entry| entry.0.event)
     }
 
-    /// Forgets what was to come.
+    /// Takes all events out of the calendar.
     pub(crate) fn clear(&mut self) {
         self.heap.clear();
     }

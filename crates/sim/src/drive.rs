@@ -31,7 +31,7 @@ struct Flight {
 /// The flush among a disk's commands.
 const FLUSH: u64 = u64::MAX;
 
-/// Flushes of a disk.
+/// The requests that wait for flushes of a disk, in the host.
 #[derive(Debug, Default)]
 struct Flushes {
     /// Who waits for the next one: places among the flights.
@@ -52,11 +52,11 @@ pub struct DiskCommand {
     pub completed: Nanos,
     /// Which disk, from 0.
     pub disk: usize,
-    /// What it did.
+    /// What the command did: read, write, flush or discard.
     pub operation: Operation,
-    /// Where it began.
+    /// The first sector of the command on its disk.
     pub start: Sectors,
-    /// How long it was.
+    /// How many sectors the command covered.
     pub count: Sectors,
 }
 

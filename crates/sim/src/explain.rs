@@ -52,13 +52,13 @@ pub(crate) const LINK: usize = 18;
 pub(crate) const BUFFER: usize = 19;
 pub(crate) const MEDIUM: usize = 20;
 
-/// Where nothing goes on.
+/// The place of time in which nothing works for a request, as when a barrier or a pause holds it.
 const HELD: &str = "held back";
 
 /// The time of requests by place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explained {
-    /// Requests that have ended.
+    /// How many requests have ended.
     pub requests: u64,
     /// The time of all of them, and of those that had not ended, by place; only where it is
     /// not nothing.
@@ -68,11 +68,11 @@ pub struct Explained {
 /// The sums while jobs run.
 #[derive(Debug, Default)]
 pub(crate) struct Explain {
-    /// Requests that have not ended.
+    /// How many requests have not ended.
     in_flight: u64,
     ended: u64,
     last: Nanos,
-    /// Thousandths of a nanosecond.
+    /// The time of requests at each place, in thousandths of a nanosecond.
     spent: [u128; PLACES.len()],
     held: u128,
 }

@@ -76,7 +76,7 @@ struct Clone {
     stopped: bool,
     /// Issuing is held back for a leap.
     held: bool,
-    /// Which turns count: see [`Issue`].
+    /// The number of the latest leap; turns of an earlier one no longer count (see [`Issue`]).
     era: u32,
     ended: bool,
     /// When it ended.
@@ -94,7 +94,7 @@ struct Clone {
 struct Search {
     depth: DepthSearch,
     results: JobOperations,
-    /// What is reported began then.
+    /// The time from which on results are counted.
     since: Nanos,
     /// What is reported begins when nothing is in flight.
     last_window_begins: bool,

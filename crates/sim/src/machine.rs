@@ -31,7 +31,7 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 
 /// Everything a machine is made of.
 pub struct MachineConfig {
-    /// What is measured.
+    /// The disk, array or pool that is measured.
     pub subject: Box<dyn Subject>,
     /// Its members, in slot order.
     pub disks: Vec<Attached>,
@@ -57,7 +57,7 @@ pub type Watch<'a> = dyn FnMut(Nanos) -> bool + 'a;
 /// What keeps the machine at work while time passes: it takes its turns as the calendar has
 /// them, and is told of every answer.
 pub(crate) trait Load {
-    /// A turn has come.
+    /// Does what a turn of the calendar is for: it submits requests.
     fn issue(&mut self, machine: &mut Machine, issue: Issue);
 
     /// The subject has answered a request.
@@ -109,7 +109,7 @@ pub struct Machine {
     refused: Vec<raidlab_array::CommandId>,
     /// How the subject stood after each of these, until somebody takes them.
     states: Vec<SubjectState>,
-    /// Time that was leapt over.
+    /// The sum of all times that were leapt over.
     pub(crate) leaped: Nanos,
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
@@ -118,7 +118,7 @@ pub struct Machine {
     pub(crate) explain: Option<Box<Explain>>,
     /// Events since the start, for the watcher.
     passed: u64,
-    /// And in this instant.
+    /// Events at the present time, for the watcher, who stops a machine that stands still.
     in_this_instant: u64,
 }
 

@@ -23,7 +23,7 @@ const CYCLE: Nanos = Nanos::SECOND;
 /// What a clone does before its next request, so that it keeps its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// It submits at once.
+    /// The clone submits its next request at once.
     None,
     /// When nothing is in flight it sleeps so long.
     DrainFor(Nanos),
@@ -217,7 +217,7 @@ pub(crate) struct Flows(Vec<Shared>);
 #[derive(Debug)]
 struct Shared {
     id: u32,
-    /// fio counts from 1.
+    /// The requests that its clones have issued, counted from 1 as fio does.
     counter: u64,
     weight: u64,
 }

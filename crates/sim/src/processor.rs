@@ -71,7 +71,7 @@ use usage::Bill;
 /// A processor for a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessorConfig {
-    /// What everything costs.
+    /// How long each piece of work takes on a core.
     pub numbers: ProcessorNumbers,
     /// The threads and locks of the array.
     pub array: ArrayPaths,

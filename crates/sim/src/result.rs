@@ -41,13 +41,13 @@ impl MemberStatistics {
         }
     }
 
-    /// The counters since `earlier`.
+    /// How much the counters have grown since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.zip(earlier, u64::saturating_sub)
     }
 
-    /// Reads and writes together.
+    /// The sums of these counters and of another's.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.zip(other, u64::saturating_add)
@@ -189,7 +189,7 @@ pub struct DepthFound {
     pub job: usize,
     /// Which of its clones, from 0.
     pub clone: u32,
-    /// Requests in flight.
+    /// The number of requests in flight.
     pub depth: u32,
     /// The search had ended, and what is reported is of this depth alone.
     pub settled: bool,

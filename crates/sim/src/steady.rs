@@ -78,7 +78,7 @@ impl SteadyWatch {
         self.attained
     }
 
-    /// What the interval counts for.
+    /// The value of an interval: requests or bytes a second, or the mean latency in nanoseconds.
     fn sample(&self, before: Done, done: Done) -> u64 {
         let a_second = |count: u64| {
             let count = u128::from(count) * u128::from(Nanos::SECOND.0);

@@ -7,11 +7,11 @@ use thiserror::Error;
 /// Resync or recovery in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncProgress {
-    /// What it does.
+    /// What the sync does: recovery, resync, check or repair.
     pub kind: SyncKind,
     /// Everything below is done, sectors of each member.
     pub position: Sectors,
-    /// Where it ends.
+    /// The position at which the sync ends, in the same sectors.
     pub total: Sectors,
 }
 
@@ -47,9 +47,9 @@ pub struct SubjectError(pub String);
 
 /// A subject: the sans-IO calls of the array core, and what a leap needs.
 pub trait Subject {
-    /// A request from a job.
+    /// Takes a request from a job.
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
-    /// A member's answer.
+    /// Takes a member's answer to a command.
     fn complete(
         &mut self,
         now: Nanos,

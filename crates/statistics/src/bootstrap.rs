@@ -51,7 +51,7 @@ fn least_values(how: &Bootstrap) -> usize {
     }
 }
 
-/// What stands for a sample.
+/// The number that stands for a whole sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Centre {
     /// The arithmetic mean of the sample's values.
@@ -60,10 +60,10 @@ pub enum Centre {
     Median,
 }
 
-/// How to resample.
+/// How often and with which centre a sample is drawn anew from itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
-    /// What stands for a sample.
+    /// The number that stands for a sample.
     pub centre: Centre,
     /// How often the interval is to hold the true value.
     pub confidence: Confidence,
@@ -260,7 +260,7 @@ impl<'a> Resampler<'a> {
         }
     }
 
-    /// The centre of one resample.
+    /// Draws a sample of the same size with replacement, and gives its centre.
     fn draw(&mut self, stream: &mut Stream) -> f64 {
         let size = self.sorted.len();
         let mut one = || stream.below(size as u64) as usize;

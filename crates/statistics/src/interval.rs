@@ -92,7 +92,7 @@ impl Interval {
 /// Why the percentile method stands in for BCa.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Percentile {
-    /// It was asked for.
+    /// The percentile method was asked for.
     Asked,
     /// All resamples fell on one side of the estimate: the bias correction
     /// is infinite.

@@ -152,7 +152,7 @@ pub struct SteadyState {
 }
 
 impl SteadyState {
-    /// Before the first round.
+    /// A test that has seen no round yet.
     #[must_use]
     pub fn new(criteria: SteadyCriteria) -> Self {
         Self {

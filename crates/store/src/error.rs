@@ -26,7 +26,7 @@ pub enum StoreError {
     NotAFile {
         /// The path at which a store was to be.
         path: PathBuf,
-        /// What stands there.
+        /// What stands at that path.
         found: Found,
     },
     /// The file's bytes are not an `SQLite` database.
@@ -110,7 +110,7 @@ pub enum StoreError {
     /// The same job, operation, subject and fit a second time in one run.
     #[error("the run already has a row for {cell}: a run holds each cell once")]
     CellExists {
-        /// Job, operation, subject and fit.
+        /// The cell's job, operation, subject and fit, in words.
         cell: String,
     },
     /// A number that the file format cannot hold.

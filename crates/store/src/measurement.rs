@@ -56,7 +56,7 @@ pub struct KeptPlan {
 pub struct Setting {
     /// What it belongs to: `subject md`, `disk wd4000fyyz strict`, `host linux-3.16`.
     pub scope: String,
-    /// The setting's name.
+    /// The name of the setting, as its file has it.
     pub name: String,
     /// Its value with its unit.
     pub value: String,
@@ -213,15 +213,15 @@ pub struct Measurement {
     /// Processor time over the run time, percent of one processor, where the
     /// tool tells. Less is better.
     pub cpu_percent: Option<f64>,
-    /// Less is better.
+    /// The latencies of the row's operations; less is better.
     pub latency: Latency,
     /// The array in mdstat's letters at the job's start: `[UU]`, `[U_]`.
     pub array_state_start: String,
-    /// The same at its end.
+    /// The array in mdstat's letters at the job's end.
     pub array_state_end: String,
     /// Resync or recovery progress at the job's start, percent; `None` when none runs.
     pub sync_percent_start: Option<f64>,
-    /// The same at its end.
+    /// Resync or recovery progress at the job's end, percent; `None` when none runs.
     pub sync_percent_end: Option<f64>,
     /// Requests that found the drive's queue full and waited in the host; `None` where
     /// nobody counts them.

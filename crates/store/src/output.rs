@@ -59,9 +59,9 @@ pub enum OutputError {
     /// Something else has the name.
     #[error("{} is {found}; it was left as it is", visible_path(.path))]
     Taken {
-        /// The output's name.
+        /// The path that the output was to have.
         path: PathBuf,
-        /// What stands there.
+        /// What stands at that path.
         found: Found,
     },
     /// Two outputs have one name.

@@ -40,7 +40,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// A whole machine.
+    /// A scope that is a whole machine, with all its subjects.
     #[must_use]
     pub fn host(host: &str) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Scope {
 /// A fact about the machine, the array or a job, as read by a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
-    /// What it is about.
+    /// What the observation is about.
     pub scope: Scope,
     /// A dotted name: `memory.total_bytes`, `fio.iodepth_level.1`.
     pub name: String,
@@ -135,7 +135,7 @@ impl Observation {
 /// A command that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandRecord {
-    /// What it was for.
+    /// What the command was run for.
     pub scope: Scope,
     /// When it began, nanoseconds since the experiment began.
     pub at_ns: u64,
@@ -154,7 +154,7 @@ pub struct CommandRecord {
 /// Something that happened on the time line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// Where it belongs.
+    /// What the event happened to.
     pub scope: Scope,
     /// When, nanoseconds since the experiment began.
     pub at_ns: u64,
@@ -170,7 +170,7 @@ pub struct EventRecord {
 /// A quantity sampled again and again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Where it belongs.
+    /// What was sampled.
     pub scope: Scope,
     /// `array.read_bytes_per_second`, `sync.percent`, `member.0.write_iops`.
     pub name: String,

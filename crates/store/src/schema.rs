@@ -152,7 +152,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 #[derive(PartialEq, Eq)]
 enum State {
     Empty,
-    /// Of this older version.
+    /// The file is a store of this older version.
     Old(i32),
     Ours,
 }

@@ -19,7 +19,7 @@ pub enum ShardError {
     /// They are not two numbers.
     #[error("a shard is its number and how many there are: 0/8 is the first of eight")]
     Form,
-    /// There is no such one.
+    /// The number is that of no shard, as there are fewer; this many.
     #[error("shards count from 0: the last of {0} is {last}/{0}", last = .0.get() - 1)]
     Behind(NonZero<u32>),
 }

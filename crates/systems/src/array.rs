@@ -103,13 +103,13 @@ pub enum Health {
 /// One member's state, in mdadm's words as far as they reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberState {
-    /// Up to date.
+    /// The member's content is up to date.
     InSync,
-    /// Present, being rebuilt.
+    /// The member is present, and its content is being rebuilt.
     Recovering,
     /// Present, idle until it is needed.
     Spare,
-    /// Present, given up after errors.
+    /// The member is present, and was given up after errors.
     Faulty,
     /// The slot has no member, or one that is gone.
     Missing,
@@ -175,11 +175,11 @@ pub struct CacheState {
 /// What a cache has done since it was attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheCounts {
-    /// Reads that it had.
+    /// Reads of what the cache had.
     pub read_hits: u64,
     /// Reads that it did not have.
     pub read_misses: u64,
-    /// Writes to what it had.
+    /// Writes to what the cache had.
     pub write_hits: u64,
     /// Writes to what it did not have.
     pub write_misses: u64,
@@ -227,7 +227,7 @@ pub enum SystemError {
         source_name: String,
         /// The line, from 1; 0 for the whole.
         line: usize,
-        /// What is wrong with it.
+        /// What of the line was not understood, in words.
         problem: String,
     },
     /// This kind of array cannot do that.

@@ -16,7 +16,7 @@ pub struct AskedOption {
 /// What is wrong with an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The tool repeats another value.
+    /// The tool repeats another value than it was asked for.
     Changed,
     /// The tool does not repeat it, though it repeats others.
     Missing,
@@ -36,9 +36,9 @@ pub struct Difference {
     pub name: String,
     /// The value asked for.
     pub asked: Option<String>,
-    /// The value reported.
+    /// The value that the tool says it used.
     pub reported: Option<String>,
-    /// What is wrong.
+    /// How the two values disagree.
     pub verdict: Verdict,
 }
 

@@ -7,7 +7,7 @@ use raidlab_results::{Fact, fact};
 /// first is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// All so far.
+    /// The facts that were read so far, in their order.
     pub all: Vec<Fact>,
 }
 

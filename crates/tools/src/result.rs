@@ -246,7 +246,7 @@ pub struct ReportedLatency {
 }
 
 impl ReportedLatency {
-    /// Nothing known but the kind.
+    /// A latency of which nothing is known but its kind.
     #[must_use]
     pub const fn new(kind: LatencyKind) -> Self {
         Self {
@@ -267,7 +267,7 @@ impl ReportedLatency {
 pub struct DiskUse {
     /// The kernel's name: `sdc`, `md1`.
     pub name: String,
-    /// Its own counters.
+    /// The counters of the disk or array itself.
     pub own: DiskCounters,
     /// Of an array: the means over its members (fio's `aggr_`), the highest
     /// for `util_percent`.

@@ -2,12 +2,12 @@
 
 use crate::result::ToolResult;
 
-/// A job's words.
+/// What a group of jobs did, in words and in the terms of tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Title {
     /// What it does, for people.
     pub title: String,
-    /// Its class: `sequential-read`.
+    /// The class of the job, by which rows are grouped: `sequential-read`.
     pub class: String,
     /// I/Os in flight.
     pub queue_depth: u32,

@@ -37,10 +37,10 @@ pub(crate) struct Segment {
     pub(crate) length: u32,
 }
 
-/// What a request wants.
+/// What a request of the guest's driver asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// Something of the disk.
+    /// A read, write, flush or discard of the disk.
     Disk(Io),
     /// The disk's serial number (`VIRTIO_BLK_T_GET_ID`).
     Serial,

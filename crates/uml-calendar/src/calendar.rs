@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 /// How often the stop flag is looked at while nothing comes.
 const GLANCE: Duration = Duration::from_millis(100);
-/// And at most this often.
+/// The stop flag is looked at not more often than this.
 const SHORTEST_GLANCE: Duration = Duration::from_millis(1);
 
 /// Who wants to know what happens in a run.
@@ -43,13 +43,13 @@ pub trait Observer {
         let _ = (at, disks);
     }
 
-    /// A command has ended.
+    /// Is told of each command that has ended.
     fn completed(&mut self, record: &TraceRecord) {
         let _ = record;
     }
 }
 
-/// Nobody wants to know.
+/// The observer of a run of which nobody wants to know anything.
 impl Observer for () {}
 
 /// The calendar of one guest, with its disks.
@@ -69,7 +69,7 @@ pub struct Calendar {
     messages: u64,
 }
 
-/// Where a message is.
+/// The socket on which a message has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Clock,
@@ -77,7 +77,7 @@ enum Source {
     Interrupts(usize),
 }
 
-/// Whose messages are waited for.
+/// The sockets whose messages are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaited {
     /// The clock's and all drivers'.

@@ -22,14 +22,14 @@ pub(crate) const NEVER: u64 = i64::MAX as u64;
 /// How long the clock alone is waited for.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// What the guest does.
+/// Whose turn it is, the guest's or the calendar's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It has not said START.
+    /// The guest boots, and has not sent its first message, START.
     Starting,
     /// The guest runs, as far as the calendar allows.
     Guest,
-    /// It waits to be run.
+    /// The guest waits until the calendar lets it run.
     Calendar,
 }
 

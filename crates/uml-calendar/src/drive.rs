@@ -48,7 +48,7 @@ pub(crate) struct Answer {
     pub(crate) slot: usize,
     pub(crate) io: Io,
     pub(crate) arrived: Nanos,
-    /// The disk did it.
+    /// Whether the disk carried the command out without an error.
     pub(crate) good: bool,
 }
 

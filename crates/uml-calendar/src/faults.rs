@@ -50,7 +50,7 @@ pub struct ScheduledFault {
     pub fault: Fault,
 }
 
-/// How a disk is.
+/// Whether a disk answers commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Health {
     Alive,

@@ -69,7 +69,7 @@ pub enum MemoryError {
     Regions(#[source] GuestRegionCollectionError),
 }
 
-/// A buffer that is nowhere.
+/// The error of a buffer that lies outside the guest's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outside;
 

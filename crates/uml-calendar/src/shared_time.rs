@@ -109,7 +109,7 @@ impl SharedTime {
         self.store(slot(CALENDAR) + CAPABILITIES_AT, CAN_SHARE)
     }
 
-    /// What the guest maps.
+    /// The descriptor of the memory that the guest maps.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

@@ -48,7 +48,7 @@ const NOTHING: Page = [0; PAGE_BYTES];
 #[derive(Debug)]
 enum Slab {
     Memory(Box<[Page]>),
-    /// Its offset in the file.
+    /// The slab's pages are in the overflow file, from this offset on.
     File(u64),
 }
 
@@ -241,7 +241,7 @@ impl Drop for Arena {
     }
 }
 
-/// Page numbers, 0 for none.
+/// The page in the arena for each page of the disk; 0 for one that was never written.
 type Leaf = Box<[u32]>;
 type Branch = Box<[Option<Leaf>]>;
 

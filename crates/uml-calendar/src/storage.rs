@@ -47,7 +47,7 @@ pub enum StorageError {
         folder: PathBuf,
         /// What the file system has left.
         free: Bytes,
-        /// What has to stay.
+        /// What the file system has to keep free.
         spare: Bytes,
     },
     /// The operating system refuses to make, read or write the file.
@@ -95,7 +95,7 @@ impl Storage {
         self.budget.fetch_update(order, order, take).is_ok()
     }
 
-    /// Gives back what was taken.
+    /// Gives memory back to the budget, in bytes.
     pub(crate) fn give_back(&self, bytes: u64) {
         self.budget.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -19,15 +19,15 @@ pub const MESSAGE_BYTES: usize = size_of::<Wire>();
 /// What a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// The answer to any other.
+    /// The answer to a message of any other kind.
     Ack,
     /// The guest's first message, with which it makes itself known.
     Start,
     /// The guest's next event is at this time.
     Request,
-    /// The guest stops until RUN.
+    /// The guest stops until it is sent RUN.
     Wait,
-    /// What time is it?
+    /// The guest asks what time it is.
     Get,
     /// The guest's clock shows this time.
     Update,
@@ -63,7 +63,7 @@ impl Operation {
 /// A message of the time-travel socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeMessage {
-    /// What it is about.
+    /// The kind of the message.
     pub operation: Operation,
     /// The sender's number, which its answer repeats.
     pub sequence: u32,

@@ -37,7 +37,7 @@ pub enum BuildError {
         /// The names of the packages, as Debian has them.
         packages: Vec<String>,
     },
-    /// Somebody builds it already.
+    /// Another raidlab is building this kernel.
     #[error("the kernel {name} is being built by another raidlab")]
     Busy {
         /// The name as it was given.
@@ -51,7 +51,7 @@ pub enum BuildError {
     Space {
         /// Where it would be built.
         folder: PathBuf,
-        /// Bytes that are free.
+        /// How many bytes the file system has free.
         free: u64,
     },
     /// The source is not as expected.
@@ -66,19 +66,19 @@ pub enum BuildError {
     /// OpenZFS cannot be built in.
     #[error(transparent)]
     Zfs(#[from] ZfsError),
-    /// A program failed.
+    /// A program of the build failed.
     #[error("`{command}` {how}; {} ends with:\n{tail}", log.display())]
     Command {
         /// The program with its arguments.
         command: String,
-        /// How it ended.
+        /// How the program ended, in words.
         how: String,
         /// All that it said.
         log: PathBuf,
         /// The log's last lines.
         tail: String,
     },
-    /// The disk is full.
+    /// The disk became full during the build.
     #[error("no space is left for {}", log.parent().unwrap_or(log).display())]
     Full {
         /// All that was said.
@@ -99,7 +99,7 @@ pub enum BuildError {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// It was stopped.
+    /// The user stopped the build.
     #[error("the build was stopped")]
     Cancelled,
 }

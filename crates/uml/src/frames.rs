@@ -17,7 +17,7 @@ const LONGEST: usize = 512 << 20;
 /// One message that a guest sends through its console, whole and checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
+    /// The kind of the message, a word.
     pub kind: String,
     /// The bytes of the message.
     pub payload: Vec<u8>,
@@ -120,7 +120,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Damage> {
 pub struct FrameError {
     /// Where a frame should begin.
     pub at: usize,
-    /// What is there.
+    /// How the bytes there are no frame.
     pub what: Damage,
 }
 

@@ -44,7 +44,7 @@ impl Span {
 /// A set of sectors, kept as ranges that neither touch nor overlap, ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpanSet {
-    /// Start to end.
+    /// The end of each range, by its start.
     spans: BTreeMap<Sectors, Sectors>,
 }
 
@@ -122,7 +122,7 @@ impl SpanSet {
         parts.collect()
     }
 
-    /// The lowest range.
+    /// The range with the lowest sectors, if the set is not empty.
     #[must_use]
     pub fn first(&self) -> Option<Span> {
         self.iter().next()
@@ -134,12 +134,12 @@ impl SpanSet {
         self.spans.is_empty()
     }
 
-    /// Takes all out.
+    /// Takes all sectors out of the set.
     pub fn clear(&mut self) {
         self.spans.clear();
     }
 
-    /// Its ranges, ascending.
+    /// The ranges of the set, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Span> {
         self.spans
             .iter()

@@ -10,7 +10,7 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// The start of virtual time, or no time at all.
     pub const ZERO: Self = Self(0);
-    /// Later than anything.
+    /// The greatest time, which is later than anything that happens.
     pub const MAX: Self = Self(u64::MAX);
     /// One second of a thousand million nanoseconds.
     pub const SECOND: Self = Self(1_000_000_000);

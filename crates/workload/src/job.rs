@@ -23,9 +23,9 @@ pub struct Percents {
     pub size: Option<u32>,
     /// fio `io_size`: of the amount that `size` gives.
     pub io_size: Option<u32>,
-    /// fio `offset`: of the device.
+    /// fio `offset`: percent of the device.
     pub offset: Option<u32>,
-    /// fio `offset_increment`: of the device.
+    /// fio `offset_increment`: percent of the device.
     pub offset_increment: Option<u32>,
 }
 

@@ -25,7 +25,7 @@ const ROUNDS: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Permutation {
     blocks: u64,
-    /// Both at most 2^32.
+    /// The sides of the grid in which the blocks lie, both at most 2^32.
     width: u64,
     height: u64,
     keys: [u64; ROUNDS],

@@ -14,9 +14,9 @@ pub enum Sizes {
     One(Bytes),
     /// Drawn evenly, in steps of the least (fio `bsrange`).
     Range {
-        /// The smallest size.
+        /// The smallest size that is drawn.
         least: Bytes,
-        /// The largest size.
+        /// The largest size that is drawn.
         most: Bytes,
     },
     /// Each with its share in percent (fio `bssplit`); the shares make 100.
@@ -71,7 +71,7 @@ pub enum Distribution {
     },
     /// About the middle of the region, with this deviation.
     Normal {
-        /// In millionths of the region.
+        /// The standard deviation, in millionths of the region.
         deviation_millionths: u32,
     },
     /// Zones, each with its share of requests and of the region, in percent.
@@ -248,10 +248,10 @@ pub struct SteadyState {
 /// Which jobs end with one that ends under `exitall` (fio `exit_what`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExitWhat {
-    /// Those of its reporting group.
+    /// The jobs of its reporting group end with it.
     #[default]
     Group,
-    /// All that run with it.
+    /// All jobs that run at the same time end with it.
     Stonewall,
 }
 

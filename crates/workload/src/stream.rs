@@ -90,7 +90,7 @@ pub struct IoUnit {
     pub length: Bytes,
 }
 
-/// How offsets are chosen.
+/// How the offset of the next request is chosen.
 #[derive(Debug, Clone, PartialEq)]
 enum Order {
     /// The next unit of each direction: reads, writes, discards.
@@ -114,9 +114,9 @@ pub struct RequestStream {
     region: u64,
     /// Blocks that can be chosen.
     region_blocks: u64,
-    /// Units of a pass.
+    /// How many units one pass over the region has.
     pass_units: u64,
-    /// Units left in this pass.
+    /// How many units are left of this pass.
     pass_left: u64,
     /// Units left until the job ends.
     units_left: u64,

@@ -25,7 +25,7 @@ use crate::stream::{Direction, IoUnit};
 use raidlab_units::Bytes;
 use std::collections::BTreeMap;
 
-/// What becomes of a request.
+/// What becomes of a request on emulated zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
     /// It goes here, and counts as in flight until [`ZonedDevice::ended`].
@@ -208,7 +208,7 @@ impl ZonedDevice {
         }
     }
 
-    /// The request is in flight.
+    /// Counts a request in flight, and holds its zone for the clone.
     fn hold(&mut self, worker: &Worker, index: u64) {
         self.in_flight += 1;
         let zone = self.zone_mut(index);
@@ -222,7 +222,7 @@ impl ZonedDevice {
         self.zone_mut(index).opened_by = None;
     }
 
-    /// It begins anew.
+    /// Makes a zone empty, so that it is written from its start again.
     fn empty(&mut self, worker: &Worker, index: u64) {
         let zone = self.zone_mut(index);
         let written = std::mem::take(&mut zone.written);

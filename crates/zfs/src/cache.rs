@@ -229,7 +229,7 @@ impl Data {
     }
 }
 
-/// See the file's head.
+/// The cache of data and indirect blocks that the top of the file describes.
 #[derive(Debug)]
 pub(crate) struct Cache {
     /// What the cache holds at most, counted in data blocks of the volume's size.
@@ -334,7 +334,7 @@ impl Cache {
         self.data.shrink_to(blocks);
     }
 
-    /// Lets all data go.
+    /// Drops all data blocks; indirect blocks stay.
     pub(crate) fn forget_data(&mut self) {
         self.data.shrink_to(0);
     }

@@ -44,7 +44,7 @@ pub struct QueueConfig {
     pub async_write: ClassLimits,
     /// Scrub and resilver reads.
     pub scrub: ClassLimits,
-    /// Over all classes (`zfs_vdev_max_active`).
+    /// The most commands of all classes at a disk (`zfs_vdev_max_active`).
     pub total_active: u32,
     /// Neighbours are merged up to this size.
     pub aggregation_limit: Sectors,
@@ -116,7 +116,7 @@ pub enum DataReads {
 /// Host time that a request costs beside its disk commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostTime {
-    /// What each request costs besides.
+    /// The time that each request costs beside its blocks.
     pub request: Nanos,
     /// Per volume block that it touches.
     pub block: Nanos,

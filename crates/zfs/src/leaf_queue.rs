@@ -79,7 +79,7 @@ struct Waiting {
     batches: BTreeSet<(u64, Key)>,
 }
 
-/// See the file's head.
+/// The queue before one disk that the top of the file describes.
 #[derive(Debug)]
 pub(crate) struct LeafQueue {
     config: QueueConfig,

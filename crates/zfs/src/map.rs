@@ -47,7 +47,7 @@ struct Level {
 
 const POINTER_BITS: u32 = 16;
 
-/// See the file's head.
+/// The map from the volume's blocks to places that the top of the file describes.
 #[derive(Debug)]
 pub(crate) struct BlockMap {
     block_sectors: u64,

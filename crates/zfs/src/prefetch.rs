@@ -35,7 +35,7 @@ impl Ahead {
     };
 }
 
-/// See the file's head.
+/// The prefetcher of a volume, by one of the two rules that the top of the file names.
 #[derive(Debug)]
 pub(crate) enum Prefetch {
     ByLength(ByLength),

@@ -2,7 +2,7 @@
 //! taken out. Freed numbers are reused, last freed first, so that the numbers
 //! depend only on the calls.
 
-/// See the file's head.
+/// A table that gives values numbers, and uses the numbers of values that left again.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     items: Vec<Option<T>>,

@@ -55,7 +55,7 @@ struct Work {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Another copy is read.
+    /// Another copy of the range is being read.
     Read,
     /// It is written to the member.
     Write,

@@ -13,7 +13,7 @@ use crate::request::{Request, RequestId};
 use raidlab_units::{Nanos, Span};
 use std::collections::BTreeSet;
 
-/// Who is at the door.
+/// The writes that have knocked at a sync's barrier and have not been submitted.
 #[derive(Debug, Default)]
 pub(super) struct Door {
     /// Writes that wait for the barrier, with what of each is in its first unit.

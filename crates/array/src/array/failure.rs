@@ -41,7 +41,7 @@ impl Array {
         !((piece.asked - piece.succeeded) & self.members.unrecorded()).is_empty()
     }
 
-    /// A write reached the medium.
+    /// Takes the range of a write that succeeded out of the member's bad blocks.
     pub(super) fn clear_bad_blocks(&mut self, command: &Command, out: &mut Outputs) {
         self.members
             .bad_range_written(command.slot, command.on_member(), out);

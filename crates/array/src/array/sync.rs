@@ -161,7 +161,7 @@ impl Array {
         self.start_recovery(out);
     }
 
-    /// A sync stopped short.
+    /// Takes note of a sync that stopped before its end, and begins a recovery if one is due.
     fn end_sync(&mut self, out: &mut Outputs) {
         let (kind, targets) = (self.recovery.walk.kind(), self.recovery.walk.targets());
         let position = self.recovery.end();

@@ -10,10 +10,10 @@ use crate::senders::Sender;
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 
-/// What waits for the thread.
+/// The blocks of a sync that wait until the array's thread has time for them.
 #[derive(Debug, Default)]
 pub(super) struct SyncThread {
-    /// The thread writes metadata.
+    /// Whether the thread is writing metadata and looks at no block meanwhile.
     is_busy: bool,
     /// It has more blocks in hand; those that wait for it run when it has done.
     pub(super) has_more: bool,

@@ -94,7 +94,7 @@ impl Members {
         self.unfilled(slot).from
     }
 
-    /// Whether a member has all.
+    /// Whether no part of a member has yet to be filled.
     #[must_use]
     pub fn is_full(&self, slot: Slot) -> bool {
         self.unfilled_ranges(slot).next().is_none()

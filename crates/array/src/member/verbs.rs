@@ -8,7 +8,7 @@ use crate::recovery::SyncWalk;
 use crate::request::{Event, Outputs, Slot};
 use raidlab_units::{Nanos, Sectors};
 
-/// What every engine has.
+/// The fields that every engine has, as the verbs change them.
 #[derive(Debug)]
 pub struct EngineParts<'a> {
     /// The latest time that the driver told.
@@ -33,7 +33,7 @@ pub trait MemberVerbs {
         self.parts().members
     }
 
-    /// The time is `now`.
+    /// Tells the engine the driver's time before a verb changes something.
     fn set_now(&mut self, now: Nanos) {
         *self.parts().now = now;
     }
@@ -55,7 +55,7 @@ pub trait MemberVerbs {
         Ok(())
     }
 
-    /// A member has left service.
+    /// A member has left service: what was in work on it must end or go on without it.
     fn member_lost(&mut self, slot: Slot, out: &mut Outputs);
 
     /// A member was added, and is to be filled.

@@ -85,9 +85,9 @@ use raidlab_units::{Sectors, Span};
 /// A device that may be a member.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Its path, for messages.
+    /// The device's path, by which messages name it.
     pub name: String,
-    /// Sectors of the whole device.
+    /// The size of the whole device, in sectors.
     pub size: Sectors,
     /// What md's metadata on it say.
     pub metadata: MemberMetadata,
@@ -126,7 +126,7 @@ pub struct AssembleOptions {
     pub force: bool,
     /// Start although members are missing that were in service (mdadm's `--run`).
     pub run_degraded: bool,
-    /// Nothing will be written.
+    /// Assemble read-only: nothing is written to the devices, metadata included.
     pub read_only: bool,
     /// What becomes of members that are out of date.
     pub stale: Stale,
@@ -139,7 +139,7 @@ pub struct AssembleOptions {
 /// A device's part in the array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// A member with current content.
+    /// The member of this slot, with current content.
     InSync(Slot),
     /// A member that has to be filled, or filled further.
     Recovering(Slot, Admission),
@@ -175,7 +175,7 @@ pub enum LeftOut {
     /// The same member is there with a higher event count.
     #[error("an older copy of {0}")]
     OlderCopy(String),
-    /// It ran without the others.
+    /// The device was in use without the other members, so its data differ from theirs.
     #[error("it ran without the other members; its data differ")]
     SplitBrain,
     /// The array calls it failed, or it does so itself.
@@ -186,7 +186,7 @@ pub enum LeftOut {
     TooSmall {
         /// The sectors of the device.
         size: u64,
-        /// What it would need.
+        /// The sectors that the device has to have, its data offset included.
         needed: u64,
     },
     /// Its slot is beyond the array's.
@@ -223,7 +223,7 @@ pub struct NeededLog {
     pub member: usize,
     /// Where on the device its records lie.
     pub ring: Span,
-    /// Where the member's data count.
+    /// The part of the member's data that is trusted to be current.
     pub trust: Trust,
 }
 
@@ -249,7 +249,7 @@ pub struct Replay {
     pub writes: Vec<LogWrite>,
 }
 
-/// An array put together.
+/// An array put together from its devices, ready to be started.
 #[derive(Debug, Clone)]
 pub struct Assembly {
     /// The newest superblock: what is the same for all members.
@@ -280,7 +280,7 @@ pub struct Assembly {
     pub(super) absent: Numbers,
     /// Devices that were taken only because of `force`.
     pub forced: Vec<String>,
-    /// Nothing will be written.
+    /// The array starts read-only: nothing is written to the devices, metadata included.
     pub read_only: bool,
 }
 

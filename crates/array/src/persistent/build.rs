@@ -252,7 +252,7 @@ fn own_parity(
 }
 
 impl Assembly {
-    /// The engine for the level.
+    /// Builds the engine for the array's level, with the members as they were assembled.
     pub(super) fn build_engine(
         &self,
         options: &EngineOptions,

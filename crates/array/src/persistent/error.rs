@@ -7,7 +7,7 @@ use raidlab_geometry::{ShapeError, Slot, SlotSet};
 /// Why an assembly is refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssembleError {
-    /// No candidate at all.
+    /// There is not a single device to assemble from.
     #[error("no devices to assemble from")]
     NoCandidates,
     /// The devices belong to two arrays.
@@ -51,9 +51,9 @@ pub enum AssembleError {
     /// Two devices are the same member: one is a copy of the other.
     #[error("{left} and {right} are the same member with the same event count: a copy of a disk?")]
     SameDevice {
-        /// One of the two devices.
+        /// The path of one of the two devices.
         left: String,
-        /// The other device.
+        /// The path of the other device.
         right: String,
     },
     /// Two current members for one place.
@@ -61,9 +61,9 @@ pub enum AssembleError {
     SlotClaimedTwice {
         /// The slot that both claim.
         slot: Slot,
-        /// One of the two devices.
+        /// The path of one of the two devices.
         left: String,
-        /// The other device.
+        /// The path of the other device.
         right: String,
     },
     /// Both halves of an array were in use without each other.
@@ -87,7 +87,7 @@ pub enum AssembleError {
     NotEnough {
         /// How many current members were found.
         present: usize,
-        /// Slots of the array.
+        /// How many slots the array has.
         slots: usize,
         /// Devices that `--force` could take although they are out of date.
         stale: Vec<String>,
@@ -132,7 +132,7 @@ pub enum AssembleError {
         "the write log must be replayed before the degraded array is read; not while read-only"
     )]
     ReplayNeedsWrite,
-    /// It cannot be made larger.
+    /// The array cannot be made larger, for this reason.
     #[error("the array cannot grow: {0}")]
     CannotGrow(&'static str),
     /// An external bitmap of something else.
@@ -188,7 +188,7 @@ pub enum StartError {
 /// Why a verb on a running array is refused. The array is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerbError {
-    /// There is no such device.
+    /// The verb names a device that the array does not have.
     #[error("no device {}", .0.0)]
     NoSuchDevice(Slot),
     /// The place for the device is taken.
@@ -199,13 +199,13 @@ pub enum VerbError {
     TooSmall {
         /// The sectors of the device.
         size: u64,
-        /// What it would need.
+        /// The sectors that the device has to have, its data offset included.
         needed: u64,
     },
     /// The engine refuses the verb.
     #[error("the array refuses")]
     Engine(#[from] AdminError),
-    /// The device is in service.
+    /// The device is in service, and has to be failed before it can be removed.
     #[error("device {} is in service: fail it first", .0.0)]
     InService(Slot),
     /// The superblock is of another array or of no slot of this one.
@@ -236,7 +236,7 @@ pub enum VerbError {
     /// The superblock has no more device numbers.
     #[error("the superblock has no room for another device")]
     NoDeviceNumber,
-    /// The array cannot be changed.
+    /// The array is read-only, so the verb cannot be carried out.
     #[error("the array is read-only")]
     ReadOnly,
     /// The array cannot be changed any more.
@@ -245,7 +245,7 @@ pub enum VerbError {
     /// The level has no redundancy.
     #[error("an array without redundancy has nothing to sync, and takes no members")]
     NoRedundancy,
-    /// Writes are under way.
+    /// The array or the device is in use by something that has to end before the verb is possible.
     #[error("the array is in use")]
     Busy,
 }

@@ -16,7 +16,7 @@ use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Sectors of a page.
+/// The sectors that a page of the bitmap takes on a member.
 pub(super) const PAGE_SECTORS: u64 = PAGE_BYTES as u64 / raidlab_units::SECTOR_BYTES;
 
 /// The bit, as it should be.
@@ -35,11 +35,11 @@ const AGED: u8 = 16;
 pub(super) struct Intent {
     /// The superblock, and the bits as they were sent last.
     bitmap: Bitmap,
-    /// Flags of each chunk.
+    /// What is known of each chunk of the array: a combination of `SET` to `AGED`.
     chunks: Vec<u8>,
     /// Writes under way, where there are any.
     writes: BTreeMap<usize, u32>,
-    /// Pages that writes wait for.
+    /// Pages of the bitmap that have to be written before waiting writes may begin.
     wanted: BTreeSet<usize>,
     /// Pages with cleared bits, which can wait for the daemon.
     lazy: BTreeSet<usize>,
@@ -251,7 +251,7 @@ impl Intent {
         !self.lazy.is_empty()
     }
 
-    /// Whether writes wait for pages.
+    /// Whether any write waits for a page of the bitmap.
     pub(super) fn is_wanted(&self) -> bool {
         !self.wanted.is_empty()
     }

@@ -101,7 +101,7 @@ impl PersistentArray {
         }
     }
 
-    /// What falls due by time.
+    /// Does what has fallen due by the present time, such as marking the array clean.
     pub(super) fn tick_life(&mut self) {
         if self.clean_at.is_some_and(|at| at <= self.now) {
             self.mark_clean();

@@ -105,7 +105,7 @@ impl Numbers {
             .is_some_and(|word| word & 1 << (number % 64) != 0)
     }
 
-    /// Whether there is none.
+    /// Whether the set holds no number.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -141,7 +141,8 @@ pub struct LogBlock {
     pub checksums: [u32; 2],
     /// Where the records lie, on the member.
     pub ring: Span,
-    /// How many were written before.
+    /// How many log superblocks the member got before this one; whether that is odd says which of
+    /// the two blocks this is.
     pub sequence: u64,
     /// Members that were away when the log was replayed.
     pub absent: Numbers,

@@ -52,7 +52,7 @@ pub(super) enum Phase {
     EmptyLogs,
 }
 
-/// A pass under way.
+/// The state of a pass under way.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     phase: Phase,
@@ -62,7 +62,7 @@ pub(super) struct Pass {
     flushing: BTreeSet<Slot>,
     /// Commands that have not been answered.
     outstanding: usize,
-    /// Buffers of this phase.
+    /// The buffers that commands of this phase use; they are given back at its end.
     scratches: Vec<ScratchId>,
     /// Devices that take part, with the superblocks that they will get.
     targets: Vec<(Slot, Superblock)>,
@@ -71,7 +71,7 @@ pub(super) struct Pass {
     /// The superblocks of the pass as bytes, each with the device that it goes to.
     encoded: Vec<(Slot, Vec<u8>)>,
     writes_superblocks: bool,
-    /// Failures that these superblocks record.
+    /// The slots whose failure is on record once these superblocks are written.
     recording: Vec<Slot>,
     /// Slots whose member is another one from these superblocks on.
     taken: Vec<Slot>,

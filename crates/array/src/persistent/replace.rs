@@ -66,7 +66,7 @@ const ATTEMPTS: u32 = 4;
 /// What the engine gets to write the block anew after the check.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// How far a replacement is.
+/// How far the replacement of a member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Copying,
@@ -76,7 +76,7 @@ enum Stage {
     Taken,
 }
 
-/// A member that is replaced.
+/// A member that is being replaced, and the device that will take its slot.
 #[derive(Debug)]
 pub(super) struct Replacement {
     stage: Stage,
@@ -136,12 +136,12 @@ pub(super) struct Double {
     copied: bool,
 }
 
-/// A command of this layer.
+/// What a command that the replacement sends by itself is for.
 #[derive(Debug)]
 pub(super) enum Copying {
     /// The second device's share of the engine's command.
     Double(CommandId, Slot),
-    /// A window's read or write.
+    /// The read or the write of a window that is being copied.
     Window {
         slot: Slot,
         new: Slot,
@@ -197,7 +197,7 @@ impl Replacements {
         self.running.values().any(|it| it.new == device)
     }
 
-    /// Nothing is being replaced.
+    /// Whether no member is being replaced.
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_empty()
     }

@@ -17,7 +17,7 @@ pub struct ArrayState {
     pub active: bool,
     /// Some slot has no member in sync.
     pub degraded: bool,
-    /// A member is being filled.
+    /// A recovery is filling a member.
     pub recovering: bool,
     /// Members are being made to agree.
     pub resyncing: bool,
@@ -69,16 +69,16 @@ pub struct DeviceStatus {
     pub recovered_below: Option<Sectors>,
     /// Read errors corrected in its life, in sectors.
     pub corrected_read_errors: u32,
-    /// Sectors without right bytes.
+    /// Sectors of the device's data area of which it does not have the right bytes.
     pub bad_sectors: Sectors,
 }
 
-/// A sync that runs.
+/// How far a running sync is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncProgress {
     /// What the sync does.
     pub kind: SyncKind,
-    /// Everything below is done.
+    /// The sync is done with everything below this position.
     pub position: Sectors,
     /// The position at which the sync ends.
     pub total: Sectors,
@@ -97,7 +97,7 @@ pub struct ArrayStatus {
     pub layout: Layout,
     /// Sectors of a chunk.
     pub chunk: Sectors,
-    /// Sectors that it offers.
+    /// The size that the array offers to its users, in sectors.
     pub size: Sectors,
     /// What the array is doing, and what is wrong with it.
     pub state: ArrayState,
@@ -105,7 +105,7 @@ pub struct ArrayStatus {
     pub health: String,
     /// The event count of the superblocks.
     pub events: u64,
-    /// Its devices, by handle.
+    /// The devices of the array, ordered by their handles.
     pub devices: Vec<DeviceStatus>,
     /// The sync that runs, if one does.
     pub sync: Option<SyncProgress>,
@@ -116,7 +116,7 @@ pub struct ArrayStatus {
     pub bitmap_chunks: Option<(u64, u64)>,
     /// Sectors of each member's write log; 0: there is none.
     pub log: Sectors,
-    /// Requests that wait for metadata.
+    /// How many requests wait until metadata are written.
     pub held: usize,
     /// What somebody should know and may want to change.
     pub warnings: Vec<String>,

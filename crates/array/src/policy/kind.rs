@@ -28,9 +28,9 @@ pub enum Parameter {
     None,
     /// A size in whole sectors.
     Size {
-        /// Where none is given.
+        /// The size that holds where the name has no parameter.
         usual: Sectors,
-        /// The smallest that makes sense.
+        /// The smallest size that the policy takes.
         least: Sectors,
     },
     /// The number of a slot that the array has; 0 where none is given.
@@ -75,7 +75,7 @@ pub enum ReadPolicyError {
     Parameter {
         /// The name of the policy.
         name: &'static str,
-        /// What it may be.
+        /// What the parameter has to be, in words.
         expected: &'static str,
     },
     /// A device that the array does not have.
@@ -83,7 +83,7 @@ pub enum ReadPolicyError {
     NoSuchSlot {
         /// The slot that was asked for.
         slot: u64,
-        /// How many there are.
+        /// How many members the array has.
         members: usize,
     },
 }

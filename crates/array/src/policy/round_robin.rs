@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     build: |_, stripe| Box::new(RoundRobin::new(Sectors(stripe))),
 };
 
-/// See the file's head.
+/// Gives neighbouring stripes to the members in turn, as the top of the file says.
 #[derive(Debug)]
 pub(super) struct RoundRobin {
     stripe: Sectors,

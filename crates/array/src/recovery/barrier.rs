@@ -55,22 +55,22 @@ const BUCKETS: u64 = 1024;
 /// How long a block sleeps before it raises the barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Courtesy {
-    /// It sleeps for this long.
+    /// The block sleeps for this time, in nanoseconds.
     For(Nanos),
-    /// A tick of the timer.
+    /// The block sleeps for one tick of the kernel's timer.
     Tick,
 }
 
 /// How a write was counted, to be given back when it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteTicket {
-    /// The write was not counted.
+    /// The write was not counted, so nothing is given back.
     Uncounted,
     /// In the window with this serial number; whether for the next one.
     Window { serial: u32, next: bool },
 }
 
-/// Where a sync is.
+/// How far the blocks of a sync are, for the rules that compare writes with them.
 pub(super) struct Front<'a> {
     pub(super) completed: Sectors,
     pub(super) blocks: &'a [Option<Block>],
@@ -105,7 +105,7 @@ struct Windows {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
-    /// Reads and writes in flight.
+    /// Reads and writes in flight in the unit.
     pending: u32,
     /// Writes that wait in the unit.
     waiting: u32,
@@ -326,7 +326,7 @@ impl Barrier {
         }
     }
 
-    /// Whether reads are counted.
+    /// Whether the rule counts reads in flight too, and not only writes.
     #[inline]
     pub(crate) const fn counts_reads(&self) -> bool {
         self.counts_io()

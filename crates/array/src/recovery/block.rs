@@ -64,7 +64,7 @@ impl Block {
     }
 }
 
-/// A block to start.
+/// A block of a sync that is about to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewBlock {
     /// Where the block begins among the sync's positions: array sectors, but sectors of the

@@ -180,7 +180,7 @@ pub enum ReadRecovered {
 pub struct CheckpointRule {
     /// 16 means a sixteenth of the array; at least 1.
     pub parts: u64,
-    /// Time since the last one.
+    /// A checkpoint is taken when this much time has passed since the last one.
     pub interval: Nanos,
     /// The same while a member is filled.
     pub interval_of_recovery: Nanos,
@@ -189,7 +189,7 @@ pub struct CheckpointRule {
 /// Recovery settings that cannot work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryConfigError {
-    /// Not whole sectors, or none.
+    /// The size of a block is zero, or not whole sectors.
     #[error("a block of {bytes} bytes is not one or more whole sectors")]
     Block {
         /// Bytes of a block, as asked for.
@@ -204,21 +204,21 @@ pub enum RecoveryConfigError {
         /// Bytes of a block, as asked for.
         bytes: u64,
     },
-    /// Time that stands still.
+    /// The timer's tick is zero, so a sleep of one tick would never end.
     #[error("a timer tick of 0 never comes")]
     Tick,
     /// A pace that never gets on.
     #[error("a rate of 0 KiB/s copies nothing")]
     Rate,
-    /// Checkpoints of no parts.
+    /// The rule for checkpoints has zero parts.
     #[error("a checkpoint every 0th part of the array has no meaning")]
     CheckpointParts,
-    /// Nothing would ever become readable.
+    /// Reads go below the checkpoint only, and there is no rule that takes one.
     #[error("reads below the checkpoint need a checkpoint rule")]
     NoCheckpoint,
 }
 
-/// md's rule, all versions.
+/// The rule of md in all versions: a sixteenth of the array, or five minutes.
 const MD_CHECKPOINT: CheckpointRule = CheckpointRule {
     parts: 16,
     interval: Nanos::from_secs(300),

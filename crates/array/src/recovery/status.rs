@@ -34,7 +34,7 @@ impl SyncKind {
 pub struct SyncStatus {
     /// What the sync does.
     pub kind: SyncKind,
-    /// Everything below is done.
+    /// The sync is done with everything below this position.
     pub position: Sectors,
     /// Reads may be served from the targets below (recovery); reads are balanced
     /// below (resync).

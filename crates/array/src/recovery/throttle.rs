@@ -36,10 +36,10 @@ struct Mark {
     finished: u64,
 }
 
-/// Why no block starts.
+/// Why no block of a sync starts now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
-    /// A block may start.
+    /// Nothing holds the sync back: a block may start.
     None,
     /// md's short sleeps; on waking the throttle is asked again if it was due.
     Until(Nanos),
@@ -47,11 +47,11 @@ pub enum Pause {
     Drain,
 }
 
-/// What the throttle says.
+/// What the throttle says to a block that wants to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Go,
-    /// Until then; then ask again.
+    /// The block sleeps until this time, and then asks again.
     Sleep(Nanos),
     /// Let the blocks in flight finish, then go on.
     Drain,

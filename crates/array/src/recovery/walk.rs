@@ -30,7 +30,7 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::BTreeMap;
 
-/// A sync to begin.
+/// What a sync that begins is to do.
 #[derive(Debug)]
 pub struct Plan {
     /// What the sync does.
@@ -47,7 +47,7 @@ pub struct Plan {
 /// What to do next. A block is a position, or what an engine makes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<Block = Sectors> {
-    /// Nothing until something happens.
+    /// No block can begin until something else has happened.
     Wait,
     /// A block may begin here.
     Block(Block),
@@ -72,7 +72,7 @@ impl Step {
     }
 }
 
-/// A sync under way.
+/// A sync under way, with its plan and the blocks in work.
 #[derive(Debug)]
 struct Running {
     plan: Plan,
@@ -241,7 +241,7 @@ impl SyncWalk {
         running.map_or(Sectors::ZERO, |sync| sync.plan.total)
     }
 
-    /// Everything below is done.
+    /// The position below which the sync is done with everything.
     #[must_use]
     pub fn position(&self) -> Sectors {
         let running = self.running.as_ref();

@@ -98,7 +98,7 @@ pub struct StripeConfig {
 /// Why a parity array cannot be set up so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StripeConfigError {
-    /// Level, layout, chunk or sizes.
+    /// There is no array of this level, layout, chunk and these sizes.
     #[error("there is no such array")]
     Map(#[source] StripeMapError),
     /// A member that cannot hold its part.
@@ -110,7 +110,7 @@ pub enum StripeConfigError {
         slot: u16,
         /// The sectors of that member.
         size: u64,
-        /// What it would need.
+        /// The sectors that the member has to have, its data offset included.
         needed: u64,
     },
     /// More members lost than the level can bear.
@@ -118,7 +118,7 @@ pub enum StripeConfigError {
     TooFew {
         /// How many members are in sync.
         in_sync: usize,
-        /// Data blocks in a row.
+        /// How many data blocks a row has, which is how many members are needed.
         needed: usize,
     },
     /// Nothing could be gathered, or windows of no whole block.

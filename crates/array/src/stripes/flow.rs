@@ -18,19 +18,19 @@ use raidlab_units::{Sectors, Span};
 pub(super) enum Role {
     /// A read that a member serves by itself.
     Direct { index: u16, segment: Segment },
-    /// A read of a job.
+    /// A member read that a job ordered.
     JobRead(JobId),
-    /// A write of a job.
+    /// A member write that a job ordered.
     JobWrite(JobId),
     /// A member's share of the flush with this number.
     Flush(u64),
     /// A part of the log batch.
     Log,
-    /// A log area being emptied.
+    /// A write of zeros to a member's log area that is being emptied.
     Wipe(ScratchId),
 }
 
-/// A command in flight.
+/// A command that a member has and has not answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Command {
     pub(super) slot: Slot,
@@ -51,7 +51,7 @@ pub(super) enum Next {
     Split,
 }
 
-/// What a command moves.
+/// What a command to a member does, and where.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {
     pub(super) operation: Operation,

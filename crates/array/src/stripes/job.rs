@@ -12,18 +12,18 @@ pub(super) type JobId = u64;
 /// What a job is for.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// New data are written.
+    /// New data are written into the window, and parity follows them.
     Write { blocks: Blocks },
-    /// Data wanted, by data index.
+    /// Data are read that have to be computed; each with the index of its data block.
     Read { outputs: Vec<(u16, Segment)> },
     /// A part of the running sync.
     Sync,
 }
 
-/// How far it is.
+/// How far a job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Waits for its range.
+    /// The job waits until no other works on the same range.
     Waiting,
     /// Member reads are in flight.
     Reading,
@@ -53,13 +53,13 @@ pub(super) struct Item {
 pub(super) struct Check {
     /// Blocks that could not be read.
     pub(super) lost: SlotSet,
-    /// Parities that do not fit.
+    /// The slots of parity blocks that do not agree with the data.
     pub(super) misfits: SlotSet,
     /// Its blocks are being checked one by one.
     pub(super) by_block: bool,
 }
 
-/// A window in work.
+/// A window of a row that is being worked on.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) id: JobId,

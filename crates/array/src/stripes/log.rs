@@ -67,7 +67,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Sectors that one command of emptying a ring writes.
 const WIPE: u64 = 2048;
 
-/// A batch in flight.
+/// A batch of log records that is being written.
 #[derive(Debug)]
 struct Batch {
     outstanding: usize,
@@ -77,11 +77,11 @@ struct Batch {
     arrivals: SlotSet,
 }
 
-/// A ring being emptied.
+/// A member's log area that is being emptied by writing zeros.
 #[derive(Debug)]
 struct Wipe {
     slot: Slot,
-    /// The member failed meanwhile.
+    /// Whether the member has failed since the emptying began.
     dead: bool,
     /// Sectors of the ring, from its start, that are done or in flight.
     next: u64,

@@ -18,7 +18,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What the word begins with.
+/// The name of the word on the kernel's command line, which `=` and the letters follow.
 const WORD: &str = "raidlab_disks";
 
 /// Commands that a SATA disk queues.

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Something of the bench that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ablation {
-    /// A feature of the disks.
+    /// The model of the disks lacks this feature.
     Disk(Feature),
     /// fio's clock, read on every 64th I/O only: without it, on every one.
     FioClock,

@@ -50,15 +50,15 @@ pub enum StateError {
     /// No state has that name.
     #[error("`{name}` is no state of a disk; known are: {known}")]
     Unknown {
-        /// The name as given.
+        /// The name of the state that was asked for.
         name: String,
         /// Every name that there is, for people.
         known: String,
     },
-    /// It has no flash.
+    /// The state is one of flash, and the disk has none.
     #[error("`{name}` is a state of solid-state disks, and this is none")]
     NotFlash {
-        /// The name as given.
+        /// The name of the state that was asked for.
         name: String,
     },
 }

@@ -126,7 +126,7 @@ pub(crate) struct Platters {
     visit_is_stream: bool,
     /// A run of destages has gone before the reads: one of them comes next.
     read_owed: bool,
-    /// Of a shingled disk.
+    /// The bands and the persistent cache of a shingled disk; `None` for others.
     shingles: Option<Shingles>,
     /// When an idle shingled disk begins to clean.
     clean_at: u64,

@@ -13,7 +13,7 @@ use raidlab_units::{Bytes, Nanos};
 pub struct Parameters {
     /// The arm and the platters.
     pub platters: PlatterParameters,
-    /// What they have beside.
+    /// The bands and the persistent cache.
     pub shingles: ShingleParameters,
 }
 

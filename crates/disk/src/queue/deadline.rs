@@ -12,7 +12,7 @@ const STARVED: u32 = 2;
 /// `write_expire`).
 const EXPIRE: [Nanos; 2] = [Nanos::from_millis(500), Nanos::from_secs(5)];
 
-/// How far the orders are.
+/// Where mq-deadline is in its sweeps and its batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Deadline {
     /// First sector of the last command of each direction.

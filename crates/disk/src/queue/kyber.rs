@@ -84,7 +84,7 @@ struct Domain {
     /// With the disk, and from the arrival on.
     device: Histogram,
     total: Histogram,
-    /// When its histograms are old.
+    /// The time from which its histograms count as old, though they are not full.
     old: Option<Nanos>,
     /// The bucket of 99 in 100 when that was last known, until it was used.
     p99: Option<usize>,
@@ -110,7 +110,7 @@ impl Domain {
     }
 }
 
-/// A command with the disk.
+/// A command that the disk has.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     domain: usize,

@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Which of the commands that wait for a tag is the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The one that came first.
+    /// No scheduler: the command that came first goes first.
     #[default]
     None,
     /// The next one in a sweep that begins anew at its end.

@@ -9,19 +9,19 @@ use raidlab_random::Stream;
 pub enum Landing {
     /// No sector of the write lands.
     Nothing,
-    /// All of them.
+    /// Every sector of the write lands.
     All,
-    /// The first so many.
+    /// So many sectors from the start of the write land.
     Prefix(usize),
     /// Those whose bit is set in a word drawn from this seed.
     Subset(u64),
     /// The pages of those programs that were not lost.
     Programs {
-        /// What says which.
+        /// The seed that decides which programs were lost.
         seed: u64,
         /// Percent of the programs that were not.
         whole: u32,
-        /// Pages of a program.
+        /// How many pages one program writes.
         pages: u64,
         /// How many pages came before the first one of the write.
         first: u64,
@@ -67,13 +67,13 @@ pub struct TearRates {
 /// Draws the landings of a disk's writes, in the order in which they came.
 #[derive(Debug)]
 pub struct Tear {
-    /// How often what.
+    /// How often writes tear in which way.
     rates: TearRates,
     /// The stream that says how each write lands.
     random: Stream,
-    /// What the disk is.
+    /// The medium, which decides what can tear at all.
     medium: Medium,
-    /// Pages of flash so far.
+    /// Pages of flash that the writes so far have touched, which number the next one's.
     pages: u64,
 }
 

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 pub(crate) enum Refusal {
     /// Dirty, degraded, parity, no complete log: in the core's words.
     WriteHole(String),
-    /// Too few current members.
+    /// Too few members are current for the level.
     NotEnough,
     /// Both sides of a split array are there.
     SplitBrain,
@@ -30,7 +30,7 @@ pub(crate) enum Refusal {
     Other(String),
 }
 
-/// How to assemble.
+/// The options with which an array is assembled.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HowToAssemble {
     /// Take what is there, even where data may be lost.
@@ -49,7 +49,7 @@ pub(crate) struct Ready {
     pub(crate) files: Vec<(Slot, Member)>,
     /// Which disk each handle names: first one for each slot, then spares.
     pub(crate) handles: Vec<Option<usize>>,
-    /// Those that are current.
+    /// The disks with current content, by their numbers.
     pub(crate) in_service: Vec<usize>,
     /// Those of them that are out of date, and were taken by force.
     pub(crate) forced: Vec<usize>,

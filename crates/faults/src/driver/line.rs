@@ -12,7 +12,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Something that the driver did.
+/// Something that the driver did, and that the world has to deal with.
 #[derive(Debug)]
 pub(crate) enum Happening {
     /// It executed a step, in a few words, where words are wanted.
@@ -29,7 +29,7 @@ pub(crate) enum Happening {
         token: u64,
         /// The payload that travelled with it.
         buffer: Buffer,
-        /// How it ended.
+        /// Whether the request succeeded, or its error in NBD's words.
         result: Result<(), ErrorCode>,
     },
 }

@@ -8,7 +8,7 @@ use crate::value::Value;
 pub(super) struct Version {
     pub(super) write: OperationId,
     pub(super) submitted: Moment,
-    /// [`Moment::MAX`] while in flight.
+    /// The moment when the write ended; [`Moment::MAX`] while it is in flight.
     pub(super) done: Moment,
     pub(super) acknowledged: bool,
     pub(super) durable: bool,
@@ -61,7 +61,7 @@ impl Sector {
         }
     }
 
-    /// One of these values.
+    /// A sector that may hold any one of these values.
     pub(super) fn ambiguous(mut values: Vec<Value>) -> Self {
         values.sort_unstable();
         values.dedup();

@@ -20,7 +20,7 @@ pub(super) const TRYING_SLOWNESS: u64 = 100;
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) disk: Option<usize>,
-    /// What the core ordered.
+    /// The command as the core ordered it.
     pub(super) command: MemberCommand,
     /// What of it was sent to the disk.
     job: Job,
@@ -28,7 +28,7 @@ pub(super) struct Flight {
     start: u64,
     /// What a write or discard will put there.
     bytes: Option<Arc<[u8]>>,
-    /// What a flush covers.
+    /// Of a flush: the stamp of the newest write that it makes durable.
     mark: u64,
     /// When it was sent, among all commands.
     sent: u64,

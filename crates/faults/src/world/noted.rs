@@ -83,7 +83,7 @@ impl World<'_> {
         self.noted.contains(&disk) && found().is_some_and(|it| !it.bad_blocks.is_empty())
     }
 
-    /// Whether a member's is.
+    /// Whether the disk of any member still has such bad blocks in its log.
     pub(super) fn has_notes(&self) -> bool {
         self.slots.iter().flatten().any(|disk| self.is_noted(*disk))
     }

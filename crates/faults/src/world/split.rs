@@ -70,7 +70,7 @@ impl World<'_> {
                 .all(|sector| self.reader.read(&images, lost, sector).is_some())
     }
 
-    /// The whole array again.
+    /// Assembles the whole array again after halves of it were not enough.
     fn whole(&mut self, all: &[usize]) -> Result<(), Violation> {
         let assembled = self.assemble(all, false, None);
         let assembled = assembled

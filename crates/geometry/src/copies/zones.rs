@@ -26,7 +26,7 @@ struct Zone {
     /// The sector of the array with which the zone begins; `end` is the one after its last.
     start: u64,
     end: u64,
-    /// Sectors of its members.
+    /// The first sector of the zone on each of its members.
     member_start: u64,
     member_end: u64,
     members: Vec<Slot>,

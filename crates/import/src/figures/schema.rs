@@ -22,7 +22,7 @@ pub(super) struct Document {
     pub(super) source: String,
     /// The suite that its jobs are of; its own name where it is not said.
     pub(super) suite: Option<String>,
-    /// Of the machine.
+    /// Facts of the machine, by their short names.
     #[serde(default)]
     pub(super) facts: Facts,
     #[serde(default)]
@@ -105,7 +105,7 @@ pub(super) struct Subject {
     pub(super) filesystem: String,
     #[serde(default)]
     pub(super) facts: Facts,
-    /// What built it.
+    /// The commands that built the array.
     #[serde(default)]
     pub(super) commands: Vec<String>,
     #[serde(default)]

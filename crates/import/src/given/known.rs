@@ -42,7 +42,7 @@ pub(super) struct Known {
     pub(super) kind: Kind,
     /// Its value in an example.
     pub(super) example: &'static str,
-    /// What it is.
+    /// What the fact is, in words for help texts.
     pub(super) meaning: &'static str,
 }
 

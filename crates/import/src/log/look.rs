@@ -9,7 +9,7 @@ use raidlab_systems::array::zfs::status::{PoolStatus, Section, parse_status};
 pub(crate) struct Look {
     /// `md`, `gmirror`, `gflash`, `zfs`.
     pub(crate) system: &'static str,
-    /// In the system's words.
+    /// The level in the system's own words.
     pub(crate) level: String,
     /// Members that are up to date, by name.
     pub(crate) in_sync: Vec<String>,
@@ -17,9 +17,9 @@ pub(crate) struct Look {
     pub(crate) syncing: Vec<String>,
     /// `resync`, `recovery`, `check`, `reshape` or `scrub`, where one goes on.
     pub(crate) activity: Option<&'static str>,
-    /// How far it is.
+    /// How far that is, in percent.
     pub(crate) percent: Option<f64>,
-    /// What can be stored.
+    /// How many bytes the array can store.
     pub(crate) capacity_bytes: Option<u64>,
     /// Whether md has a bitmap.
     pub(crate) bitmap: Option<bool>,

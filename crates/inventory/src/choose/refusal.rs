@@ -28,7 +28,7 @@ pub enum Reason {
     NotADisk {
         /// The device that is refused, by its path.
         device: String,
-        /// What it is.
+        /// The kind of device that it is.
         kind: DiskKind,
     },
     /// The root file system lies on the same disk.
@@ -54,7 +54,7 @@ pub enum Reason {
         device: String,
         /// The size that the disk has, bytes.
         size_bytes: u64,
-        /// What is needed.
+        /// The size that the plan needs, in bytes.
         wanted_bytes: u64,
     },
     /// An earlier wish took it.
@@ -63,7 +63,7 @@ pub enum Reason {
         device: String,
         /// How the earlier wish named it.
         other: String,
-        /// The earlier wish's device.
+        /// The device that the earlier wish has taken.
         other_device: String,
     },
     /// Under this name there is now another disk than when the plan was made.
@@ -115,7 +115,7 @@ impl Reason {
         }
     }
 
-    /// What was seen.
+    /// What was seen on the machine that speaks against the device, in words.
     #[must_use]
     pub fn evidence(&self) -> String {
         match self {
@@ -144,7 +144,7 @@ impl Reason {
         }
     }
 
-    /// What would help.
+    /// What would make the device usable, in words.
     #[must_use]
     pub fn remedy(&self) -> String {
         let text = match self {
@@ -249,16 +249,16 @@ pub enum Warning {
         disk: String,
         /// The maker's model of the disk.
         model: String,
-        /// Who says so.
+        /// The document that says so of the model.
         source: String,
     },
     /// The device begins within a physical sector.
     Misaligned {
         /// How the user named it.
         disk: String,
-        /// By how much.
+        /// How many bytes after a physical sector's start the device begins.
         by_bytes: u64,
-        /// Of how much.
+        /// The size of a physical sector, in bytes.
         physical_sector_bytes: u64,
     },
 }

@@ -7,7 +7,7 @@ pub struct Known {
     pub name: &'static str,
     /// The value's unit; empty for text and counts.
     pub unit: &'static str,
-    /// What it says.
+    /// What a fact of this name says, in words.
     pub meaning: &'static str,
     /// Whether a run may not be carried on once it has changed.
     pub stable: bool,

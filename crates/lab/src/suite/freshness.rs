@@ -19,7 +19,7 @@ pub(super) struct Footprint {
     writes: Vec<Region>,
 }
 
-/// Bytes of something: from, to.
+/// A part of a device or file, from one byte to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Region {
     /// fio's jobs without a file's name all have the same one: none.

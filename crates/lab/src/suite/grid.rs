@@ -157,7 +157,7 @@ impl<'a> Grid<'a> {
         Ok(())
     }
 
-    /// How many are drawn.
+    /// How many values are to be drawn, at least 1.
     fn count(
         &self,
         draw: &Spanned<u32>,

@@ -32,7 +32,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// More than anybody means.
+/// The most entries that a matrix may make, more than anybody means.
 const MOST: usize = 10_000;
 
 /// What one job or subject of a matrix has in the place of each key; nothing

@@ -66,7 +66,7 @@ const FEWEST_ROUNDS: u32 = 5;
 const MOST_REPETITIONS: u32 = 1000;
 /// Members of an array at most.
 const MOST_DISKS: usize = 256;
-/// More than anybody waits for.
+/// The most rounds that a suite may ask for, more than anybody waits for.
 const MOST_ROUNDS: u32 = 1000;
 
 impl Suite {

@@ -168,7 +168,7 @@ pub(super) fn read_filesystems(
     Ok(Some(specs))
 }
 
-/// Where a suite's entries stand.
+/// The suite whose entries are read, and where what they name is found.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     /// Where subjects are read.

@@ -22,7 +22,7 @@ pub enum BitmapError {
     /// Fewer bytes than the bitmap needs.
     #[error("a bitmap of {needed} bytes does not fit {given} bytes")]
     Short {
-        /// Bytes that it takes.
+        /// How many bytes the bitmap takes.
         needed: u64,
         /// Bytes given or free at its place.
         given: u64,
@@ -30,14 +30,14 @@ pub enum BitmapError {
     /// More bytes than are ever read.
     #[error("a bitmap of {needed} bytes is larger than {MAXIMUM_BITMAP_BYTES}")]
     TooLarge {
-        /// Bytes that it takes.
+        /// How many bytes the bitmap takes.
         needed: u64,
     },
     /// Its first sector lies outside the member, in the data or on the
     /// superblock.
     #[error("the bitmap at {offset} sectors from the superblock is out of place")]
     OutOfPlace {
-        /// As the superblock says.
+        /// Sectors from the superblock to the bitmap, as the superblock says.
         offset: i32,
     },
     /// The member cannot be read there.

@@ -46,7 +46,7 @@ const _: () = assert!(size_of::<Raw>() == HEADER_BYTES);
 /// What a bitmap says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BitmapSuperblock {
-    /// 3 or 4.
+    /// The version of the bitmap's format: 3 or 4.
     pub version: u32,
     /// The UUID of the array that the bitmap belongs to.
     pub array_uuid: Uuid,
@@ -80,12 +80,12 @@ pub enum Staleness {
     /// The array went on without it.
     #[error("the bitmap was written at event {bitmap}, the array is at {array}")]
     Behind {
-        /// Events of the bitmap.
+        /// The event count of the bitmap.
         bitmap: u64,
-        /// Events of the array.
+        /// The event count of the array's superblock.
         array: u64,
     },
-    /// It says so itself.
+    /// The bitmap itself says that it is out of date.
     #[error("the bitmap is marked out of date")]
     Marked,
 }

@@ -38,7 +38,7 @@ pub struct LegacyDevice {
     pub number: u32,
     /// Major number of its node when the superblock was written.
     pub major: u32,
-    /// Minor number, likewise.
+    /// Minor number of its node when the superblock was written.
     pub minor: u32,
     /// The slot of the array that it serves, from 0.
     pub raid_disk: u32,
@@ -91,11 +91,11 @@ pub struct Legacy {
     pub active_disks: u32,
     /// Devices that work.
     pub working_disks: u32,
-    /// Devices that do not.
+    /// Devices that have failed.
     pub failed_disks: u32,
     /// Devices that serve no slot and wait to.
     pub spare_disks: u32,
-    /// Checksum as found.
+    /// The checksum that stands in the superblock.
     pub checksum: u32,
     /// Where the array is in sync, as found; meaningful if it is not clean.
     pub recovery_checkpoint: u32,

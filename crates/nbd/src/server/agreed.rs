@@ -7,9 +7,9 @@ use crate::{ExportInfo, SelectedContext};
 pub enum TlsPolicy {
     /// The server does not offer TLS.
     Off,
-    /// At the client's choice.
+    /// The server offers TLS, and the client may do without.
     Offered,
-    /// Nothing is said before TLS.
+    /// The server serves nobody before the connection is upgraded to TLS.
     Required,
 }
 

@@ -15,7 +15,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The longest, of a hole.
+    /// The bytes of the longest head, which is that of a hole.
     pub const MAXIMUM_BYTES: usize = wire::CHUNK_BYTES + 12;
 
     fn simple(cookie: u64, error: u32) -> Self {

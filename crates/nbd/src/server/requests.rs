@@ -17,7 +17,7 @@ use crate::{
 pub struct Request {
     /// What to do; never [`Command::Disconnect`].
     pub command: Command,
-    /// The client's name for it.
+    /// The number by which the client knows the request, repeated in the reply.
     pub cookie: u64,
     /// The first byte of the export that it is about.
     pub offset: u64,
@@ -28,13 +28,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Durable before the reply.
+    /// Whether a write must be durable before it is answered.
     #[must_use]
     pub const fn force_unit_access(&self) -> bool {
         self.flags & command_flag::FUA != 0
     }
 
-    /// At most one content chunk.
+    /// Whether a read must be answered with one chunk of content at most.
     #[must_use]
     pub const fn dont_fragment(&self) -> bool {
         self.flags & command_flag::DF != 0
@@ -50,9 +50,9 @@ impl Request {
 /// A request that breaks a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rejection {
-    /// The client's name for it.
+    /// The number by which the client knows the request, repeated in the reply.
     pub cookie: u64,
-    /// What to answer.
+    /// The error with which the request is to be answered.
     pub error: ErrorCode,
     /// The rule, for a human reader.
     pub words: &'static str,

@@ -22,7 +22,7 @@ pub(super) trait Vector: Copy {
     unsafe fn store(self, to: *mut u8);
     /// The sum in GF(2^8), byte for byte.
     unsafe fn plus(self, other: Self) -> Self;
-    /// The sum of three.
+    /// The sum of three vectors in GF(2^8), byte for byte.
     #[inline(always)]
     unsafe fn plus_two(self, second: Self, third: Self) -> Self {
         // SAFETY: the caller's promise.
@@ -117,7 +117,7 @@ unsafe fn columns<V: Vector, const COLUMNS: usize, const P: bool, const Q: bool>
     at
 }
 
-/// `COLUMNS` vectors side by side.
+/// Loads `COLUMNS` vectors that lie side by side in a block.
 #[inline(always)]
 unsafe fn load<V: Vector, const COLUMNS: usize>(block: *const u8, at: usize) -> [V; COLUMNS] {
     // SAFETY: the caller's promise.
@@ -130,7 +130,7 @@ unsafe fn load<V: Vector, const COLUMNS: usize>(block: *const u8, at: usize) -> 
     }
 }
 
-/// All columns of `BLOCKS` blocks.
+/// Works on all columns of stripes with `BLOCKS` data blocks, a number known to the compiler.
 #[inline(always)]
 unsafe fn fixed<
     V: Vector,

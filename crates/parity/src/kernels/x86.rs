@@ -36,7 +36,7 @@ pub(super) const fn matrix(by: u8) -> u64 {
     rows
 }
 
-/// The matrix of twice.
+/// The bit matrix that multiplies by two in GF(2^8).
 pub(super) const TWICE: u64 = matrix(2);
-/// The matrix of four times.
+/// The bit matrix that multiplies by four in GF(2^8).
 pub(super) const FOUR_TIMES: u64 = matrix(4);

@@ -146,7 +146,7 @@ fn version(text: &str) -> Result<Version, String> {
     }
 }
 
-/// Where the bitmap is.
+/// Where an array's bitmap is to be: nowhere, on the members, or in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum BitmapWord {
     None,

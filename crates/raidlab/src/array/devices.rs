@@ -74,9 +74,9 @@ pub fn brief_nest(log: bool) -> Arc<Nest> {
 
 /// How members are opened, and the arrays among them started.
 pub struct Opening<'a> {
-    /// Where the arrays live.
+    /// The arrays of this process, where arrays that are members live too.
     pub nest: &'a Arc<Nest>,
-    /// How they are put together.
+    /// The options with which arrays among the members are assembled.
     pub how: &'a AssembleOptions,
     /// Opens a file or block device.
     pub file: &'a dyn Fn(&Path) -> Result<Member, Failure>,

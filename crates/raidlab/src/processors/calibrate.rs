@@ -25,7 +25,7 @@ const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(40);
 /// Bytes of a block that stays in the cache.
 const BLOCK: usize = 64 << 10;
-/// Bytes that do not.
+/// Bytes of a block that is larger than the cache.
 const LARGE: usize = 64 << 20;
 /// Data blocks of a stripe.
 const DATA: usize = 4;

@@ -238,7 +238,7 @@ pub struct Outputs {
 }
 
 impl Wanted {
-    /// The same for a run.
+    /// What is asked for, in the form that a run takes.
     pub fn asked(self) -> Asked {
         let (host, kernel) = (self.host, self.kernel);
         Asked {
@@ -280,7 +280,7 @@ impl Manner {
         &self.outputs.store
     }
 
-    /// The same for a run.
+    /// How a run is done here, in the form that it takes.
     pub fn here(&self, dry_run: bool) -> Here {
         let own = self.clone();
         Here {

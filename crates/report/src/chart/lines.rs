@@ -75,7 +75,7 @@ pub(super) enum Values {
     Rates,
     /// By ratios always, as latencies are.
     Times,
-    /// From 0 to 100.
+    /// Linear, from 0 to 100 percent.
     Percent,
 }
 
@@ -294,7 +294,7 @@ impl Lines {
         more
     }
 
-    /// How to read it.
+    /// How the chart is to be read, in words.
     fn words(&self, scale: Scale) -> String {
         let mut words = Vec::new();
         if !self.caption.is_empty() {

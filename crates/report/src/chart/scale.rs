@@ -26,7 +26,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// From nothing to all.
+    /// A linear scale from 0 to 100 percent.
     pub(super) const PERCENT: Self = Self {
         log: false,
         low: 0.0,
@@ -105,7 +105,7 @@ impl Scale {
         self.axis_with_room(title, pixels, LINE)
     }
 
-    /// The same lying.
+    /// The axis of this scale when it lies below the plot.
     pub(super) fn lying_axis(self, title: &str, pixels: f64) -> Value {
         const WORD: f64 = 46.0;
         self.axis_with_room(title, pixels, WORD)

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 const SHARED_LABEL: f64 = 0.025;
 /// A job's name stands in its band from this part of the clock on.
 const NAMED_BAND: f64 = 0.035;
-/// Slots looked at.
+/// How many slots of an array are looked at for the charts of its members.
 const MOST_MEMBERS: usize = 64;
 
 /// Colours of reads and writes: the palette's blue and vermilion.

@@ -68,7 +68,7 @@ pub struct MemberCounts {
 pub struct Agreement {
     /// The subjects, in the order of the base's rows.
     pub places: Vec<String>,
-    /// The jobs, likewise.
+    /// The jobs, in the order of the base's rows.
     pub jobs: Vec<AgreementRow>,
     /// Whether most jobs are those of few subjects: then what is beyond is shown in the
     /// place of all cells.
@@ -88,7 +88,7 @@ pub struct Agreement {
 /// A cell beyond its bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BeyondCell {
-    /// The job's name.
+    /// The name of the cell's job.
     pub job: String,
     /// The subject, and what else sets the row apart (file system, host).
     pub place: String,
@@ -100,7 +100,7 @@ pub struct BeyondCell {
     pub unit: &'static str,
     /// How far it is, percent.
     pub percent: f64,
-    /// The same, printed.
+    /// How far it is, as it is printed.
     pub text: String,
 }
 
@@ -121,13 +121,13 @@ pub struct AgreementRow {
 pub struct AgreementCell {
     /// The second run's figure over the base's, less one, in percent.
     pub percent: f64,
-    /// The same, printed.
+    /// That difference as it is printed.
     pub text: String,
     /// Whether that is within the bound; `None` where none is declared.
     pub within: Option<bool>,
-    /// The base's members.
+    /// What each member did in the base's run, slot by slot.
     pub base: Vec<MemberCounts>,
-    /// The second run's.
+    /// What each member did in the second run, slot by slot.
     pub other: Vec<MemberCounts>,
     /// The largest difference of a member's share of the reads or of the writes,
     /// percent points; `None` where members were not counted.
@@ -139,7 +139,7 @@ pub struct AgreementCell {
 pub struct ClassAgreement {
     /// The class; [`ALL_CLASSES`] for all of them.
     pub class: String,
-    /// All its cells.
+    /// How many cells the class has.
     pub cells: usize,
     /// Cells within each of the agreement's bounds; `None` where the bound is not the
     /// class's.
@@ -148,7 +148,7 @@ pub struct ClassAgreement {
     pub median_text: String,
     /// The largest difference with its sign, percent.
     pub worst_percent: f64,
-    /// The same, printed.
+    /// The largest difference as it is printed.
     pub worst_text: String,
     /// Where that is: `rand-read-32, md-raid1`.
     pub worst: String,

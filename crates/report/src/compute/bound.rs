@@ -12,7 +12,7 @@ use super::view::{Cell, Row};
 use raidlab_store::fact::{self, disk_property};
 use raidlab_store::{Measurement, Operation};
 
-/// Slots looked at.
+/// How many slots of an array are looked at for the rates of its members.
 const MOST_MEMBERS: usize = 256;
 
 /// Percent of what the disks could do that a cell reached; `None` where the

@@ -29,7 +29,7 @@ pub(crate) fn words((low, high): (f64, f64)) -> String {
 pub(crate) struct Limits {
     /// The real ratio is at least so many times the modelled one.
     pub low: f64,
-    /// And at most.
+    /// The real ratio is at most so many times the modelled one.
     pub high: f64,
     /// Whether the two ran on the same disks, whose common error cancels.
     pub same_disks: bool,
@@ -83,7 +83,7 @@ impl Limits {
         ratio * self.low <= 1.0 && 1.0 <= ratio * self.high
     }
 
-    /// What decides, in words.
+    /// What keeps the comparison open, or decides it, in words.
     pub(crate) fn words(&self) -> String {
         if self.same_disks {
             format!(

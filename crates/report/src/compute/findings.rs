@@ -48,7 +48,7 @@ pub(crate) struct Mark {
     pub rule: String,
     pub sign: &'static str,
     pub severity_name: &'static str,
-    /// For hovering: the title.
+    /// The finding's title, shown when the mark is hovered over.
     pub title: String,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Verdict {
 /// Subjects that a class's best cannot be told from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Open {
-    /// Their indexes, nearest first.
+    /// The subjects whom the best may really not lead, by index, the nearest first.
     pub subjects: Vec<usize>,
     /// What the disks leave open against the nearest.
     pub limits: Limits,
@@ -378,7 +378,7 @@ impl Verdict {
         sentences.join(" ")
     }
 
-    /// What makes the winner one.
+    /// Why the winner is the winner, in words.
     pub(crate) fn reason(&self, names: &[String]) -> String {
         let named = |subjects: &[usize]| {
             let own: Vec<&str> = subjects

@@ -72,7 +72,7 @@ mod tests {
     use super::{Arrangement, Extent, arrange};
     use std::ops::Range;
 
-    /// A single table.
+    /// The ranges of an arrangement with a single table.
     fn one(columns: usize) -> Vec<Range<usize>> {
         std::iter::once(0..columns).collect()
     }

@@ -44,7 +44,7 @@ pub enum FilesError {
     /// The logs contradict each other.
     #[error("cannot replay the write log")]
     Log(#[source] LogError),
-    /// A device failed.
+    /// A device could not be read or written.
     #[error("cannot {what} {}", .path.display())]
     Io {
         /// `read` or `write`.
@@ -63,7 +63,7 @@ pub enum FilesError {
 /// Devices that make an array, ready to run.
 #[derive(Debug)]
 pub struct Assembled {
-    /// What they make.
+    /// The array that the devices make.
     pub assembly: Assembly,
     /// Each device that takes part, by its handle.
     pub files: Vec<(Slot, Member)>,

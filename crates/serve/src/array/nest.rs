@@ -38,7 +38,7 @@ pub enum NestError {
     /// Its devices do not make an array that may be started.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// It cannot run.
+    /// The array that is to be a member cannot be run.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// No array has this name.

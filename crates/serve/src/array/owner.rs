@@ -44,12 +44,12 @@ pub enum Broken {
     /// The core ordered what cannot be.
     #[error("the array core ordered what cannot be")]
     Core(#[source] PayloadError),
-    /// The backend no longer works.
+    /// The backend, which carries commands to the members, no longer works.
     #[error("members cannot be reached: {0}")]
     Backend(String),
 }
 
-/// An array at work.
+/// An array with its members, its clients' requests and its payloads, in one thread.
 pub struct Owner {
     pub(super) core: Core,
     pub(super) members: Members,

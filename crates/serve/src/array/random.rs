@@ -4,7 +4,7 @@ use raidlab_metadata::Uuid;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// A name for a device.
+/// A random UUID, by which a new array or device is named.
 pub(crate) fn random_uuid() -> io::Result<Uuid> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -99,7 +99,7 @@ impl Requests {
         }
     }
 
-    /// Requests not answered.
+    /// How many requests are not answered yet.
     pub(crate) fn len(&self) -> usize {
         self.count
     }

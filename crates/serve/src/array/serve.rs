@@ -85,7 +85,7 @@ fn unix_base() -> Nanos {
 /// What an owner is started with.
 struct Setup {
     core: Core,
-    /// What the core wants first.
+    /// What the core wants done first, before any request.
     out: Outputs,
     members: Vec<(Slot, Member)>,
     description: String,

@@ -9,7 +9,7 @@ use raidlab_array::Event;
 use raidlab_units::Nanos;
 use std::sync::Arc;
 
-/// Watches, and tells nobody.
+/// A watcher of an array that tells its events to nobody.
 pub(crate) struct Nobody;
 
 impl Watcher for Nobody {

@@ -18,7 +18,7 @@ pub enum ClientError {
         #[source]
         source: io::Error,
     },
-    /// The connection broke.
+    /// The connection to the server broke.
     #[error("speaking to the array's server")]
     Io(#[from] io::Error),
     /// The server closed the connection.

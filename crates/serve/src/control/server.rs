@@ -95,7 +95,7 @@ pub enum ControlError {
     /// Another server answers there.
     #[error("{} is in use by another server", .0.display())]
     InUse(PathBuf),
-    /// The system refuses.
+    /// The system does not let a socket be made there.
     #[error("cannot listen at {}", .path.display())]
     Listen {
         /// The socket's path.

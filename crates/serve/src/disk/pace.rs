@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 /// A request whose modelled time has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Done<P> {
-    /// When it arrived.
+    /// When the request arrived, on the disk's clock.
     pub(super) arrived: Nanos,
-    /// When it completed, as modelled.
+    /// When the model completed the request, on the same clock.
     pub(super) due: Nanos,
-    /// What came with it.
+    /// The payload that came with the request.
     pub(super) payload: P,
 }
 
@@ -133,7 +133,7 @@ pub struct Punctuality {
     pub within: u64,
     /// The furthest that an answer was behind its modelled time.
     pub worst_lateness: Nanos,
-    /// All latenesses, summed.
+    /// The sum of all answers' distances behind their modelled times.
     pub total_lateness: Nanos,
 }
 

@@ -177,7 +177,7 @@ fn class(bytes: usize) -> usize {
 /// Why there is no buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BufferError {
-    /// Longer than [`MAXIMUM_BUFFER_BYTES`].
+    /// The buffer would be longer than [`MAXIMUM_BUFFER_BYTES`].
     #[error("a buffer of {0} bytes is longer than any request")]
     TooLong(usize),
     /// The system has no memory.

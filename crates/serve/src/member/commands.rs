@@ -40,7 +40,7 @@ impl Default for MembersConfig {
     }
 }
 
-/// A command has ended.
+/// The end of a command: success or an error.
 #[derive(Debug)]
 pub struct Answer {
     /// The command that has ended.
@@ -131,7 +131,7 @@ impl Members {
         }
     }
 
-    /// The backend's name.
+    /// The name of the backend, as reports print it.
     #[must_use]
     pub fn backend_name(&self) -> &'static str {
         self.backend.name()

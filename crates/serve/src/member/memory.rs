@@ -53,7 +53,7 @@ pub enum BorrowError {
 }
 
 impl Memory {
-    /// Lends a buffer.
+    /// Lends a buffer to members' commands, range by range.
     #[must_use]
     pub fn new(buffer: Buffer) -> Arc<Self> {
         let mut memory = Arc::new(Self {
@@ -192,7 +192,7 @@ pub struct Exclusive {
 }
 
 impl Shared {
-    /// Whose range it is.
+    /// The buffer that the range is a part of.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
@@ -200,7 +200,7 @@ impl Shared {
 }
 
 impl Exclusive {
-    /// Whose range it is.
+    /// The buffer that the range is a part of.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory

@@ -57,7 +57,7 @@ impl NestedMember {
         Bytes(self.export.size_bytes()).to_sectors()
     }
 
-    /// One request, waited for.
+    /// Sends one request to the array and waits for the answer.
     fn ask(
         &self,
         operation: Operation,
@@ -321,7 +321,7 @@ impl NestedJobs {
         }
     }
 
-    /// Appends what has ended.
+    /// Appends the commands that have ended since the last call.
     pub(super) fn collect(&mut self, ended: &mut Vec<NestedEnded>) {
         ended.append(&mut self.refused);
         for (token, buffer, result) in self.replies.try_iter() {

@@ -84,7 +84,7 @@ pub enum OpenError {
     Open {
         /// What was to be opened.
         path: PathBuf,
-        /// What it said.
+        /// The error that the system gave.
         #[source]
         source: io::Error,
     },
@@ -94,7 +94,7 @@ pub enum OpenError {
         /// What was to be opened.
         path: PathBuf,
     },
-    /// Mounted, or its partition is.
+    /// The device, or a partition of it, is mounted.
     #[error("{} is mounted on {}", .path.display(), .on.display())]
     Mounted {
         /// What was to be opened.

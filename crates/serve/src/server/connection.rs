@@ -25,7 +25,7 @@ use std::{io, sync::Arc, thread, time::Duration};
 /// Why a connection ended otherwise than by the client's good-bye.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// The socket failed.
+    /// The socket failed, so the connection is lost.
     #[error("connection lost")]
     Lost(#[source] io::Error),
     /// The client broke the protocol.

@@ -38,7 +38,7 @@ pub(super) struct Bounds {
 /// A request that an export has.
 struct Slot {
     request: Request,
-    /// For reads with holes.
+    /// Of a read with holes: the runs of data and of holes that the reply has.
     runs: Vec<Run>,
 }
 
@@ -104,7 +104,7 @@ struct State {
     broken: bool,
     /// Why sending failed, until it is told.
     failure: Option<io::Error>,
-    /// No more requests come.
+    /// Whether the reader has ended, so that no more requests come.
     closing: bool,
 }
 

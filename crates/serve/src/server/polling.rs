@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_micros(50);
 /// So many times without success, and it is given up.
 const PATIENCE: u8 = 4;
 
-/// What looking has brought lately.
+/// Whether looking has found something lately, which decides whether it goes on.
 #[derive(Debug, Default)]
 pub(super) struct Polling {
     /// Times left without success; 0: no looking.

@@ -25,16 +25,16 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The certificate's private key.
     pub key: PathBuf,
-    /// Whom it lets in.
+    /// The clients that the server lets in.
     pub clients: TlsClients,
 }
 
 /// Whom a server with a certificate lets in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsClients {
-    /// Anyone, in plain text too.
+    /// Anyone is let in, in plain text too.
     AnyoneAlsoPlain,
-    /// Anyone who uses TLS.
+    /// Anyone is let in who uses TLS.
     Anyone,
     /// Who shows, over TLS, a certificate that one of those in this file vouches
     /// for.

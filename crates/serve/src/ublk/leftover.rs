@@ -90,11 +90,11 @@ fn is_left(control: &mut Control, number: u32) -> Result<bool, CommandError> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Another program's, or served.
+    /// The device is another program's, or a server serves it.
     InUse,
     /// Its server is dead, and the kernel not done with it.
     Going,
-    /// Ours, and nobody's.
+    /// The device was raidlab's, and no server is left for it.
     Left,
 }
 

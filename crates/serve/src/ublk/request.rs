@@ -5,7 +5,7 @@ use crate::export::{BlockSizes, ErrorCode, Export, Features, Operation, RequestF
 use raidlab_units::SECTOR_BYTES;
 use rustix::io::Errno;
 
-/// What an export takes.
+/// The size and the features of an export, by which requests are checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub size_bytes: u64,

@@ -129,7 +129,7 @@ pub(super) mod part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Parameters {
-    /// Bytes that are valid.
+    /// How many bytes of the structure are filled in.
     pub length: u32,
     pub parts: u32,
     pub attributes: u32,
@@ -162,7 +162,7 @@ pub(super) mod operation {
     pub(in super::super) const FLUSH: u32 = 2;
     pub(in super::super) const DISCARD: u32 = 3;
     pub(in super::super) const WRITE_ZEROES: u32 = 5;
-    /// The bits that say so.
+    /// The bits of an operation's word that hold one of these numbers.
     pub(in super::super) const MASK: u32 = 0xff;
     /// Among the others: durable before it is answered.
     pub(in super::super) const FORCE_UNIT_ACCESS: u32 = 1 << 13;

@@ -122,7 +122,7 @@ impl Jobs {
         depths
     }
 
-    /// Whether jobs ran evenly.
+    /// What came of each job that ends when it runs evenly (fio's `steadystate`).
     pub(crate) fn steady(&self) -> Vec<Steadiness> {
         let of = |watch: &SteadyWatch| {
             let job = self.clones[watch.clones.start].job_index;

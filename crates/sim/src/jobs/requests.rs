@@ -70,7 +70,7 @@ impl Jobs {
         }
     }
 
-    /// A place among the flights.
+    /// Keeps a request that was submitted, and gives its place among the flights.
     fn fly(&mut self, flight: Flight) -> usize {
         match self.free.pop() {
             Some(id) => {

@@ -9,9 +9,9 @@ use raidlab_workload::{Direction, IoUnit, Placed};
 /// without rest.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 
-/// What becomes of a request.
+/// What becomes of a request on emulated zones.
 pub(super) enum Way {
-    /// It goes to the device.
+    /// The request goes to the device as this one.
     Device(IoUnit),
     /// It counts as done, and the device sees nothing of it.
     Nobody(IoUnit),

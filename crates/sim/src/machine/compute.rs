@@ -12,7 +12,7 @@ use crate::processor::{Action, Processor, Role};
 use crate::steps::answer;
 use raidlab_array::{CommandId, Operation, Request};
 
-/// What goes on now.
+/// How many requests are at each place at this moment.
 pub(super) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts {
     let mut counts = [0; PLACES.len()];
     if let Some(cores) = processor {

@@ -21,9 +21,9 @@ const MOST_IN_AN_INSTANT: u64 = 10_000_000;
 pub(crate) struct OldestRequest {
     /// The name of its job.
     pub(crate) job: String,
-    /// When it was submitted.
+    /// When the request was submitted.
     pub(crate) since: Nanos,
-    /// What it is, for people.
+    /// What the request is, in words for people.
     pub(crate) what: String,
 }
 

@@ -98,7 +98,7 @@ numbers! {
     copy_bytes_per_second,
     /// Bytes per second of which one core makes checksums (fletcher4 of ZFS).
     checksum_bytes_per_second,
-    /// The same with SHA-256.
+    /// Bytes per second of which one core makes checksums with SHA-256.
     sha256_bytes_per_second,
     /// Bytes per second that one core compresses with LZ4, counted before that.
     lz4_bytes_per_second,
@@ -112,7 +112,7 @@ numbers! {
     record_ns,
     /// ZFS makes the I/O of a block, with those of the mirror and of a member below it.
     zio_ns,
-    /// It ends them.
+    /// ZFS ends these I/Os.
     zio_end_ns,
     /// ZFS's syncing thread does a dirty block, until it is another thread's.
     sync_ns,
@@ -296,7 +296,7 @@ pub(crate) struct Charges {
     xor_rate: u64,
     pq_rate: u64,
     copy_rate: u64,
-    /// Fletcher4 and SHA-256.
+    /// Bytes per second of fletcher4 and of SHA-256.
     checksum_rates: [u64; 2],
     /// LZ4 there and back, Zstandard there and back.
     compression_rates: [u64; 4],
@@ -311,19 +311,19 @@ pub(crate) struct Charges {
 /// How a pool makes sure that what it reads is what it wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Checksum {
-    /// Not at all.
+    /// Blocks have no checksum.
     #[default]
     Off,
     /// Fletcher's sums, the default of ZFS.
     Fletcher4,
-    /// SHA-256 of each block.
+    /// Each block has its SHA-256.
     Sha256,
 }
 
 /// How a pool compresses blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Not at all.
+    /// Blocks are not compressed.
     #[default]
     Off,
     /// LZ4, the default of OpenZFS where compression is on.

@@ -27,7 +27,7 @@ pub(super) struct Core {
     pub(super) in_interrupt: bool,
     /// Commands that have ended and that no interrupt has dealt with yet.
     pub(super) ended: Vec<CommandId>,
-    /// Threads in line for it.
+    /// The threads that wait for the core, in line.
     pub(super) ready: Vec<usize>,
 }
 

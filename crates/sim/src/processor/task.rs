@@ -4,7 +4,7 @@ use super::locks::LockName;
 use raidlab_array::{CommandId, Finished, MemberCommand, Request};
 use raidlab_units::Nanos;
 
-/// Where time goes.
+/// The kind of work that a core's time goes into, by which it is accounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The program that asks: fio itself.
@@ -19,13 +19,13 @@ pub(crate) enum Place {
     Array,
     /// The array looks up and handles stripes.
     Stripe,
-    /// Parity is computed.
+    /// The parity of stripes is computed.
     Parity,
     /// Data are copied between requests and the stripe cache.
     Copy,
     /// A pool looks up a block of its volume, and makes, moves and ends its I/O.
     Record,
-    /// Checksums of blocks.
+    /// Checksums of blocks are computed.
     Checksum,
     /// Blocks are compressed, or brought back.
     Compress,
@@ -72,7 +72,7 @@ pub(super) enum Part {
     Charge(Place, Nanos),
     /// A lock is taken, held for so long, and let go.
     Lock(LockName, Nanos),
-    /// Something happens, at once.
+    /// Something happens that takes no time of the core.
     Do(Box<Action>),
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Action {
     Complete(CommandId),
     /// A request has ended: whoever asked is woken.
     Answer(Finished),
-    /// Who asked knows it.
+    /// The job that asked learns that its request has ended.
     Notice(Finished),
     /// The array's thread has taken over the stripes that interrupts let go.
     Gathered,

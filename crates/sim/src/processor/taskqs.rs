@@ -17,11 +17,11 @@ use std::ops::Range;
 /// Which of a pool's taskqs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskqName {
-    /// Requests to volumes.
+    /// The taskq for requests to volumes (`zvol_tq`).
     Volume,
-    /// Reads that have ended.
+    /// The taskq for reads that a disk has ended (`z_rd_int`).
     ReadEnd,
-    /// Writes on their way.
+    /// The taskq for writes on their way to disks (`z_wr_iss`).
     WriteIssue,
     /// Writes and flushes that have ended.
     WriteEnd,
@@ -29,7 +29,7 @@ pub(super) enum TaskqName {
 
 /// Their names in the kernel, in the order of [`TaskqName`].
 const NAMES: [&str; 4] = ["zvol_tq", "z_rd_int", "z_wr_iss", "z_wr_int"];
-/// `zvol_threads` at least.
+/// The fewest threads of the taskq for volumes (`zvol_threads`).
 const VOLUME_THREADS: usize = 32;
 
 /// A taskq of ZFS: threads that take their turns from one line.
@@ -37,7 +37,7 @@ const VOLUME_THREADS: usize = 32;
 pub(super) struct Taskq {
     pub(super) name: &'static str,
     pub(super) threads: Range<usize>,
-    /// Threads without a task.
+    /// The numbers of the threads that have no task.
     idle: Vec<usize>,
     line: VecDeque<Vec<Part>>,
 }
@@ -104,7 +104,7 @@ impl Processor {
         thread > self.workers && thread < self.first_job
     }
 
-    /// The end of a task.
+    /// The last part of each task, with which its thread is free again.
     pub(super) fn task_end() -> Part {
         Part::Do(Box::new(Action::TaskOver))
     }

@@ -60,7 +60,7 @@ pub struct ProcessorUse {
     pub user: Nanos,
     /// Time of all jobs' threads in the kernel, without interrupts.
     pub system: Nanos,
-    /// Time in interrupts.
+    /// The time that cores spent in interrupts.
     pub interrupts: Nanos,
     /// The kernel's own threads that did anything.
     pub threads: Vec<ThreadUse>,

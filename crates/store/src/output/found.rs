@@ -24,7 +24,7 @@ pub enum Found {
     Nothing,
     /// A file without a byte.
     Empty,
-    /// An output of raidlab's.
+    /// An output that raidlab wrote, of this form.
     Ours(Format),
     /// A symbolic link whose target is not there.
     DanglingLink(PathBuf),
@@ -40,7 +40,7 @@ pub enum Found {
     Socket,
     /// A database of another program, with the id in its header.
     Database(i32),
-    /// Any other file.
+    /// A file of some other kind.
     Other,
 }
 

@@ -40,7 +40,7 @@ const RUN: &str = "run";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParquetError {
-    /// The store fails.
+    /// The store that is exported or filled fails.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file cannot be written.
@@ -88,14 +88,14 @@ pub enum ParquetError {
 pub enum Taken {
     /// It is in the store now, under this name.
     As(String),
-    /// It was there already.
+    /// The same run was in the store already, under this name.
     Known(String),
 }
 
 /// What rows of a table belong to, by which they are found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parent {
-    /// The run alone.
+    /// Rows belong to the run alone.
     Run,
     /// The run; and others belong to them, by their number within it.
     Numbered,

@@ -213,11 +213,11 @@ pub fn parse_status(source_name: &str, text: &str) -> Result<Vec<StatusLine>, Sy
 /// A class of GEOM with its tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Class {
-    /// The tool: `gmirror`.
+    /// The name of the class's tool: `gmirror`.
     pub tool: &'static str,
     /// Where its devices are: `mirror` for `/dev/mirror`.
     pub folder: &'static str,
-    /// Its kernel module.
+    /// The kernel module that the class needs.
     pub module: &'static str,
 }
 
@@ -227,12 +227,12 @@ impl Class {
         Command::reads(self.tool, arguments.iter().copied())
     }
 
-    /// The same, changing something.
+    /// A command of the class's tool that changes something.
     pub fn changes(self, arguments: &[&str]) -> Command {
         Command::changes(self.tool, arguments.iter().copied())
     }
 
-    /// The same, with data lost.
+    /// A command of the class's tool by which data are lost.
     pub fn destroys(self, arguments: &[&str]) -> Command {
         Command::destroys(self.tool, arguments.iter().copied())
     }
@@ -268,7 +268,7 @@ impl Class {
             })
     }
 
-    /// The array now.
+    /// Asks the machine for the state of the array of this name.
     pub fn read(self, target: &dyn Target, name: &str) -> Result<Geom, SystemError> {
         let output = target.run(&self.reads(&["list", name]))?;
         self.find_in(name, &[Some(output.stdout)])

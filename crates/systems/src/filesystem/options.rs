@@ -45,7 +45,7 @@ pub(super) const UFS: Maker = Maker {
     long: &[],
 };
 
-/// Of any file system.
+/// The mount options that every file system takes.
 pub(crate) const ANY_MOUNT: &[&str] = &[
     "defaults",
     "rw",

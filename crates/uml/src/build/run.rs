@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Between two looks.
+/// The time between two looks at a running program.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a program that is stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);

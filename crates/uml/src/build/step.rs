@@ -7,13 +7,13 @@ pub enum Step {
     Fetch,
     /// The source is unpacked or copied.
     Unpack,
-    /// Our changes are made.
+    /// raidlab's changes to the source are made.
     Change,
     /// The configuration is made.
     Configure,
     /// OpenZFS is prepared and put into the tree.
     Zfs,
-    /// It is compiled.
+    /// The kernel is compiled.
     Compile,
     /// It is put in its place.
     Install,
@@ -70,11 +70,11 @@ impl Step {
 
 /// Who is told how a build gets on.
 pub trait Watcher {
-    /// A step begins.
+    /// Is told that a step begins.
     fn step(&mut self, step: Step);
     /// So much of the step is done, from 0 to 1; an estimate.
     fn share(&mut self, share: f64);
-    /// Whether to stop.
+    /// Whether the build should be stopped.
     fn cancelled(&self) -> bool;
 }
 

@@ -6,7 +6,7 @@ use super::ArrivalTimes;
 use raidlab_random::Stream;
 use raidlab_units::Nanos;
 
-/// Arrivals by chance.
+/// Arrival times of a Poisson process, as fio draws them.
 #[derive(Debug, Clone)]
 pub struct Times {
     mean_micros: u64,

@@ -75,7 +75,7 @@ pub enum JobFileError {
         /// The text as it stands there.
         text: String,
     },
-    /// An `include` line.
+    /// The job file includes another file, which was not allowed.
     #[error(
         "{place}: `{text}` reads another file; put its lines here, or allow it with \
          `--allow-fio include`"

@@ -97,7 +97,7 @@ impl FioJob {
 pub struct FioJobs {
     /// What errors and notes call the source, and jobs without a name.
     pub name: String,
-    /// At least one.
+    /// The jobs in their order, at least one.
     pub jobs: Vec<FioJob>,
     /// What the user should know of the reading.
     pub notes: Vec<Note>,

@@ -14,7 +14,7 @@ use thiserror::Error;
 /// What the user allows beyond shaping the load.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permission {
-    /// By fio's own names.
+    /// Options that files may use, by fio's own names.
     options: Vec<String>,
     /// What `${NAME}` stands for.
     variables: BTreeMap<String, String>,

@@ -12,7 +12,7 @@ use super::modelled;
 /// What becomes of an option in the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
-    /// Changes the job.
+    /// The option changes the job as fio's does.
     Modelled(modelled::Setter),
     /// Changes nothing here; the reason is noted.
     WithoutEffect(&'static str),
@@ -20,7 +20,7 @@ pub(super) enum Rule {
     NotModelled {
         /// Why the model cannot do it, for people.
         reason: &'static str,
-        /// Values that ask for nothing.
+        /// Values with which the option asks for nothing, so that it is taken.
         harmless: &'static [&'static str],
     },
 }
@@ -28,7 +28,7 @@ pub(super) enum Rule {
 /// What the model makes of an option, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Honoured {
-    /// It does what fio does.
+    /// The option does what it does in fio.
     Yes,
     /// It changes nothing in the model, for this reason.
     NoEffect(&'static str),

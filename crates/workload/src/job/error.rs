@@ -36,7 +36,7 @@ pub enum JobError {
     OffsetBehindEnd {
         /// Which clone; 0 is the first.
         clone: u32,
-        /// Where it would start.
+        /// The first byte of the clone's region.
         offset: Bytes,
         /// `the device` or `filesize`.
         what: &'static str,
@@ -50,7 +50,7 @@ pub enum JobError {
         clone: u32,
         /// The job's block size.
         block_size: Bytes,
-        /// The region's length.
+        /// The length of the clone's region.
         room: Bytes,
     },
     /// `wait_for` names no job before it.

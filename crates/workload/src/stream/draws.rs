@@ -33,7 +33,7 @@ const OFFSET_SEED: u32 = 6;
 /// What the first word of a generator is made of: fio's `(2^31) + (2^17) + (2^7)`, where C
 /// reads `^` as an exclusive or.
 const SEED_BASE: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
-/// Values of a draw.
+/// How many values a draw of the generator may have, 2^32.
 const DRAWS: f64 = 4_294_967_296.0;
 /// How often a size is drawn that does not fit before the smallest is taken.
 const MOST_DRAWS: u32 = 100;
@@ -90,7 +90,7 @@ pub(super) struct Draws {
     issued: [u64; 2],
     /// What the present direction has to reach before another is drawn.
     until: u64,
-    /// The direction is to write.
+    /// Whether the present direction is to write.
     writes: bool,
 }
 

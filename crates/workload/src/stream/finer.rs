@@ -42,7 +42,7 @@ pub(super) struct Finer {
     by_offset: bool,
     /// Written and not yet read back.
     written: Vec<(u64, u64)>,
-    /// Being read back.
+    /// Places that are being read back, as offsets and lengths in the order of `written`.
     to_verify: VecDeque<(u64, u64)>,
 }
 

@@ -19,7 +19,7 @@ use raidlab_array::{
 };
 use raidlab_units::{Nanos, Sectors};
 
-/// What a slot holds.
+/// The state of the disk in a slot of the mirror.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeafState {
     InSync,
@@ -359,7 +359,7 @@ impl Pool {
         }
     }
 
-    /// One child has answered.
+    /// Takes the answer of one disk to a read, write or flush that may have gone to several.
     pub(super) fn owner_done(&mut self, now: Nanos, owner: Owner, good: bool, out: &mut Outputs) {
         match owner {
             Owner::Read(index) => {

@@ -63,7 +63,7 @@ struct Walk {
     timer: bool,
     /// The level-2 block whose level-1 blocks have been ordered.
     ordered: Option<u64>,
-    /// Of a sorted resilver.
+    /// What a sorted resilver has found; `None` where it is not sorted.
     sorting: Option<sorted::Sorting>,
 }
 

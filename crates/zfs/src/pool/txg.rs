@@ -47,7 +47,7 @@ pub(super) struct Groups {
     /// Dirty blocks of the open group, as runs (first, number) in the order
     /// in which they came; a block may be in several.
     open: Vec<(u64, u64)>,
-    /// The sum of their numbers.
+    /// How many blocks these runs have together.
     open_blocks: u64,
     /// Indirect blocks above them, where these count.
     open_parents: BTreeSet<IndirectId>,
@@ -63,7 +63,7 @@ pub(super) struct Groups {
     sync: Option<Sync>,
 }
 
-/// The group being synced.
+/// The state of the transaction group that is being synced.
 #[derive(Debug)]
 struct Sync {
     stage: Stage,
@@ -80,11 +80,11 @@ struct Sync {
     parents: [VecDeque<(u64, u64)>; 2],
     /// A run of data and first copies, and its dirty blocks.
     run: Option<(Place, u64)>,
-    /// A run of second copies.
+    /// The run of second copies of indirect blocks that is gathered for one write.
     copies: Option<Place>,
     copy_cursor: u64,
     outstanding: u32,
-    /// Writes that have ended.
+    /// How many writes of the group have ended.
     written: u32,
     /// Looks at the blocks that wait for places, see `place`.
     looks: u32,
@@ -147,7 +147,7 @@ impl Pool {
         Bytes(self.block_bytes(self.txg.dirty).0 + parents)
     }
 
-    /// Those of the open group.
+    /// The dirty bytes of the open group, its indirect blocks included where they count.
     fn open_bytes(&self) -> Bytes {
         let parents = self.config.indirect_dirty.0 * self.txg.open_parents.len() as u64;
         Bytes(self.block_bytes(self.txg.open_blocks).0 + parents)

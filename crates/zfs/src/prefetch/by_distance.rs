@@ -28,7 +28,7 @@ struct Stream {
     next: u64,
     /// How far it reaches ahead, in bytes.
     distance: u64,
-    /// Data to be ordered.
+    /// The data blocks that are still to be ordered.
     data: Range<u64>,
     /// How much further indirect blocks are ordered, in bytes.
     indirect_distance: u64,
@@ -36,13 +36,13 @@ struct Stream {
     indirect: Range<u64>,
     /// A read found a block missing.
     missed: bool,
-    /// Something came too late.
+    /// Whether a block that was ordered came after the stream had passed it.
     late: bool,
     /// When a read last belonged to the stream, in whole seconds.
     used: u64,
 }
 
-/// See the file's head.
+/// The prefetcher that the top of the file describes, with its streams.
 #[derive(Debug)]
 pub(crate) struct ByDistance {
     most: usize,

@@ -16,12 +16,12 @@ struct Stream {
     offset: u64,
     length: u64,
     depth: u64,
-    /// Ordered up to here.
+    /// The block up to which the stream's blocks have been ordered.
     ahead: u64,
     used: Nanos,
 }
 
-/// See the file's head.
+/// The prefetcher that the top of the file describes, with its streams.
 #[derive(Debug)]
 pub(crate) struct ByLength {
     most: usize,

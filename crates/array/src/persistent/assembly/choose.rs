@@ -21,7 +21,7 @@ pub(super) struct Chosen {
     pub(super) in_sync: SlotSet,
     /// The array's bitmap, and whether it is sound.
     pub(super) bitmap: Option<(Bitmap, bool)>,
-    /// Taken only because of `force`.
+    /// Devices that are taken only because of `force`, by their place among the candidates.
     pub(super) forced: Vec<usize>,
 }
 

@@ -346,7 +346,8 @@ fn unreadable(view: &View, members: &[WithBlocks]) -> Option<LogFault> {
 
 type WithBlocks = (usize, Slot, Trust, Vec<LogBlock>);
 
-/// The session that counts.
+/// The session of the write log whose records are replayed: one that every member with a log knows,
+/// that of the newest superblock before others.
 fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
     let name = |at: usize| view.candidates[at].name.clone();
     let first = members

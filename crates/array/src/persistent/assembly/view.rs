@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub(super) struct View {
     /// The candidates, in the order given.
     pub(super) candidates: Vec<Candidate>,
-    /// Index of the newest.
+    /// The candidate with the newest superblock, by its place in `candidates`.
     pub(super) newest: usize,
     /// What keeps each candidate from being a member; `None` if nothing does.
     pub(super) verdicts: Vec<Option<LeftOut>>,
@@ -115,7 +115,7 @@ impl View {
         absent
     }
 
-    /// The superblock that is believed.
+    /// The newest superblock, which is believed where others differ.
     pub(super) fn array(&self) -> &Superblock {
         self.candidates[self.newest].superblock()
     }
@@ -324,7 +324,7 @@ impl View {
 
 /// Members in service by one superblock: number and, where known, identity.
 struct Service {
-    /// No slot is vacant.
+    /// Whether each slot of the array has a member in service.
     is_full: bool,
     members: Vec<(u32, Option<Uuid>)>,
 }

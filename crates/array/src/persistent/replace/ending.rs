@@ -30,7 +30,7 @@ impl PersistentArray {
         out.commands.append(&mut replacement.held);
     }
 
-    /// A slot's member has failed.
+    /// Does what follows for a replacement when the member of its slot has failed.
     pub(in crate::persistent) fn replaced_member_failed(&mut self, slot: Slot, out: &mut Outputs) {
         // A resync ends without having compared what has one copy left, and a first one where
         // parity defines what is lost: what the old member had would stay as unlike as it was.

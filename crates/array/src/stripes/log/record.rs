@@ -37,7 +37,7 @@ const OLDEST_AT: usize = 392;
 const BYTES: usize = HEADER_BYTES as usize;
 const SEAL: usize = SEAL_AT as usize;
 
-/// What a header says.
+/// What the header of a log record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) session: u64,
@@ -49,7 +49,7 @@ pub(super) struct Header {
     pub(super) slot: Slot,
     pub(super) participants: SlotSet,
     pub(super) window: (u64, u64),
-    /// First sector and sectors.
+    /// The ranges that the record has data of: the first sector and the number of sectors.
     pub(super) extents: Vec<(u64, u64)>,
     /// As read; empty in a header that is yet to be sealed.
     pub(super) checksums: Vec<u32>,
@@ -82,7 +82,7 @@ impl Header {
         BLOCK + payload.next_multiple_of(BLOCK)
     }
 
-    /// The block without checksums.
+    /// The header as bytes of its block, with zeros where the checksums will be.
     pub(super) fn encode_unsealed(&self) -> Vec<u8> {
         let mut bytes = vec![0; BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);

@@ -8,7 +8,7 @@ use raidlab_geometry::{MAXIMUM_MEMBERS, SlotSet};
 use raidlab_units::{SECTOR_BYTES, Sectors};
 use std::collections::BTreeMap;
 
-/// Where a member's data counts.
+/// Which part of a member's data is trusted to be current when logs are replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// The member is in sync: what it has is right everywhere.
@@ -20,7 +20,7 @@ pub enum Trust {
 /// The ring of a member that survives.
 #[derive(Debug, Clone, Copy)]
 pub struct LogArea<'a> {
-    /// The member's slot.
+    /// The slot of the member whose log this is.
     pub slot: Slot,
     /// All bytes of the ring.
     pub bytes: &'a [u8],
@@ -45,7 +45,7 @@ pub enum LogError {
     /// A slot that no array has.
     #[error("slot {} is beyond the last possible one", .0.0)]
     NoSuchSlot(Slot),
-    /// Two rings of one slot.
+    /// Two log areas are given for one slot.
     #[error("slot {} has two logs", .0.0)]
     TwoLogs(Slot),
 }

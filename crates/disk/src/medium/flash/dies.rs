@@ -25,7 +25,7 @@ pub(super) struct Unit {
     pub(super) kind: UnitKind,
     /// Pages from the host that it frees in the buffer.
     pub(super) pages: u32,
-    /// Which flush waits for it.
+    /// The number of the epoch, and so of the flush that waits for the unit.
     pub(super) epoch: u32,
 }
 
@@ -61,7 +61,7 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 struct Die {
     stage: Stage,
-    /// When the stage ends.
+    /// When the present stage ends, in nanoseconds.
     until: u64,
     /// The reads that wait, the first of which may be under way.
     first: u32,
@@ -69,7 +69,7 @@ struct Die {
     /// Work that was interrupted: its stage, and how long it still takes.
     interrupted: Option<(Stage, u64)>,
     unit: Unit,
-    /// Reads that went before work.
+    /// How many reads have gone before the die's work since that began.
     passed: u32,
     /// Pages of flash that were programmed since an erasure.
     programmed: u64,
@@ -84,7 +84,7 @@ struct Read {
     sense: u64,
 }
 
-/// What ended at a die.
+/// What a die has just done.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ended {
     /// Data of a command, which are with the controller now.
@@ -94,7 +94,7 @@ pub(super) enum Ended {
         /// How many bytes of the command came.
         bytes: u32,
     },
-    /// A unit was programmed.
+    /// The die has programmed this unit.
     Unit(Unit),
 }
 

@@ -27,7 +27,7 @@ struct Flight {
     /// Reads that have not come, and when the last that came was with the host.
     pending: u32,
     end: u64,
-    /// The next unused one.
+    /// While no command uses this place: the next place that none uses.
     next: u32,
 }
 

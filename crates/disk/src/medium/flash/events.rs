@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(super) enum Event {
     /// A read is with the host.
     Sent(u32),
-    /// Another command is complete.
+    /// A command that is no read is complete.
     Done(u32),
     /// A write's data are in the drive.
     Arrived(u32),

@@ -52,7 +52,7 @@ pub(super) struct Location {
 pub(super) struct Pages {
     /// The number of the drive's logical pages, kept or not.
     count: u64,
-    /// Each so manieth is kept.
+    /// One logical page in so many is kept in the map, and stands for the others.
     every: u64,
     translation: Translation,
     /// A bit for each kept page: it was written together with its neighbours.

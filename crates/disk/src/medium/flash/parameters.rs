@@ -13,7 +13,7 @@ pub struct Parameters {
     pub dies: usize,
     /// Channels that the dies share, the first die on the first channel.
     pub channels: usize,
-    /// What a channel carries.
+    /// The rate at which a channel carries data.
     pub channel_rate: BytesPerSecond,
     /// A page of one plane: whole logical pages of 4 KiB.
     pub page: Bytes,
@@ -45,7 +45,7 @@ pub struct Parameters {
     pub link_command: Nanos,
     /// The generation of PCI Express, 0 for SATA.
     pub generation: usize,
-    /// Lanes of PCI Express.
+    /// How many lanes of PCI Express the drive has.
     pub lanes: u32,
     /// Whether reads go before writes that wait for the buffer.
     pub reads_pass: bool,
@@ -55,7 +55,7 @@ pub struct Parameters {
     pub flush: Nanos,
     /// Physical pages for each logical one, 1 to 16.
     pub over_provisioning: f64,
-    /// Whose pages are copied.
+    /// How the block is chosen whose valid pages are copied before it is erased.
     pub victims: Option<Victims>,
     /// Copies are made when so many are owed; 0 spreads them evenly over writes.
     pub burst: Bytes,
@@ -110,7 +110,7 @@ impl Parameters {
         "flash_slc_idle_ms",
     ];
 
-    /// Numbers that no disk has.
+    /// Numbers that no disk has, for a reader of presets to replace.
     pub(super) const BLANK: Self = Self {
         dies: 0,
         channels: 0,

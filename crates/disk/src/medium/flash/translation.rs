@@ -40,7 +40,7 @@ pub const WEAR_SPREAD: u32 = 100;
 /// What a drive went through before the first command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum State {
-    /// Erased: nothing was ever written.
+    /// The drive is erased: nothing was ever written to it.
     Fresh,
     /// Every page was written once, in ascending order.
     #[default]

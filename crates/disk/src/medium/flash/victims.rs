@@ -100,7 +100,7 @@ impl Closed {
         self.links[block as usize].valid
     }
 
-    /// A block is full.
+    /// Takes in a block that is full, with the number of its valid pages.
     pub(super) fn add(&mut self, block: u32, valid: u32) {
         self.serial = self.serial.wrapping_add(1);
         self.links[block as usize].serial = self.serial;
@@ -113,7 +113,7 @@ impl Closed {
         self.link(block, valid);
     }
 
-    /// It is to be erased.
+    /// Takes out a block that is about to be erased.
     pub(super) fn remove(&mut self, block: u32, valid: u32) {
         self.unlink(block, valid);
         self.links[block as usize].valid = NONE;

@@ -35,7 +35,7 @@ pub(super) struct Writes {
     owed: u64,
     /// Bytes in the cache of one bit a cell.
     cached: u64,
-    /// The latest unit went there.
+    /// Whether the latest unit went into that cache.
     caching: bool,
 }
 
@@ -102,7 +102,7 @@ impl Writes {
         std::mem::take(&mut self.dirty)
     }
 
-    /// A unit is programmed.
+    /// Frees the buffer of a unit that is programmed, and ends its epoch if it was the last.
     pub(super) fn programmed(&mut self, unit: Unit) {
         self.held -= u64::from(unit.pages);
         if unit.epoch == NONE {

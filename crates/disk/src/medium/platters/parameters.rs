@@ -12,7 +12,7 @@ use raidlab_units::{Bytes, Nanos};
 /// Numbers of a mechanical disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlatterParameters {
-    /// Time of a revolution.
+    /// The time of one revolution.
     pub revolution: Nanos,
     /// How long the arm takes from one place to another.
     pub seek: SeekCurve,

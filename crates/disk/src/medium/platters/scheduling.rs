@@ -19,7 +19,7 @@ use crate::surface::Surface;
 /// millisecond at least.
 const MOST_REVOLUTIONS: u64 = 4096;
 
-/// How a pool is ordered.
+/// In which order a pool of waiting commands is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// In the order of arrival.
@@ -138,7 +138,7 @@ pub struct Departure {
 pub struct Mechanics<'a> {
     /// The map from sectors to positions on the platter.
     pub surface: &'a Surface,
-    /// How long moves take.
+    /// How long the arm takes for a move, by its distance.
     pub seek: &'a SeekCurve,
     /// Nanoseconds per revolution.
     pub revolution: u64,
@@ -205,7 +205,7 @@ impl Mechanics<'_> {
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// Its index in its pool.
+    /// The index of the chosen command in its pool.
     pub index: usize,
     /// What it costs: the least of several pools' choices is the least of all. Among equals
     /// the lower index is chosen.

@@ -35,7 +35,7 @@ use std::ops::Range;
 /// Numbers of a shingled disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShingleParameters {
-    /// What the persistent cache holds.
+    /// How many bytes the persistent cache holds.
     pub cache: Bytes,
     /// Entries of its map: extents of neighbouring sectors, at least 1.
     pub extents: usize,
@@ -82,9 +82,9 @@ pub(crate) struct Shingles {
     pub(crate) parameters: ShingleParameters,
     /// By first sector; none crosses a band's border.
     map: BTreeMap<u64, Extent>,
-    /// By number of the band.
+    /// What waits in the cache for each band, by the band's number.
     waiting: BTreeMap<u64, Waiting>,
-    /// Bands by their turn.
+    /// The numbers of the bands with something in the cache, by the turn in which they are cleaned.
     turns: BTreeMap<u64, u64>,
     used: u64,
     turn: u64,
@@ -94,14 +94,14 @@ pub(crate) struct Shingles {
     written: u64,
 }
 
-/// A band to be cleaned.
+/// A band that is to be cleaned: read, merged with what the cache has, and written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dirty {
     pub(crate) first_sector: u64,
     pub(crate) end_sector: u64,
     /// What of it is in the cache.
     pub(crate) cached_bytes: u64,
-    /// In how many pieces.
+    /// How many pieces of the cache those bytes are in.
     pub(crate) pieces: u64,
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const WINDOW: Duration = Duration::from_secs(10);
 const LINES: u32 = 10;
 
-/// Says it on standard error.
+/// Says on standard error what became of clients' connections.
 pub struct ClientLog {
     window: Mutex<Window>,
     untold: AtomicU64,
@@ -25,7 +25,7 @@ struct Window {
 }
 
 impl ClientLog {
-    /// Nothing was said yet.
+    /// A log in whose window nothing was said yet.
     pub fn new() -> Self {
         Self {
             window: Mutex::new(Window {

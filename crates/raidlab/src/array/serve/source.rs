@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// What becomes of members that are out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StaleMembers {
-    /// They are left out.
+    /// Members that are out of date are left out.
     Ignore,
     /// They get what they lack where the bitmap knows it.
     ReAdd,
@@ -397,7 +397,7 @@ fn words(assembly: &Assembly) -> String {
     text
 }
 
-/// A modelled disk.
+/// A modelled disk that is served, as it was asked for.
 pub(super) struct Source<'a> {
     pub(super) preset: &'a str,
     pub(super) set: Option<&'a str>,

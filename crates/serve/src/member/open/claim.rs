@@ -27,7 +27,7 @@ const ORPHAN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a block device is waited for that no process has open. Shorter: it
 /// may be a part of a pool (ZFS, Btrfs), which the kernel does not tell.
 const ORPHAN_DEVICE_PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is tried.
+/// The time between two tries to open the device.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Opens a block device for this program alone.

@@ -76,12 +76,12 @@ pub enum CacheMode {
     WriteBack,
     /// They go past the cache, which forgets what it had there.
     WriteAround,
-    /// Nothing is cached.
+    /// Reads and writes go past the cache, which takes nothing in.
     None,
 }
 
 impl CacheMode {
-    /// The kernel's name.
+    /// The word by which the kernel knows the mode.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ impl CacheMode {
 pub enum Replacement {
     /// The one that was not used for longest.
     Lru,
-    /// The oldest one.
+    /// The bucket that was filled first.
     Fifo,
     /// Any block of the cache may be given up next.
     Random,

@@ -24,7 +24,7 @@ pub(in crate::array) trait GeomArray: Described + Send + Sync {
     /// The verb that takes an array down.
     const STOP: &'static str;
 
-    /// What people call it.
+    /// The name of the array's kind, for people.
     fn called(&self) -> String {
         Self::CLASS.tool.to_owned()
     }
@@ -52,7 +52,7 @@ pub(in crate::array) trait GeomArray: Described + Send + Sync {
         Err(Self::CLASS.lacks("fail a member", reason))
     }
 
-    /// Takes a member out.
+    /// The commands that take a member out of the array.
     fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
 
     /// Puts a member in, as if it were new.

@@ -42,7 +42,7 @@ pub enum Balance {
     Load,
     /// The one with the highest priority.
     Prefer,
-    /// One after the other.
+    /// Reads go to the members in turn.
     RoundRobin,
     /// Reads of a slice or more are split among all members.
     Split,

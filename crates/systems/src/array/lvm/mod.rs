@@ -59,17 +59,17 @@ pub enum LvmLevel {
     Linear,
     /// Stripes by device-mapper's own target.
     Striped,
-    /// Stripes by md.
+    /// Stripes over all members, by md's code.
     Raid0,
-    /// Mirrors by md.
+    /// Mirrors, by md's code.
     Raid1,
     /// Mirrors by device-mapper's own, older target.
     Mirror,
-    /// Stripes of two copies.
+    /// Stripes with two copies of each.
     Raid10,
-    /// Parity in turn.
+    /// Stripes with one parity, which is on the members in turn.
     Raid5,
-    /// Two parities in turn.
+    /// Stripes with two parities, which are on the members in turn.
     Raid6,
 }
 

@@ -97,15 +97,15 @@ pub enum MdLevel {
     Linear,
     /// Stripes over all members, without redundancy.
     Raid0,
-    /// Mirrors, any number.
+    /// Mirrors with any number of copies.
     Raid1,
     /// Parity on the last member.
     Raid4,
-    /// Parity in turn.
+    /// Stripes with one parity, which is on the members in turn.
     Raid5,
-    /// Two parities in turn.
+    /// Stripes with two parities, which are on the members in turn.
     Raid6,
-    /// Stripes of copies.
+    /// Stripes with several copies of each.
     Raid10,
 }
 
@@ -135,13 +135,13 @@ pub enum Metadata {
     /// The old one, at the end, up to 2 TiB a member and 28 members.
     #[serde(rename = "0.90")]
     V0_90,
-    /// At the end.
+    /// The superblock lies at the end of each member.
     #[serde(rename = "1.0")]
     V1_0,
-    /// At the start.
+    /// The superblock lies at the start of each member.
     #[serde(rename = "1.1")]
     V1_1,
-    /// 4 KiB from the start.
+    /// The superblock lies 4 KiB from the start of each member.
     #[default]
     #[serde(rename = "1.2")]
     V1_2,

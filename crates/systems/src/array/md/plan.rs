@@ -182,7 +182,7 @@ pub(super) fn re_add(
     Ok(vec![re_add])
 }
 
-/// As `mdadm --action=check` does it.
+/// The commands that begin a check of the whole array, as `mdadm --action=check` does.
 pub(super) fn check_all(spec: &MdSpec, array: &Built) -> Result<Vec<Command>, SystemError> {
     if !spec.level.redundant() {
         return Err(SystemError::Unsupported {

@@ -14,7 +14,7 @@ pub const FREEBSD_ARCSTATS: &str = "kstat.zfs.misc.arcstats";
 /// The ARC's counters since the module was loaded; sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArcStats {
-    /// What it holds now.
+    /// How many bytes the cache holds now.
     pub size: u64,
     /// What it may hold at most.
     pub c_max: u64,
@@ -32,11 +32,11 @@ pub struct ArcStats {
     pub l2_hits: u64,
     /// Misses that they did not have.
     pub l2_misses: u64,
-    /// What the cache devices hold.
+    /// How many bytes the cache devices hold.
     pub l2_size: u64,
-    /// What was read from them.
+    /// How many bytes were read from the cache devices.
     pub l2_read_bytes: u64,
-    /// What was written to them.
+    /// How many bytes were written to the cache devices.
     pub l2_write_bytes: u64,
 }
 
@@ -112,7 +112,7 @@ pub fn iostat(pool: &str) -> Command {
 pub struct VdevRates {
     /// 0 for the pool, 1 for what is below it, and so on.
     pub depth: usize,
-    /// What it is used for.
+    /// The part of the pool that the vdev belongs to.
     pub section: Section,
     /// The name of the pool, the group or the disk: `mirror-0`, `sdb`.
     pub name: String,

@@ -15,7 +15,7 @@ const ALL: u32 = 100_000_000;
 pub(super) struct EndDraft {
     target: Nanos,
     window: Nanos,
-    /// In millionths of a percent.
+    /// The percentile of `latency_percentile`, in millionths of a percent.
     percentile: u32,
     goes_on: bool,
     steady: Option<(SteadyMeasure, bool, u64, bool)>,

@@ -60,7 +60,7 @@ const REACHES: &str =
 enum Modelling {
     /// Like this one, with something to say.
     As(Engine, Option<&'static str>),
-    /// Not at all.
+    /// The model does not run the engine.
     No,
 }
 

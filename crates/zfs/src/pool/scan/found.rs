@@ -34,7 +34,7 @@ pub(super) struct Run {
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     end: u64,
-    /// Sectors of blocks in it.
+    /// How many sectors of the segment are in blocks that were found.
     fill: u64,
 }
 

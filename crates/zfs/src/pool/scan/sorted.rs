@@ -50,7 +50,7 @@ impl Sorting {
         })
     }
 
-    /// Nothing is found yet.
+    /// The same resilver at its beginning, when nothing is found.
     pub(super) fn again(self) -> Self {
         Self {
             found: Found::new(self.block_sectors, self.gap),

@@ -58,7 +58,7 @@ impl BlockDevice {
         Failure::words(Kind::Run, words)
     }
 
-    /// Verbs that respect it.
+    /// The verbs of an array, which spare this block device while it is mounted or in use.
     pub fn guard(
         &self,
         controlled: Arc<dyn Controlled>,
