@@ -13,13 +13,14 @@ use crate::settings::{ClockCost, Settings, charges};
 use crate::shown;
 use crate::told::Told;
 use raidlab_bench_model::{Unfitted, presets};
-use raidlab_guest::Archive;
+use raidlab_guest::{Archive, InitramfsError};
 use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_random::Stream;
 use raidlab_store::fact::CPU_PRESET;
 use raidlab_store::{Observation, Records};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
 use raidlab_uml_calendar::Storage;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,10 +34,15 @@ const LAST: Duration = Duration::from_secs(10);
 /// guest.
 pub type Describe = dyn Fn(&Experiment) -> Archive + Send + Sync;
 
+/// Puts the guest's first file system together. Its first program runs the experiment that
+/// the files of [`Describe`] say.
+pub type MakeImage = dyn Fn() -> Result<Archive, InitramfsError> + Send + Sync;
+
 /// The real Linux over modelled disks.
 pub struct KernelBench {
     kernel: Kernel,
-    image: Archive,
+    make_image: Box<MakeImage>,
+    image: OnceLock<Archive>,
     settings: Settings,
     storage: Storage,
     describe: Box<Describe>,
@@ -44,24 +50,38 @@ pub struct KernelBench {
 }
 
 impl KernelBench {
-    /// With a built kernel, and a first file system whose first program runs the
-    /// experiment that `describe`'s files say. What the disks of all experiments hold
-    /// is kept in `storage`.
+    /// With a built kernel. What the disks of all experiments hold is kept in `storage`.
     #[must_use]
     pub fn new(
         kernel: Kernel,
-        image: Archive,
+        make_image: Box<MakeImage>,
         settings: Settings,
         storage: Storage,
         describe: Box<Describe>,
     ) -> Self {
         Self {
             kernel,
-            image,
+            make_image,
+            image: OnceLock::new(),
             settings,
             storage,
             describe,
             processors: Processors::of_this_process(),
+        }
+    }
+
+    /// The guest's first file system, put together when it is first asked for: a shard
+    /// without experiments needs none.
+    ///
+    /// # Errors
+    /// When this machine lacks a program that every guest needs, or a file cannot be read.
+    pub fn image(&self) -> Result<&Archive, InitramfsError> {
+        match self.image.get() {
+            Some(image) => Ok(image),
+            None => {
+                let image = (self.make_image)()?;
+                Ok(self.image.get_or_init(|| image))
+            }
         }
     }
 
@@ -83,7 +103,7 @@ impl KernelBench {
         observer: &mut dyn Observer,
     ) -> Result<Finish, KernelError> {
         let processor = self.processors.take();
-        let place = Place::new(&self.image, &(self.describe)(experiment))?;
+        let place = Place::new(self.image()?, &(self.describe)(experiment))?;
         let disks = Disks::begin(
             &place,
             experiment,
@@ -282,6 +302,9 @@ impl Run {
 /// Why an experiment has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
+    /// What the guest needs cannot be had.
+    #[error(transparent)]
+    Image(#[from] InitramfsError),
     /// The guest could not be booted, or ended early.
     #[error(transparent)]
     Boot(#[from] BootError),

@@ -90,7 +90,7 @@ impl Initramfs {
         initramfs.file("/busybox", &busybox)?;
         for name in LOADED_LATER {
             if let Some(path) = initramfs.libraries.named(name, &busybox) {
-                initramfs.copy(&path)?;
+                initramfs.copy_program(&path)?;
             }
         }
         Ok(initramfs)
@@ -158,9 +158,9 @@ impl Initramfs {
     /// When it cannot be read.
     pub fn file(&mut self, guest: &str, host: &Path) -> Result<(), InitramfsError> {
         let (mode, contents) = read(host)?;
-        self.copy_needs(host, &contents)?;
+        let needs = self.needs(host, &contents)?;
         self.archive.insert(guest, Node::File { mode, contents });
-        Ok(())
+        self.copy_programs(needs)
     }
 
     /// Puts a text at a path of the guest's.
@@ -209,6 +209,12 @@ impl Initramfs {
         &self.archive
     }
 
+    /// The same when nothing more is to be put in.
+    #[must_use]
+    pub fn into_archive(self) -> Archive {
+        self.archive
+    }
+
     /// A guest's path with a link at its first part followed: an archive's
     /// files cannot be put behind links.
     fn real(&self, path: &str) -> String {
@@ -235,30 +241,31 @@ impl Initramfs {
         }
     }
 
-    /// Copies a program at its own path, and what it needs.
-    fn copy_program(&mut self, path: &Path) -> Result<(), InitramfsError> {
-        let Some((path, contents)) = self.copy(path)? else {
-            return Ok(());
-        };
-        self.copy_needs(&path, &contents)
-    }
-
-    /// Copies what a program needs: libraries, or the interpreter of a script.
-    fn copy_needs(&mut self, path: &Path, contents: &[u8]) -> Result<(), InitramfsError> {
-        if contents.starts_with(b"\x7fELF") {
-            for library in self.libraries.of(path)? {
-                self.copy(&library)?;
-            }
-        } else if let Some(interpreter) = interpreter(contents) {
-            self.copy_program(Path::new(&interpreter))?;
-        }
-        Ok(())
-    }
-
-    /// Copies a file at its own path with the links on the way to it; returns
-    /// where it is in the end and its contents, or `None` when it was copied
+    /// Copies a program or library at its own path, and what it needs, unless that was done
     /// before.
-    fn copy(&mut self, path: &Path) -> Result<Option<(PathBuf, Vec<u8>)>, InitramfsError> {
+    fn copy_program(&mut self, path: &Path) -> Result<(), InitramfsError> {
+        let needs = self.copy(path)?;
+        self.copy_programs(needs)
+    }
+
+    fn copy_programs(&mut self, paths: Vec<PathBuf>) -> Result<(), InitramfsError> {
+        paths.iter().try_for_each(|path| self.copy_program(path))
+    }
+
+    /// What a program needs by itself: libraries, or the interpreter of a script.
+    fn needs(&self, path: &Path, contents: &[u8]) -> Result<Vec<PathBuf>, InitramfsError> {
+        if contents.starts_with(b"\x7fELF") {
+            return Ok(self.libraries.of(path, contents)?);
+        }
+        Ok(interpreter(contents)
+            .map(PathBuf::from)
+            .into_iter()
+            .collect())
+    }
+
+    /// Copies a file at its own path with the links on the way to it; returns what it needs,
+    /// which is nothing when it was copied before.
+    fn copy(&mut self, path: &Path) -> Result<Vec<PathBuf>, InitramfsError> {
         // As many links as the kernel follows (path_resolution(7)).
         const MOST_LINKS: usize = 40;
         let mut path = path.to_owned();
@@ -269,16 +276,13 @@ impl Initramfs {
                 .join(path.file_name().unwrap_or_default());
             let name = self.inside(&real);
             if self.archive.get(&name).is_some() {
-                return Ok(None);
+                return Ok(Vec::new());
             }
             let Ok(target) = fs::read_link(&real) else {
                 let (mode, contents) = read(&real)?;
-                let node = Node::File {
-                    mode,
-                    contents: contents.clone(),
-                };
-                self.archive.insert(&name, node);
-                return Ok(Some((real, contents)));
+                let needs = self.needs(&real, &contents)?;
+                self.archive.insert(&name, Node::File { mode, contents });
+                return Ok(needs);
             };
             let text = target.to_string_lossy().into_owned();
             self.archive.insert(&name, Node::Link(text));

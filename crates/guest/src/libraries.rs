@@ -8,9 +8,7 @@
 //! be seen from outside.
 
 use crate::elf::{self, ElfError, Needs};
-use std::collections::BTreeSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Looked in last (ld.so(8); the first four are Debian's and Fedora's).
@@ -39,34 +37,23 @@ impl Libraries {
         self.folders.extend(below.collect::<Vec<_>>());
     }
 
-    /// The loader and all libraries that a program and its libraries need, as
-    /// paths, not yet followed where they are links; in order of their paths.
-    /// Empty for a static program.
+    /// The loader and the libraries that a program or a library with these contents names
+    /// itself, not those that they need in turn, as paths, not yet followed where they are
+    /// links. Empty for a static program.
     ///
     /// # Errors
-    /// When a file cannot be read or is no ELF file, or a library is nowhere.
-    pub fn of(&self, program: &Path) -> Result<BTreeSet<PathBuf>, LibraryError> {
-        let mut found = BTreeSet::new();
-        let mut unread = vec![program.to_owned()];
-        while let Some(file) = unread.pop() {
-            let bytes = fs::read(&file).map_err(|source| LibraryError::Read {
-                file: file.clone(),
-                source,
-            })?;
-            let needs = Needs::read(&file, &bytes)?;
-            for name in &needs.libraries {
-                let path = self
-                    .find(name, &file, &needs)
-                    .ok_or_else(|| LibraryError::Missing {
-                        library: name.clone(),
-                        file: file.clone(),
-                    })?;
-                if found.insert(path.clone()) {
-                    unread.push(path);
-                }
-            }
-            found.extend(needs.interpreter.map(PathBuf::from));
+    /// When it is no ELF file, or a library is nowhere.
+    pub fn of(&self, file: &Path, contents: &[u8]) -> Result<Vec<PathBuf>, LibraryError> {
+        let needs = Needs::read(file, contents)?;
+        let mut found = Vec::new();
+        for name in &needs.libraries {
+            let path = self.find(name, file, &needs);
+            found.push(path.ok_or_else(|| LibraryError::Missing {
+                library: name.clone(),
+                file: file.to_owned(),
+            })?);
         }
+        found.extend(needs.interpreter.map(PathBuf::from));
         Ok(found)
     }
 
@@ -145,15 +132,6 @@ fn matching(pattern: &str) -> Vec<PathBuf> {
 /// A program whose libraries cannot be told or found.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// A file cannot be read.
-    #[error("cannot read {}", file.display())]
-    Read {
-        /// The file that could not be used.
-        file: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
     /// A file is no ELF file.
     #[error(transparent)]
     Elf(#[from] ElfError),
@@ -171,15 +149,29 @@ pub enum LibraryError {
 mod tests {
     use super::{Libraries, LibraryError, matching, read_configuration};
     use crate::elf::{Needs, machine};
+    use std::collections::BTreeSet;
     use std::fs;
     use std::path::{Path, PathBuf};
+
+    /// All that a program needs, with what its libraries need.
+    fn all(program: &Path) -> BTreeSet<PathBuf> {
+        let libraries = Libraries::of_this_machine();
+        let (mut found, mut unread) = (BTreeSet::new(), vec![program.to_owned()]);
+        while let Some(file) = unread.pop() {
+            let contents = fs::read(&file).expect("it can be read");
+            for path in libraries.of(&file, &contents).expect("since it runs") {
+                if found.insert(path.clone()) {
+                    unread.push(path);
+                }
+            }
+        }
+        found
+    }
 
     #[test]
     fn a_shell_needs_a_loader_and_the_c_library() {
         let shell = fs::canonicalize("/bin/sh").expect("every Unix has one");
-        let found = Libraries::of_this_machine()
-            .of(&shell)
-            .expect("its libraries are here, since it runs");
+        let found = all(&shell);
         let names: Vec<_> = found
             .iter()
             .map(|path| path.file_name().expect("a file").to_string_lossy())
@@ -205,14 +197,14 @@ mod tests {
             return;
         };
         let real = |path: &str| fs::canonicalize(path).ok();
-        let told: std::collections::BTreeSet<PathBuf> = String::from_utf8_lossy(&output.stdout)
+        let told: BTreeSet<PathBuf> = String::from_utf8_lossy(&output.stdout)
             .split_whitespace()
             .filter(|word| word.starts_with('/'))
             .filter_map(real)
             .collect();
-        let found = Libraries::of_this_machine().of(&program).expect("it runs");
+        let found = all(&program);
         let found = found.iter().filter_map(|path| fs::canonicalize(path).ok());
-        assert_eq!(found.collect::<std::collections::BTreeSet<_>>(), told);
+        assert_eq!(found.collect::<BTreeSet<_>>(), told);
     }
 
     #[test]
@@ -247,10 +239,9 @@ mod tests {
 
     #[test]
     fn a_text_is_no_program() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("notes");
-        fs::write(&file, "some words, more than a header has").expect("written");
-        let error = Libraries::of_this_machine().of(&file).expect_err("no ELF");
+        let text = b"some words, more than a header has";
+        let error = Libraries::of_this_machine().of(Path::new("notes"), text);
+        let error = error.expect_err("no ELF");
         assert!(matches!(error, LibraryError::Elf(_)), "{error:?}");
         assert!(error.to_string().contains("notes"), "{error}");
     }

@@ -62,6 +62,11 @@ impl Archive {
         self.nodes.insert(path.to_owned(), node);
     }
 
+    /// Takes away what stands at a path.
+    pub fn remove(&mut self, path: &str) -> Option<Node> {
+        self.nodes.remove(path.trim_matches('/'))
+    }
+
     /// What stands at a path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Node> {

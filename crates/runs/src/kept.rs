@@ -22,6 +22,8 @@ pub struct Kept<'a> {
     pub rows: usize,
     /// It is a run that goes on, and is kept without a row too.
     pub begun_before: bool,
+    /// An experiment came to its end since the run, or its shard, was last started.
+    pub advanced: bool,
 }
 
 impl Kept<'_> {
@@ -32,7 +34,13 @@ impl Kept<'_> {
                 "shard {shard} was stopped before its end; what it has finished is kept in {}",
                 visible_path(self.store)
             );
-            let help = "start it again with the same command; it goes on";
+            let help = match self.advanced {
+                true => "start it again with the same command; it goes on",
+                // It would be started for ever.
+                false => {
+                    "none of its experiments came to its end this time: give it longer, and start it again"
+                }
+            };
             return Failure::words(Kind::StartAgain, words).help(help);
         }
         if self.rows == 0 && !self.begun_before {

@@ -104,11 +104,11 @@ pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
         Failure::new(Kind::Run, error)
     })?;
     let beside = Packages::of(&Cache::of_user()?).root();
-    let archive = image(&program, kernel.zfs.is_some(), &beside);
-    let archive = archive.map_err(Failure::run)?;
+    let with_zfs = kernel.zfs.is_some();
+    let make_image = Box::new(move || image(&program, with_zfs, &beside));
     let describe = describe(task, &all, suite.repetitions);
     let (threads, storage) = share(&task.here, settings.memory, all.len())?;
-    let bench = KernelBench::new(kernel, archive, settings, storage, describe);
+    let bench = KernelBench::new(kernel, make_image, settings, storage, describe);
     let prepared = possible(task, suite, all, remarks, |one| bench.obstacle(one))?;
     Ok((bench, prepared, threads))
 }

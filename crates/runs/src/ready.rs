@@ -195,21 +195,28 @@ impl Ended {
 }
 
 impl Ready<'_> {
-    /// Looks whether the bench of models can run what is to be run here; the others have
-    /// left out what they cannot.
+    /// Looks whether the bench of models can run what is to be run here, and whether the
+    /// kernel bench has the programs for it; those other than the model have left out the
+    /// experiments that they cannot run.
     fn check(&self) -> Result<(), Failure> {
-        let OnBench::Model(bench) = &self.on else {
-            return Ok(());
-        };
         let all = self.experiments();
         let own = match self.task.here.shard {
             Some(shard) => self.own(shard),
             None => (0..all.len()).collect(),
         };
-        for experiment in own.into_iter().map(|position| &all[position]) {
-            bench
-                .check(experiment)
-                .map_err(|source| Failure::new(Kind::Input, CannotRun::new(experiment, source)))?;
+        match &self.on {
+            OnBench::Model(bench) => {
+                for experiment in own.into_iter().map(|position| &all[position]) {
+                    let checked = bench.check(experiment);
+                    checked.map_err(|source| {
+                        Failure::new(Kind::Input, CannotRun::new(experiment, source))
+                    })?;
+                }
+            }
+            OnBench::Kernel(bench) if !own.is_empty() => {
+                bench.image().map_err(Failure::run)?;
+            }
+            OnBench::Kernel(_) | OnBench::Host(_) => {}
         }
         Ok(())
     }
@@ -275,6 +282,7 @@ impl Ready<'_> {
         let lock = lock_store(path)?;
         let cancel = task.front.listen()?;
         let (run, name, before) = self.begin(&mut store)?;
+        let ended_before = store.ended_experiments(run)?.len();
         let mut keeper = Keeper::new(&mut store, run, &before, watcher)?;
         for index in (0..prepared.experiments.len()).filter(|one| !before.ended.contains(one)) {
             keeper.show_kept(index).map_err(KeepError::into_failure)?;
@@ -296,6 +304,7 @@ impl Ready<'_> {
             // Only those of jobs are known beforehand.
             rows: rows.iter().filter(|row| !row.op.is_background()).count(),
             begun_before: task.resumed.is_some(),
+            advanced: store.ended_experiments(run)?.len() > ended_before,
         };
         let end = match end {
             Ok(end) => end,

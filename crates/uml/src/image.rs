@@ -3,9 +3,7 @@
 
 use crate::program::trimmed;
 use raidlab_guest::{Archive, Initramfs, InitramfsError, Node};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The first program's path in the guest.
 pub const AGENT: &str = "/raidlab/agent";
@@ -95,7 +93,7 @@ pub(crate) fn lacks_tools_of_zfs(beside: &Path) -> bool {
 /// # Errors
 /// When tools are not installed (all of them are named) or a file cannot be
 /// read.
-pub fn image(agent: &Path, with_zfs: bool, beside: &Path) -> Result<Archive, ImageError> {
+pub fn image(agent: &Path, with_zfs: bool, beside: &Path) -> Result<Archive, InitramfsError> {
     let mut initramfs = Initramfs::beside(Some(beside))?;
     initramfs.programs(&NEEDED)?;
     initramfs.programs_present(&WELCOME)?;
@@ -104,36 +102,13 @@ pub fn image(agent: &Path, with_zfs: bool, beside: &Path) -> Result<Archive, Ima
     }
     initramfs.paths_present(&PATHS)?;
     initramfs.file(AGENT, agent)?;
-    let mut archive = initramfs.archive().clone();
-    drop(initramfs);
-    let contents = fs::read(agent).map_err(|source| ImageError::Agent {
-        file: agent.to_owned(),
-        source,
-    })?;
-    let node = Node::File {
-        mode: 0o755,
-        contents: in_slots(trimmed(contents)),
-    };
-    archive.insert(AGENT, node);
+    let mut archive = initramfs.into_archive();
+    if let Some(Node::File { contents, .. }) = archive.remove(AGENT) {
+        let (mode, contents) = (0o755, in_slots(trimmed(contents)));
+        archive.insert(AGENT, Node::File { mode, contents });
+    }
     archive.insert("/etc/mtab", Node::Link("/proc/self/mounts".to_owned()));
     Ok(archive)
-}
-
-/// A first file system that cannot be put together.
-#[derive(Debug, thiserror::Error)]
-pub enum ImageError {
-    /// Tools are missing, or a file cannot be read.
-    #[error(transparent)]
-    Tools(#[from] InitramfsError),
-    /// The first program cannot be read.
-    #[error("cannot read {}", file.display())]
-    Agent {
-        /// The program that was to be put in.
-        file: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
 }
 
 /// A program with zeros behind it up to the end of its last slot. Nobody reads them.

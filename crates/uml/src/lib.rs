@@ -31,6 +31,6 @@ pub use charges::Charges;
 pub use edits::EditError;
 pub use error::{BuildError, ZfsError};
 pub use frames::{Damage, END, Frame, FrameError, FrameReader};
-pub use image::{AGENT, ImageError, image};
+pub use image::{AGENT, image};
 pub use packages::Packages;
 pub use source::{Source, SourceError};

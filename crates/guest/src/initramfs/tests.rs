@@ -62,7 +62,7 @@ fn a_circle_of_links_is_an_error() {
     symlink("a", at("b")).expect("made");
     // The second visit of `a` finds it in the archive: the copy ends there.
     let mut initramfs = bare();
-    assert_eq!(initramfs.copy(&at("a")).expect("it ends"), None);
+    assert!(initramfs.copy(&at("a")).expect("it ends").is_empty());
 }
 
 #[test]
