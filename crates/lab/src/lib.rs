@@ -47,8 +47,8 @@ pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
 pub use raidlab_workload::{Honoured, OptionFacts, Permission, fio_options};
 pub use run::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{
-    Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
-    SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsChecksum, ZfsCompression, ZfsRelease,
+    Checkpoint, Metadata, ReadRecovered, RecoveringWrites, Recovery, Subject, SubjectKind,
+    SyncSource, Throttle, WriteBarrier, Zfs, ZfsChecksum, ZfsCompression, ZfsRelease,
 };
 pub use suite::{
     Begin, Bus, Condition, Event, EventKind, FIRST_DRAW, Job, QueueRule, Region, Rounds, Step,

@@ -31,30 +31,6 @@ pub enum SubjectKind {
     System,
 }
 
-/// The read policies' names: what the array core calls them. A name may be
-/// followed by `:` and a parameter, `gmirror-split:8k`, `btrfs-devid:1`.
-pub const READ_POLICIES: [&str; 19] = [
-    "md-3.16",
-    "md-4.10",
-    "md-6.9",
-    "md-raid10-3.13",
-    "md-raid10-5.4",
-    "gmirror-load",
-    "gmirror-round-robin",
-    "gmirror-split",
-    "gmirror-prefer",
-    "gflash",
-    "zfs-freebsd-10",
-    "zol-0.6",
-    "least-pending",
-    "nearest-head",
-    "round-robin",
-    "btrfs-pid",
-    "btrfs-round-robin",
-    "btrfs-devid",
-    "spdk",
-];
-
 /// The schedulers that Linux has for a disk, as `/sys/block/DISK/queue/scheduler` names them.
 pub const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
@@ -311,8 +287,8 @@ pub struct Subject {
     pub kind: SubjectKind,
     /// The host it is modelled on; `None` where only a real system builds it.
     pub host: Option<Host>,
-    /// Who answers a read: one of [`READ_POLICIES`], with its parameter if
-    /// any; `None` for a single disk and for arrays without copies.
+    /// Who answers a read: the name of one of [`raidlab_policies::ALL`], with its parameter
+    /// if any; `None` for a single disk and for arrays without copies.
     pub read_policy: Option<String>,
     /// Where the array's data begins on each member.
     pub data_offset: Bytes,

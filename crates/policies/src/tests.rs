@@ -7,7 +7,7 @@ use std::error::Error;
 
 #[test]
 fn every_name_is_read_back() {
-    for kind in ALL {
+    for &kind in ALL {
         assert_eq!(read_policy(kind.name()), Ok(kind));
         assert_eq!(kind.to_string(), kind.name());
     }
@@ -39,7 +39,7 @@ fn errors_name_the_cause() {
         "btrfs-devid:a",
     ];
     insta::assert_snapshot!(texts.map(explain).join("\n"), @r"
-    `md-9` is not a read policy; known are md-3.16, md-4.10, md-6.9, md-raid10-3.13, md-raid10-5.4, gmirror-load, gmirror-round-robin, gmirror-split, gmirror-prefer, gflash, zfs-freebsd-10, zol-0.6, least-pending, nearest-head, round-robin, btrfs-pid, btrfs-round-robin, btrfs-devid, spdk
+    `md-9` is not a read policy; known are md-6.9, md-raid10-5.4, least-pending, round-robin, md-3.16, md-4.10, md-raid10-3.13, gmirror-load, gmirror-round-robin, gmirror-split, gmirror-prefer, gflash, zfs-freebsd-10, zol-0.6, nearest-head, btrfs-pid, btrfs-round-robin, btrfs-devid, spdk
     the read policy `spdk` takes no parameter
     the parameter of the read policy `gflash` is not a size: `x` does not start with a number
     the parameter of the read policy `round-robin` must be at least one sector

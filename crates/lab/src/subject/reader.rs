@@ -1,15 +1,16 @@
 //! Reading a subject's file: what is written, checked and put together.
 
 use super::{
-    Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
-    SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsChecksum, ZfsCompression, ZfsRelease,
+    Checkpoint, Metadata, ReadRecovered, RecoveringWrites, Recovery, Subject, SubjectKind,
+    SyncSource, Throttle, WriteBarrier, Zfs, ZfsChecksum, ZfsCompression, ZfsRelease,
 };
 use crate::document::{Document, FileError, Problem, Reserved};
 use crate::host::Host;
 use crate::settings::{self, Size, Time};
+use raidlab_policies::{ALL, read_policy};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
-use raidlab_units::Bytes;
+use raidlab_units::{Bytes, in_one_line};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
@@ -270,7 +271,7 @@ fn array_level(document: &Document, raw: &RawSubject) -> Result<Option<MdLevel>,
     }
 }
 
-/// The policy's name exists; its parameter is the array core's business.
+/// Checks that there is a policy of this name, which takes this parameter.
 fn check_read_policy(
     document: &Document,
     policy: Option<&Spanned<String>>,
@@ -278,16 +279,17 @@ fn check_read_policy(
     let Some(policy) = policy else {
         return Ok(());
     };
-    let name = policy.get_ref().split(':').next().unwrap_or_default();
-    if READ_POLICIES.contains(&name) {
-        return Ok(());
+    let text = policy.get_ref();
+    let known: Vec<_> = ALL.iter().map(|kind| kind.name().to_owned()).collect();
+    let name = text.split(':').next().unwrap_or_default().to_owned();
+    if !known.contains(&name) {
+        let what = "read policy";
+        return Err(document.error(policy.span(), Problem::UnknownName { what, name, known }));
     }
-    let problem = Problem::UnknownName {
-        what: "read policy",
-        name: name.to_owned(),
-        known: READ_POLICIES.map(str::to_owned).to_vec(),
-    };
-    Err(document.error(policy.span(), problem))
+    let remedy = "write it as in `gmirror-split:8k` or `btrfs-devid:1`";
+    read_policy(text)
+        .map(drop)
+        .map_err(|error| document.invalid(policy.span(), in_one_line(&error), remedy))
 }
 
 /// Checks a recovery table and puts its rules together.

@@ -130,6 +130,10 @@ fn broken() -> Vec<(&'static str, String)> {
         ("host unlike any", md("\"linux-3.16\"", "\"plan9\"")),
         ("kind", md("\"mirror\"", "\"miror\"")),
         ("policy", md("\"md-3.16\"", "\"md-3.15\"")),
+        (
+            "policy's parameter",
+            md("\"md-3.16\"", "\"gmirror-split:1x\""),
+        ),
         ("no policy", md("read_policy = \"md-3.16\"\n", "")),
         (
             "policy on a disk",
