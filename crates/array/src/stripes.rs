@@ -5,8 +5,8 @@
 //! same sectors on every member. A write is cut into windows in which each
 //! data block is written wholly or not at all (windows of one block may be
 //! written in part) and gathered (`pending`): later writes merge into windows
-//! that wait, full windows go at once, the others by md's preread rule (see
-//! [`StripeConfig::preread_threshold`]). A full chunk row is one window, one
+//! that wait, full windows go at once, the others when no window
+//! reads for a write, or when too many wait. A full chunk row is one window, one
 //! command for each member.
 //!
 //! **Jobs.** A window in work is a job (`job`), which holds a lock on its

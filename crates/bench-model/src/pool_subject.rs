@@ -1,10 +1,10 @@
 //! The ZFS pool as a subject of the machine.
 
-use raidlab_array::{AdminError, CommandId, MemberError, Outputs, Request, Slot, SyncKind};
-use raidlab_lab::{Zfs, ZfsChecksum, ZfsCompression, ZfsRelease};
-use raidlab_sim::{
-    ArrayKind, ArrayPaths, Checksum, Compression, PoolPaths, Subject, SubjectError, SyncProgress,
+use raidlab_array::{
+    AdminError, CommandId, MemberError, Outputs, Request, Slot, SyncKind, SyncProgress,
 };
+use raidlab_lab::{Zfs, ZfsChecksum, ZfsCompression, ZfsRelease};
+use raidlab_sim::{ArrayKind, ArrayPaths, Checksum, Compression, PoolPaths, Subject, SubjectError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::Pool;
 

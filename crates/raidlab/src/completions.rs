@@ -18,7 +18,7 @@ Examples:
   source <(raidlab completions zsh)"
 )]
 pub struct Arguments {
-    /// The shell.
+    /// The shell for which the script is written.
     shell: Shell,
 }
 

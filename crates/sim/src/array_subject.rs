@@ -1,9 +1,9 @@
 //! The array core as a subject.
 
-use crate::subject::{Subject, SubjectError, SyncProgress};
+use crate::subject::{Subject, SubjectError};
 use raidlab_array::{
     AdminError, Admission, Array, CommandId, Engine, MemberConfig, MemberError, Outputs, Request,
-    Slot,
+    Slot, SyncProgress,
 };
 use raidlab_units::{Nanos, Sectors};
 

@@ -39,4 +39,4 @@ pub use processor::{
 pub use result::{
     DepthFound, JobOperations, JobResult, MemberStatistics, OperationResult, Steadiness,
 };
-pub use subject::{Subject, SubjectError, SubjectState, SyncProgress};
+pub use subject::{Subject, SubjectError, SubjectState};

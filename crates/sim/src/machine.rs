@@ -20,9 +20,10 @@ use crate::host::Host;
 use crate::processor::{Processor, ProcessorConfig, ProcessorUse};
 use crate::result::MemberStatistics;
 use crate::steps::answer;
-use crate::subject::{Subject, SubjectError, SubjectState, SyncProgress};
+use crate::subject::{Subject, SubjectError, SubjectState};
 use raidlab_array::{
-    Event, Finished, Operation, Outputs, Request, RequestError, RequestId, Slot, StepId, StepResult,
+    Event, Finished, Operation, Outputs, Request, RequestError, RequestId, Slot, StepId,
+    StepResult, SyncProgress,
 };
 use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;

@@ -12,10 +12,10 @@
 //! A member that is removed leaves when the superblocks of the others call it
 //! failed; what is asked for meanwhile (a new member in its place) waits.
 
-use crate::subject::{Subject, SubjectError, SyncProgress};
+use crate::subject::{Subject, SubjectError};
 use raidlab_array::{
     ArrayStatus, CommandId, Copies, Layout, Level, MemberError, NewDevice, Outputs,
-    PersistentArray, Request, Slot, StepId, StepResult, VerbError,
+    PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
 };
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -115,7 +115,7 @@ impl PersistentSubject {
     }
 
     /// Whether the sync's positions are sectors of the array.
-    fn counts_array_sectors(&self, status: &raidlab_array::SyncProgress) -> bool {
+    fn counts_array_sectors(&self, status: &SyncProgress) -> bool {
         status.total == self.array.size() && status.total != self.used
     }
 
@@ -225,16 +225,12 @@ impl Subject for PersistentSubject {
         let status = self.array.status().sync?;
         if self.counts_array_sectors(&status) {
             return Some(SyncProgress {
-                kind: status.kind,
                 position: scale(status.position, self.used, status.total),
                 total: self.used,
+                ..status
             });
         }
-        Some(SyncProgress {
-            kind: status.kind,
-            position: status.position,
-            total: status.total,
-        })
+        Some(status)
     }
 
     fn is_syncing(&self) -> bool {

@@ -1,31 +1,10 @@
 //! What the machine drives: the array core, or a pool, behind one trait.
 
-use raidlab_array::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncKind};
+use raidlab_array::{
+    CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncProgress,
+};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
-
-/// Resync or recovery in progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SyncProgress {
-    /// What the sync does: recovery, resync, check or repair.
-    pub kind: SyncKind,
-    /// Everything below is done, sectors of each member.
-    pub position: Sectors,
-    /// The position at which the sync ends, in the same sectors.
-    pub total: Sectors,
-}
-
-impl SyncProgress {
-    /// Progress in percent, 0 to 100.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
-    pub fn percent(&self) -> f64 {
-        if self.total.0 == 0 {
-            return 100.0;
-        }
-        self.position.0 as f64 / self.total.0 as f64 * 100.0
-    }
-}
 
 /// How a subject stands at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +64,7 @@ pub trait Subject {
     fn check(&mut self, _now: Nanos, _out: &mut Outputs) -> Result<(), SubjectError> {
         Err(SubjectError("it has no check".to_owned()))
     }
-    /// Resync or recovery, where one runs.
+    /// The sync that runs, if one does; its positions are sectors of each member.
     fn sync(&self) -> Option<SyncProgress>;
     /// A sync runs or is about to.
     fn is_syncing(&self) -> bool {

@@ -1,4 +1,17 @@
-//! Writes, discards and flushes.
+//! Writes, discards and flushes of an array of copies.
+//!
+//! A write is cut into pieces of one range of copies each, and each piece goes to every member
+//! in service that has the range; a member under recovery gets it as its rule says. A flush is
+//! one piece without sectors, for all members. A piece waits, in this order, for
+//!
+//! 1. the *gate*: while a failure of one of its members is not recorded, or while a range of it
+//!    is being corrected, nothing is sent that could be acknowledged too early;
+//! 2. the *barrier* of a running sync, whose rules stand in `recovery::barrier`.
+//!
+//! A piece is answered when all its members have answered. It succeeded if, of each set of
+//! copies, some member that is in sync took it. A member with an error is failed, unless the
+//! array needs it: then it stays, what others have there is noted as bad on it, and the request
+//! fails. A failure that happened meanwhile holds the answer back until it is recorded.
 
 use super::{Array, Command, Piece, Role, Shape, payload};
 use crate::mutation::{self, Mutation};

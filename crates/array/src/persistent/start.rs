@@ -1,4 +1,11 @@
 //! An assembled array starts.
+//!
+//! The engine is built for the members as they were assembled; if it does not have the size
+//! that the superblocks say, or a write log is still to be replayed, the start is refused. A
+//! bitmap's chunks that end above the point of a resync are taken as differing. The first pass
+//! over the metadata then says who is there and that the array is dirty; a second one follows
+//! where a member lacked metadata. If copies may differ, the resync begins before the first
+//! request is served, so that no read takes one version and the next read another.
 
 use super::assembly::Assembly;
 use super::build::{self, EngineOptions};

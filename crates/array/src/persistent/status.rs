@@ -84,6 +84,18 @@ pub struct SyncProgress {
     pub total: Sectors,
 }
 
+impl SyncProgress {
+    /// Progress in percent, 0 to 100.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    pub fn percent(&self) -> f64 {
+        if self.total.0 == 0 {
+            return 100.0;
+        }
+        self.position.0 as f64 / self.total.0 as f64 * 100.0
+    }
+}
+
 /// What is told of a running array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayStatus {

@@ -77,12 +77,6 @@ pub struct StripeConfig {
     pub members: Vec<Initial>,
     /// The choice between read-modify-write and reconstruct-write.
     pub write_policy: WritePolicy,
-    /// Windows that wait for more writes go when fewer than this many windows
-    /// read for a write: md's `IO_THRESHOLD`, 1. `u32::MAX`: nothing waits, as
-    /// md has it for synchronous writes, direct ones included (Linux 6.12
-    /// drivers/md/raid5.c, `make_stripe_request`: `REQ_SYNC` sets
-    /// `STRIPE_PREREAD_ACTIVE`).
-    pub preread_threshold: u32,
     /// Windows gathered before all of them go; at least 1; md's stripe cache
     /// has 256 stripes.
     pub stripes: usize,
@@ -149,7 +143,6 @@ impl StripeConfig {
             member_size,
             members: Vec::new(),
             write_policy: WritePolicy::default(),
-            preread_threshold: 1,
             stripes: 256,
             window: Sectors(1024),
             sync: RecoveryConfig {

@@ -1,4 +1,15 @@
 //! Writes: from request to windows, from windows to jobs.
+//!
+//! A request is cut at the borders of windows and gathered there. A window goes at once when it
+//! is full, when it must be durable, or when no member with its parity is in service; the
+//! others go when no window reads for a write, or when too many have gathered. A window that
+//! goes becomes a job, unless another job works on the same range; then it waits for that one's
+//! end and takes in what is written meanwhile.
+//!
+//! A job asks `plan` for the cheaper method, read-modify-write or reconstruct-write, reads what
+//! that needs and is not known, computes what could not be read from the other blocks, and then
+//! the new blocks and parity. Where a window of several blocks meets one that cannot be had, it
+//! is taken up again block by block.
 
 use super::config::BLOCK;
 use super::flow::{Next, pieces};
@@ -39,11 +50,11 @@ impl StripeArray {
         }
     }
 
-    /// Makes jobs of the windows that may go.
+    /// Makes jobs of the windows that may go. Those that wait for more writes go when no
+    /// window reads for a write (md's `IO_THRESHOLD`, 1), or when too many are gathered.
     pub(super) fn dispatch_writes(&mut self, out: &mut Outputs) -> bool {
         let mut moved = self.dispatch_ready(out);
-        let few = u32::try_from(self.prereads).is_ok_and(|it| it < self.config.preread_threshold);
-        if few || self.pending.len() > self.config.stripes {
+        if self.prereads == 0 || self.pending.len() > self.config.stripes {
             self.pending.release_delayed();
             moved |= self.dispatch_ready(out);
         }

@@ -1,4 +1,13 @@
-//! One sector's versions.
+//! What one sector of the array may hold: the versions that writes have made of it.
+//!
+//! A write adds a version when it is submitted, which ends when it is acknowledged or fails. A
+//! version is *older* than another if it had ended before the other was submitted; of two that
+//! were in flight together either may be the later one.
+//!
+//! - *A read* may return any version that is not older than one that was acknowledged before
+//!   the read was submitted. Once nothing is in flight, all reads must return the same one.
+//! - *A power cut* may leave any version that is not older than a durable one. All that may be
+//!   left are then acknowledged; which of them it is a later read decides.
 
 use super::{Moment, OperationId};
 use crate::value::Value;

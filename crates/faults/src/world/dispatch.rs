@@ -1,4 +1,14 @@
-//! From the driver to the disks and back.
+//! From the driver to the disks and back, in virtual time.
+//!
+//! The driver orders commands, each of which becomes a flight with a time of arrival: drawn, or
+//! that of a modelled disk, and later where the disk is slow. When virtual time gets there, the
+//! disk does what the command says, wholly, in part or not at all as its faults say, and the
+//! driver sees the end at its next turn. The earliest of all these happens next: an arrival, a
+//! modelled disk's completion, or the driver's turn. A disk that hangs keeps its flights until
+//! it answers again or dies.
+//!
+//! What the core orders is held against the rules before it is sent: commands lie on the disk,
+//! and data in the data area.
 
 use super::{Violation, World, nanos, violation};
 use crate::disk::{Health, PendingWrite};

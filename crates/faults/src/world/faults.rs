@@ -1,4 +1,10 @@
 //! Faults and administrators, within the budget or beyond it.
+//!
+//! The *budget* is what the level can bear. Before a fault strikes, the disks that cannot be
+//! counted on are put together: failed or dying ones, those whose failure is not recorded, those
+//! with sectors that cannot be read, and after a crash parity that may not fit. A fault that
+//! would take more than the level bears is left out, unless the run may go over the budget; from
+//! then on it counts as *beyond* it, and data may be lost.
 
 use super::dispatch::{Flight, TRYING_SLOWNESS};
 use super::{Violation, World, violation};

@@ -1,4 +1,8 @@
-//! The bits.
+//! The bits of a bitmap: read, set, counted and written as pages.
+//!
+//! The bytes are kept as they lie on the device: pages of 4 KiB, of which the first begins with
+//! the superblock. What lies behind the end of a file reads as set bits, as mdadm fills it:
+//! a chunk of which nothing is known may differ.
 
 use super::header::{BitmapSuperblock, HEADER_BYTES};
 use crate::fields::FieldError;

@@ -1,4 +1,5 @@
-//! The bitmap's superblock.
+//! The bitmap's superblock (`struct bitmap_super_s`): read, checked and written; and whether
+//! the bitmap may be believed, by the array's UUID and event count.
 
 use crate::fields::{Fault, FieldError, check};
 use crate::mutation::{self, Mutation};

@@ -1,4 +1,11 @@
-//! The turns of the array's thread and of its workers.
+//! The turns of the array's thread and of its workers, as in md's raid5d.
+//!
+//! Interrupts let stripes go onto lists without a lock (`released_stripes`). Whoever has the next
+//! turn takes them over under `device_lock`: the array's thread itself, or, with workers
+//! (`group_thread_cnt`), the thread, which hands them to the workers and does nothing else. One
+//! turn is given at a time; when it begins, the next one may be given, to as many threads as
+//! there are. A thread with more to do at the end of its turn goes on without being woken. The
+//! lock is held for a time of its own and for a time for each stripe that is moved.
 
 use super::locks::LockName;
 use super::task::{Action, Part, Role};

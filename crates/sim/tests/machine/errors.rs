@@ -2,11 +2,11 @@
 
 use crate::bench::group;
 use raidlab_array::{
-    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
+    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot, SyncProgress,
 };
 use raidlab_disk::Order;
 use raidlab_random::Stream;
-use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError, SyncProgress};
+use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{JobSpec, Pattern};
 

@@ -1,4 +1,12 @@
-//! The guest's turn and the calendar's.
+//! The guest's turn and the calendar's: who runs, and what happens next.
+//!
+//! While the guest runs, messages are served one at a time: from its clock, from the drivers of
+//! its disks, and from interrupts. A kick moves virtual time to what the guest's clock shows,
+//! hands the ring's requests to the disk, and tells the clock when the disk will answer, so
+//! that the guest runs no further than that. When the guest waits, the calendar takes the
+//! earliest of all disks' next events and of the time that the guest asked for, moves to it,
+//! and answers requests or lets the guest run. If there is neither, the guest waits for ever,
+//! which ends the run.
 
 use super::{Awaited, Calendar, Observer, Source};
 use crate::channel::{ChannelError, Received};

@@ -1,4 +1,16 @@
 //! Which devices take part, and as what.
+//!
+//! The order counts, as each step sees what those before it took:
+//!
+//! 1. *current members*: devices to which the newest superblock gives the slot that they claim,
+//!    whole ones and those that are being filled;
+//! 2. *replacements* whose member is gone: they take its slot;
+//! 3. with `force`, and only while there are too few, the newest of those out of date;
+//! 4. a check that no member is missed by accident that was in service;
+//! 5. the *bitmap*, from the sound copies of the current members;
+//! 6. what each member that is being filled lacks, now that the bitmap is known;
+//! 7. *spares*, and then members *out of date*: left out, or, where the options say so, taken in
+//!    again with what the bitmap says they missed, or filled anew.
 
 use super::view::{View, role_of};
 use super::{AssembleOptions, LeftOut, Part, Stale};

@@ -1,4 +1,15 @@
 //! Check, repair and resync of one window.
+//!
+//! All blocks of the window are read that can be. Blocks that the medium refused are computed
+//! from the others and written back, and so are those that a bad-block log names, unless the
+//! sync is a mere check. Then parity is compared with the data: both P and Q if everything is
+//! known, Q alone if P or a data block is lost, nothing if as many blocks are lost as there are
+//! parities. If a whole window differs it is compared again block by block, so that what is
+//! reported and rewritten is no more than what differs.
+//!
+//! A check reports the blocks, a resync makes parity of the data anew, and a repair does both.
+//! Where a resync meets data that nobody can read, parity can never be made to fit: that parity
+//! is marked as bad, as nothing would remember it once the resync is over.
 
 use super::super::compute::whole;
 use super::super::config::BLOCK;

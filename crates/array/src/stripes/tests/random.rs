@@ -44,7 +44,6 @@ pub(super) struct Plan {
     pub(super) policy: WritePolicy,
     pub(super) log: Option<u64>,
     pub(super) window: u64,
-    pub(super) preread_threshold: u32,
     pub(super) seed: u64,
 }
 
@@ -91,11 +90,10 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
     let numbers = (
         proptest::sample::select(vec![8_u64, 16, 32]),
         proptest::sample::select(vec![8_u64, 24, 1024]),
-        proptest::sample::select(vec![1_u32, 3, u32::MAX]),
         any::<u64>(),
     );
     (shape, policies, rings, numbers).prop_map(
-        |((level, layout, members), policy, log, (chunk, window, preread_threshold, seed))| Plan {
+        |((level, layout, members), policy, log, (chunk, window, seed))| Plan {
             level,
             layout,
             members,
@@ -103,7 +101,6 @@ pub(super) fn plans() -> impl Strategy<Value = Plan> {
             policy,
             log,
             window,
-            preread_threshold,
             seed,
         },
     )
@@ -113,7 +110,6 @@ pub(super) fn bench(plan: &Plan) -> Bench {
     let mut config = config(plan.level, plan.layout, plan.members, plan.chunk, ROWS);
     config.write_policy = plan.policy;
     config.window = Sectors(plan.window);
-    config.preread_threshold = plan.preread_threshold;
     config.stripes = 8;
     if let Some(sectors) = plan.log {
         config = with_log(config, sectors);

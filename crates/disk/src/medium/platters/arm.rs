@@ -1,4 +1,10 @@
 //! The arm: what it does next, and what an operation's end brings.
+//!
+//! A free arm cleans a band where a shingled disk has to. Else it writes out the cache if
+//! somebody waits for that (a flush, a write that found no room, a write without cache), but
+//! after a run of write-outs one read goes first. Else it reads if a read waits, and writes out
+//! if none does. Which command of a pool is taken `scheduling` says. While it reads ahead on a
+//! stream it leaves as late as the platter allows for what comes next, and reads on until then.
 
 use super::scheduling::{Candidate, Choice, Departure, Mechanics, Pool};
 use super::{Arm, Platters, Work};

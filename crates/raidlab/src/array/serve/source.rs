@@ -48,7 +48,7 @@ enum Grow {
 enum Backend {
     /// `io_uring` where the kernel lets us, else threads.
     Auto,
-    /// `io_uring`.
+    /// `io_uring` alone: an error where the kernel does not let us.
     IoUring,
     /// Threads that call pread and pwrite.
     Threads,
