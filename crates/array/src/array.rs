@@ -83,7 +83,7 @@ pub struct Array {
     /// Pieces that are done and are answered when a failure is recorded.
     unanswered: Vec<Piece>,
     recovery: Recovery,
-    /// By block: what is being compared.
+    /// For each block of a sync, the copies that are being compared.
     comparisons: Vec<Option<Comparison>>,
     questions: Slab<Question>,
     corrections: Corrections,
@@ -144,7 +144,7 @@ enum Role {
     Read { request: u32, tried: SlotSet },
     /// One member's share of a piece that is a write or discard.
     Write { piece: u32 },
-    /// One member's share of a flush.
+    /// One member's share of a piece that is a flush.
     Flush { piece: u32 },
     /// The read of a sync block, and whether the policy chose.
     SyncRead { block: u32, balanced: bool },
@@ -362,7 +362,7 @@ impl Array {
         }
     }
 
-    /// Who sends a command for this.
+    /// Who sends a command of this role, and so may sleep for it.
     fn sender(&self, role: Role) -> Sender {
         let request = match role {
             Role::Read { request, .. } => request,

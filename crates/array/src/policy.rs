@@ -90,7 +90,7 @@ pub struct Io {
     pub kind: IoKind,
     /// The member that it goes to.
     pub slot: Slot,
-    /// Its first array sector.
+    /// The first array sector of the command.
     pub start: Sectors,
     /// How many sectors it covers.
     pub count: Sectors,

@@ -81,7 +81,7 @@ pub(crate) struct Recovery {
     in_flight: u32,
     /// The courtesy sleep before this block was taken, or was not owed.
     was_courteous: bool,
-    /// Who submits comes first until then.
+    /// Until this time whoever submits requests goes before the sync.
     yields_until: Option<Nanos>,
     /// The sync's thread sleeps until a disk has a request for it.
     pub(crate) is_asleep: bool,

@@ -421,9 +421,9 @@ impl StripeWork {
 pub struct Outputs {
     /// To be sent to the members, in this order.
     pub commands: Vec<MemberCommand>,
-    /// To be executed on buffers.
+    /// The steps that are to be executed on buffers, in this order.
     pub steps: Vec<ComputeStep>,
-    /// To be given to whoever asked.
+    /// The answers that are to be given to whoever asked.
     pub finished: Vec<Finished>,
     /// What has to be recorded or told.
     pub events: Vec<Event>,

@@ -43,7 +43,7 @@ pub enum HostError {
     Taken {
         /// The machine on which that is so.
         machine: String,
-        /// Who holds it, in words.
+        /// Which run or program holds the machine, in words.
         what: String,
     },
     /// The subject cannot be built on this machine.

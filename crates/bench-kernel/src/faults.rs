@@ -22,7 +22,7 @@ pub enum FaultError {
         /// The most members of a subject.
         members: usize,
     },
-    /// Of sectors that are not used.
+    /// The fault is of sectors behind those of the disk that are used.
     #[error("a fault is of sectors up to {end} of disk {disk}, of which {used} are used")]
     Behind {
         /// The disk that the fault is of.

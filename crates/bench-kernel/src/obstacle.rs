@@ -36,7 +36,7 @@ pub enum Obstacle {
         /// The subject that has a model and no commands.
         subject: String,
     },
-    /// It belongs to another operating system.
+    /// The system or setting belongs to another operating system.
     #[error("{what} does not exist on Linux")]
     NotOnLinux {
         /// The system or setting that Linux does not have.

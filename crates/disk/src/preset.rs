@@ -76,7 +76,7 @@ pub struct Provenance {
     pub name: String,
     /// Its value as text.
     pub value: String,
-    /// How it is known.
+    /// How the value is known.
     pub basis: Basis,
     /// Where the value is from, in words.
     pub source: String,
@@ -142,7 +142,7 @@ pub enum PresetError {
         line: usize,
         /// The parameter set of the file in which it stands.
         set: String,
-        /// What its reader said.
+        /// Why the set is no disk.
         #[source]
         source: ParameterError,
     },
@@ -326,7 +326,7 @@ struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     set: &'a str,
-    /// Where the set begins.
+    /// The line of the file at which the set begins.
     line: usize,
 }
 

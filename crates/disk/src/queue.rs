@@ -54,7 +54,7 @@ pub struct QueueRules {
     pub tags: usize,
     /// Which of those that wait is next.
     pub order: Order,
-    /// The same before an NVMe drive.
+    /// Which of those that wait is next, before an NVMe drive.
     pub nvme_order: Order,
     /// The largest command that merging may make.
     pub largest: Sectors,

@@ -50,7 +50,7 @@ pub(crate) enum Order {
 pub(crate) enum Added {
     /// As a new member: all of it is filled.
     New,
-    /// Again: what it lacks is filled.
+    /// As the member that it was: only what it lacks is filled.
     Again,
 }
 

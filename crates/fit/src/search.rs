@@ -48,7 +48,7 @@ pub struct FactRow {
     pub unit: &'static str,
     /// The set was fitted on it.
     pub used: bool,
-    /// Where it is from.
+    /// The document or log that the fact is from.
     pub source: String,
 }
 

@@ -61,7 +61,7 @@ fn frame_at(bytes: &[u8], at: usize) -> Result<Option<(Frame<'_>, usize)>, Frame
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no frame at byte {at} of what the guest said")]
 pub struct FrameError {
-    /// Where a frame must begin.
+    /// The byte at which a frame must begin.
     pub at: usize,
 }
 

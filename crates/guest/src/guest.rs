@@ -25,9 +25,9 @@ pub struct Guest {
 /// Which of the command's two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Its standard output.
+    /// The command's standard output.
     Output,
-    /// Its standard error.
+    /// The command's standard error.
     Error,
 }
 
@@ -107,7 +107,7 @@ pub enum GuestError {
     Program {
         /// The program that is called, without its path.
         program: &'static str,
-        /// What it is part of.
+        /// The package of Debian that has the program.
         package: &'static str,
         /// What the operating system answered.
         #[source]

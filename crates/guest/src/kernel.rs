@@ -176,7 +176,7 @@ fn version_key(release: &str) -> Vec<u64> {
         .collect()
 }
 
-/// No kernel to boot.
+/// Why there is no kernel to boot.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// Debian's cloud kernel and QEMU are set up for x86-64 only.
@@ -205,7 +205,7 @@ pub enum KernelError {
     Tool {
         /// The program that is called, without its path.
         program: String,
-        /// What it is part of.
+        /// The package of Debian that has the program.
         package: &'static str,
         /// What the operating system answered.
         #[source]
@@ -216,9 +216,9 @@ pub enum KernelError {
     Failed {
         /// The program that is called, without its path.
         program: String,
-        /// How it ended.
+        /// The status with which the program ended.
         status: String,
-        /// What it wrote.
+        /// What the program wrote on standard error.
         said: String,
     },
     /// The package lists do not have the kernel.

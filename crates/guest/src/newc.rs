@@ -223,28 +223,28 @@ fn number(header: &[u8], index: usize, at: usize) -> Result<u32, ArchiveError> {
 /// Bytes that are no archive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    /// It ends in the middle.
+    /// The archive ends in the middle of an item.
     #[error("the archive ends inside the item at byte {at}")]
     Short {
-        /// Where the item begins.
+        /// The byte of the archive at which the item begins.
         at: usize,
     },
     /// No header where one must be.
     #[error("no `070701` at byte {at} of the archive")]
     Magic {
-        /// Where it must be.
+        /// The byte of the archive at which the header must be.
         at: usize,
     },
     /// No hexadecimal number where one must be.
     #[error("no number of eight hexadecimal digits at byte {at} of the archive")]
     Number {
-        /// Where it must be.
+        /// The byte of the archive at which the number must be.
         at: usize,
     },
     /// A path that is no UTF-8.
     #[error("the path of the file at byte {at} of the archive is not UTF-8")]
     Name {
-        /// Where the file's header begins.
+        /// The byte of the archive at which the file's header begins.
         at: usize,
     },
 }

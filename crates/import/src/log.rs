@@ -105,7 +105,7 @@ pub(crate) fn import(
     Ok(imported)
 }
 
-/// One run of fio.
+/// A run of fio that was found in the log.
 struct Run {
     lines: Range<usize>,
     result: ToolResult,

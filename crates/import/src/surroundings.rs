@@ -40,7 +40,7 @@ impl Surroundings {
         row.sync_percent_start = look.percent;
     }
 
-    /// As facts of a scope.
+    /// What was found, as facts that hold for a scope.
     pub(crate) fn facts(&self, scope: &Scope) -> Vec<Observation> {
         let mut all = Vec::new();
         let mut add = |name: &str, value: String, unit: &str| {

@@ -38,7 +38,7 @@ impl fmt::Display for DiskKind {
 pub struct Disk {
     /// The kernel's own name: `/dev/sdb`, `/dev/ada2`.
     pub device: String,
-    /// What it is.
+    /// The kind of device that it is.
     pub kind: DiskKind,
     /// Names that stay with the disk over reboots, best first:
     /// `/dev/disk/by-id/ata-...`, `/dev/diskid/DISK-...`.

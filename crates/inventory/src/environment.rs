@@ -75,7 +75,7 @@ pub struct Change {
     pub name: String,
     /// Its value then; `None`: it was not told.
     pub was: Option<String>,
-    /// Its value now.
+    /// The fact's value now; `None` where it is gone.
     pub is: Option<String>,
 }
 

@@ -6,13 +6,13 @@
 //! its model; the list holds what the makers have published and is not
 //! complete. A model that is not in it may be shingled.
 
-/// One family of models.
+/// A family of models with shingled tracks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     /// How the model number begins, as the drive reports it without a maker's
     /// name before it.
     pub begins: &'static str,
-    /// Who says so.
+    /// The document that says so of the family.
     pub source: &'static str,
 }
 

@@ -31,7 +31,7 @@ mod tests;
 pub struct Claims {
     /// Short name: the file's.
     pub name: String,
-    /// For people, in headings.
+    /// The name of the claims in headings, for people.
     pub title: String,
     /// Whose claims they are.
     pub source: String,
@@ -41,11 +41,11 @@ pub struct Claims {
     pub commands: Vec<String>,
     /// What the rows are not; may be empty.
     pub remark: String,
-    /// In the article's order.
+    /// The claims, in the order of the article.
     pub claims: Vec<Claim>,
 }
 
-/// One sentence of an article.
+/// A sentence of an article, and the tests that it implies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// Short and unique: `P1`.

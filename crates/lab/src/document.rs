@@ -124,7 +124,7 @@ pub(crate) type Reserved = (&'static str, &'static str);
 pub(crate) struct Document {
     /// The file as errors should name it.
     pub file: String,
-    /// Its whole text.
+    /// The whole text of the file.
     pub text: String,
 }
 

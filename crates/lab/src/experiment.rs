@@ -78,7 +78,7 @@ pub struct HostChoice {
     pub name: String,
     /// How a queue depth above one is reached there.
     pub queue: QueueStyle,
-    /// One device per member.
+    /// The devices of the members, one for each.
     pub disks: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum FioText {
     Options(Vec<String>),
     /// A job file.
     JobFile {
-        /// Its name in messages.
+        /// The name by which messages call it.
         name: String,
         /// The text of the job file.
         text: String,

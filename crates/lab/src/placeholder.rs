@@ -24,10 +24,10 @@ pub struct Placeholders {
 /// What is wrong with a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
-    /// No closing brace.
+    /// An opening brace has no closing one.
     #[error("`{text}` has no closing brace")]
     Unclosed {
-        /// From the opening brace on.
+        /// The text from the opening brace on.
         text: String,
     },
     /// No placeholder has this name.

@@ -279,7 +279,7 @@ pub enum ZfsRelease {
 pub struct Subject {
     /// `md`; unique in a suite.
     pub name: String,
-    /// For people, in tables.
+    /// The name of the subject in tables, for people.
     pub title: String,
     /// A few sentences on what the subject is and where its settings are from.
     pub description: String,

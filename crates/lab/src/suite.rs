@@ -36,7 +36,7 @@ pub const FIRST_DRAW: u64 = 1;
 pub struct Suite {
     /// The suite's name, which is its file's: `mirror-2015`.
     pub name: String,
-    /// For people, in headings.
+    /// The name of the suite in headings, for people.
     pub title: String,
     /// A few sentences.
     pub description: String,
@@ -158,7 +158,7 @@ pub struct Job {
     pub name: String,
     /// In words: `random read 4 KiB, queue depth 4`.
     pub title: String,
-    /// For accuracy statements and graphs: `random-read`.
+    /// The class by which accuracy statements and graphs group jobs: `random-read`.
     pub class: String,
     /// How a queue depth above one is reached.
     pub queue: QueueRule,
@@ -233,7 +233,7 @@ pub struct TimedEvent {
 /// A moment of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
-    /// So long after its start.
+    /// So much time after the start of the job.
     After(Nanos),
     /// When the background copying has come so far, percent.
     SyncPercent(f64),
@@ -243,7 +243,7 @@ pub enum When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueRule {
-    /// As the subject's host does it.
+    /// By threads or asynchronously, as the subject's host does it.
     #[default]
     Host,
     /// By threads with one synchronous request each, on every host.
@@ -257,7 +257,7 @@ pub enum QueueRule {
 pub struct Event {
     /// What is done to the subject.
     pub kind: EventKind,
-    /// To which member, from 0.
+    /// The member that it happens to, from 0.
     pub member: u16,
 }
 

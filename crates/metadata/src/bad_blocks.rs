@@ -56,7 +56,7 @@ pub enum BadBlockError {
     Length {
         /// Place of the entry in the log, 0 being the first.
         index: usize,
-        /// As found, in the log's units.
+        /// The length that was found, in the log's units.
         count: u64,
     },
     /// An entry that reaches beyond the last sector that a log can name.
@@ -64,7 +64,7 @@ pub enum BadBlockError {
     Start {
         /// Place of the entry in the log, 0 being the first.
         index: usize,
-        /// As found, in the log's units.
+        /// The start that was found, in the log's units.
         start: u64,
     },
     /// More ranges than the log has room for.

@@ -108,7 +108,7 @@ pub struct CreateSpec {
     pub bad_block_log: bool,
 }
 
-/// One member to be.
+/// A device that is to become a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberSize {
     /// The size of the whole device.

@@ -22,7 +22,7 @@ pub enum Fault {
     Expected(u64),
     /// It has to be at least this.
     AtLeast(u64),
-    /// It may be at most this.
+    /// The field may be at most this.
     AtMost(u64),
     /// It has bits that nothing here knows.
     UnknownBits(u64),
@@ -32,7 +32,7 @@ pub enum Fault {
     NotPowerOfTwo,
     /// It is none of the values that are known.
     UnknownValue,
-    /// It has to be zero.
+    /// The field has to be zero.
     NotZero,
     /// What it points at overlaps something else or lies outside the device.
     OutOfPlace,

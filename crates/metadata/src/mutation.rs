@@ -31,7 +31,7 @@ macro_rules! mutations {
                 }
             }
 
-            /// What it does wrong.
+            /// What the code does wrong with this bug, in words.
             #[must_use]
             pub const fn what(self) -> &'static str {
                 match self {

@@ -70,7 +70,7 @@ pub enum ProbeError {
     /// A superblock that cannot be used.
     #[error("the superblock of version {} at sector {sector} is not sound", version.name())]
     Superblock {
-        /// Where it was found.
+        /// The version whose place the superblock was found at.
         version: Version,
         /// The sector of the device at which the superblock begins.
         sector: u64,

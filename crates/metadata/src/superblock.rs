@@ -154,7 +154,7 @@ pub struct Superblock {
     pub data_offset: Sectors,
     /// Sectors of the member that can hold data.
     pub data_size: Sectors,
-    /// Where this superblock is.
+    /// The sector of the member at which this superblock lies.
     pub super_offset: Sectors,
     /// Recovered below this sector of the data area; meaningful with
     /// [`Features::RECOVERY_OFFSET`].

@@ -46,7 +46,7 @@ impl TransmissionFlags {
         }
     }
 
-    /// As they go over the wire.
+    /// The flags as they go over the wire.
     #[must_use]
     pub const fn on_wire(self, structured: bool) -> u16 {
         Self(self.0 & !Self::SEND_DF.0)

@@ -53,7 +53,7 @@ pub struct ZfsFreebsd10 {
 }
 
 impl ZfsFreebsd10 {
-    /// For a mirror of `members` children.
+    /// The policy for a mirror of `members` children, without history.
     #[must_use]
     pub fn new(members: usize) -> Self {
         Self {

@@ -33,7 +33,7 @@ pub(crate) use timeline::TimelineFigures;
 /// A chart for the page.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Figure {
-    /// Unique in the page.
+    /// The figure's name in the page, which no other has.
     pub id: String,
     /// What it shows.
     pub title: String,
@@ -55,7 +55,7 @@ pub(crate) struct Figure {
 /// One plot of a figure.
 #[derive(Debug, Serialize)]
 pub(crate) struct Panel {
-    /// Unique in the page.
+    /// The plot's name in the page, which no other has.
     pub id: String,
     /// What sets it apart from the figure's others; empty for the only one.
     pub title: String,

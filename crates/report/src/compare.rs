@@ -114,7 +114,7 @@ pub struct ComparedRow {
     pub cells: Vec<Option<ComparedCell>>,
 }
 
-/// One run's figure.
+/// The figure that one run has in a row.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ComparedCell {
     /// The figure in the row's unit.
@@ -158,7 +158,7 @@ pub enum Answer {
     Better,
     /// Worse than the base.
     Worse,
-    /// No difference that matters.
+    /// The two do not differ in a way that matters.
     Same,
     /// No answer from these figures.
     CannotTell,

@@ -283,11 +283,11 @@ pub fn cache_dirty_bytes(moment: &str) -> String {
 
 /// Reads during the job that the array's cache on disks of its own had.
 pub const CACHE_READ_HITS: &str = "cache.read_hits";
-/// Those that it did not have.
+/// Reads during the job that this cache did not have.
 pub const CACHE_READ_MISSES: &str = "cache.read_misses";
 /// Writes during the job to what that cache had.
 pub const CACHE_WRITE_HITS: &str = "cache.write_hits";
-/// Those to what it did not have.
+/// Writes during the job to what this cache did not have.
 pub const CACHE_WRITE_MISSES: &str = "cache.write_misses";
 /// Blocks that the cache took in during the job.
 pub const CACHE_PROMOTIONS: &str = "cache.promotions";

@@ -112,7 +112,7 @@ impl Failure {
         Self::new(kind, Words(words.into()))
     }
 
-    /// The same with a remedy.
+    /// The same failure with words about what helps.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -33,7 +33,7 @@ pub struct Merge {
     pub plan: Option<PathBuf>,
     /// Files of shards, or folders that hold them.
     pub shards: Vec<PathBuf>,
-    /// Where the run goes.
+    /// The store that the merged run goes into.
     pub store: PathBuf,
     /// Whether what there is will do.
     pub partial: bool,

@@ -32,7 +32,7 @@ pub struct Submit {
     pub plan: PathBuf,
     /// How many shards it is cut into.
     pub shards: NonZero<u32>,
-    /// Where the shards' files go.
+    /// The folder for the files of the shards.
     pub folder: PathBuf,
     /// The store that the merged run goes into.
     pub store: PathBuf,

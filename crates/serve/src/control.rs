@@ -99,7 +99,7 @@ pub enum ControlRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum ControlResponse {
-    /// It is done, or under way.
+    /// The request is done, or under way.
     Done,
     /// The request is refused, and nothing was done.
     Refused {
@@ -135,7 +135,7 @@ pub struct StatusReport {
     pub size_bytes: u64,
     /// mdadm's words: `clean, degraded`.
     pub state: String,
-    /// As in /proc/mdstat: `[UU_U]`.
+    /// Each slot's state, as in /proc/mdstat: `[UU_U]`.
     pub health: String,
     /// The superblocks' event count.
     pub events: u64,

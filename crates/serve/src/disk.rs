@@ -60,7 +60,7 @@ pub struct DiskConfig {
     pub seed: u64,
     /// The host's queue before it.
     pub queue: QueueRules,
-    /// Where the bytes are.
+    /// Where the bytes of the disk are kept.
     pub storage: DiskStorage,
 }
 
@@ -73,7 +73,7 @@ pub enum DiskError {
     /// No command could ever be sent.
     #[error("a disk needs at least one tag")]
     NoTags,
-    /// No thread, or no descriptor.
+    /// The system gives no thread or no descriptor.
     #[error("cannot start the disk's thread")]
     Start(#[source] io::Error),
 }

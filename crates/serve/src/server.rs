@@ -107,7 +107,7 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// TLS, and whom it lets in; without it everybody is, in plain text.
     pub tls: Option<TlsFiles>,
-    /// Where payloads live.
+    /// The buffers that payloads are kept in.
     pub pool: BufferPool,
 }
 

@@ -188,7 +188,7 @@ pub struct UblkDevice {
     path: PathBuf,
     /// Its queue is served no more.
     over: Arc<AtomicBool>,
-    /// It was asked to end.
+    /// Whether the device was asked to end.
     stopping: AtomicBool,
     running: Mutex<Option<Running>>,
 }

@@ -72,7 +72,7 @@ impl Command {
         }
     }
 
-    /// With text for its standard input.
+    /// The command with this text on its standard input.
     #[must_use]
     pub fn input(mut self, text: impl Into<String>) -> Self {
         self.input = text.into();
@@ -86,7 +86,7 @@ impl Command {
         self
     }
 
-    /// With a limit on its time.
+    /// The command with a limit on the time that it runs.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);

@@ -15,20 +15,20 @@ use std::time::Duration;
 pub enum Request {
     /// To run a command, to its end or in the background.
     Command(Command),
-    /// For a file's contents.
+    /// The contents of the file at this path are wanted.
     Read(String),
-    /// To replace a file's contents.
+    /// The contents of a file are to be replaced.
     Write {
         /// The path of the file on the machine.
         path: String,
         /// The new contents.
         text: String,
     },
-    /// For the names in a folder.
+    /// The names in the folder at this path are wanted.
     List(String),
-    /// For what a path leads to.
+    /// What this path leads to is wanted, behind all symbolic links.
     Resolve(String),
-    /// For a frame of these sources.
+    /// A frame of these sources is wanted.
     Watch(Vec<Watched>),
 }
 

@@ -105,7 +105,7 @@ pub enum Watched {
     Command(Command),
 }
 
-/// One moment's contents.
+/// The contents of all watched sources at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Since the watch began, on a clock that never steps.
@@ -157,7 +157,7 @@ pub enum TargetError {
     Failed {
         /// The machine that was asked, as the user names it.
         machine: String,
-        /// As one would type it.
+        /// The command line, as one would type it.
         command: String,
         /// What came of it.
         output: Box<Output>,
@@ -167,7 +167,7 @@ pub enum TargetError {
     Timeout {
         /// The machine that was asked, as the user names it.
         machine: String,
-        /// As one would type it.
+        /// The command line, as one would type it.
         command: String,
         /// How long the command was given.
         limit: Duration,

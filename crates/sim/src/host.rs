@@ -12,7 +12,7 @@ pub struct Host {
     pub tags: u32,
     /// Which of the commands that wait for one of these is next.
     pub order: Order,
-    /// The same before an NVMe drive.
+    /// Which of those that wait is next, before an NVMe drive.
     pub nvme_order: Order,
     /// Largest request to a member; larger ones are split by the subject.
     pub maximum_request: Bytes,

@@ -79,7 +79,7 @@ struct Clone {
     /// The number of the latest leap; turns of an earlier one no longer count (see [`Issue`]).
     era: u32,
     ended: bool,
-    /// When it ended.
+    /// When the clone ended, once it has.
     ended_at: Nanos,
     /// It looks for a depth; its results so far are its own, and count from then on.
     search: Option<Box<Search>>,

@@ -202,7 +202,7 @@ pub struct Steadiness {
     pub job: usize,
     /// Which of its clones, from 0; none where all are looked at together.
     pub clone: Option<u32>,
-    /// It did, and ended for it.
+    /// Whether the job ran evenly, and so ended before its time.
     pub attained: bool,
     /// The last value of what is looked at, in percent of the mean or in units of the
     /// limit; none where the job was too short for one.

@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct SubjectState {
     /// Virtual time since the machine was started.
     pub at: Nanos,
-    /// In mdstat's letters: `[UU]`.
+    /// The state of each member in mdstat's letters: `[UU]`.
     pub health: String,
     /// Resync or recovery, where one runs.
     pub sync: Option<SyncProgress>,

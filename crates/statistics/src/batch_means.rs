@@ -64,7 +64,7 @@ pub enum NoBatchMeans {
         /// The largest batch tried.
         batch_samples: usize,
     },
-    /// All samples are equal.
+    /// All samples are equal, so there is no spread to judge by.
     #[error("all samples are equal, the spread is hidden below their resolution")]
     NoSpread,
 }

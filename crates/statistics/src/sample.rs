@@ -7,7 +7,7 @@ pub const MAX_MAGNITUDE: f64 = 1e150;
 /// Why values are no sample.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum SampleError {
-    /// No values at all.
+    /// There is not a single value.
     #[error("no values")]
     Empty,
     /// A value that is NaN, infinite or beyond [`MAX_MAGNITUDE`].

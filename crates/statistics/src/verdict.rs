@@ -29,7 +29,7 @@ pub enum Verdict {
         /// Interval of the ratio.
         interval: Interval,
     },
-    /// No answer from these numbers.
+    /// The numbers give no answer.
     CannotTell {
         /// What the numbers lack for an answer.
         why: CannotTell,

@@ -394,7 +394,7 @@ impl Metric {
         }
     }
 
-    /// What it counts.
+    /// What the figure counts, in words.
     #[must_use]
     pub const fn says(self) -> &'static str {
         match self {

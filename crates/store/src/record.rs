@@ -139,7 +139,7 @@ pub struct CommandRecord {
     pub scope: Scope,
     /// When it began, nanoseconds since the experiment began.
     pub at_ns: u64,
-    /// As one would type it.
+    /// The command line, as one would type it.
     pub command: String,
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,

@@ -16,7 +16,7 @@ pub struct Shard {
 /// Words that are no shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
-    /// They are not two numbers.
+    /// The word is not two numbers with a slash between them.
     #[error("a shard is its number and how many there are: 0/8 is the first of eight")]
     Form,
     /// The number is that of no shard, as there are fewer; this many.

@@ -140,7 +140,7 @@ pub enum SyncKind {
 /// Background copying that goes on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SyncStatus {
-    /// What it is.
+    /// The kind of background copying.
     pub kind: SyncKind,
     /// How far it is, 0 to 100; `None` where it waits to begin.
     pub percent: Option<f64>,

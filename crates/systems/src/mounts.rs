@@ -9,7 +9,7 @@ pub(crate) struct Mount {
     pub(crate) folder: String,
     pub(crate) kind: String,
     pub(crate) options: Vec<String>,
-    /// Where it was read.
+    /// The file or command that the line is from.
     pub(crate) source: &'static str,
 }
 

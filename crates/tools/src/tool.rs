@@ -126,7 +126,7 @@ pub trait Benchmark: fmt::Debug + Sync {
     fn last_facts(&self, _result: &ToolResult, _facts: &mut Facts) {}
 }
 
-/// Where a tool runs.
+/// The machine and the folder or device on which a tool runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// A folder, or a block device or file.

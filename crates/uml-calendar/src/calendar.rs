@@ -82,7 +82,7 @@ enum Source {
 enum Awaited {
     /// The clock's and all drivers'.
     All,
-    /// Those of the guest's clock alone.
+    /// The messages of the guest's clock alone.
     Clock,
     /// The clock's, and the answer to an interrupt.
     Interrupted(usize),

@@ -71,7 +71,7 @@ pub struct DiskCounters {
     pub flushes: u64,
     /// Discards that have ended.
     pub discards: u64,
-    /// Those of all these that failed.
+    /// Commands of all these kinds that failed.
     pub errors: u64,
     /// Time with at least one command under way.
     pub busy: Nanos,

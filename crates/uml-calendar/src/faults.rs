@@ -35,7 +35,7 @@ pub enum Fault {
     },
     /// The disk is dead: every command fails.
     Dies,
-    /// No command is answered.
+    /// The disk answers no command from then on.
     Hangs,
     /// A dead or hung disk is alive again.
     Returns,

@@ -44,7 +44,7 @@ type Page = [u8; PAGE_BYTES];
 /// A page of zeros, which is never kept: it is what is read where nothing is.
 const NOTHING: Page = [0; PAGE_BYTES];
 
-/// Where a slab's pages are.
+/// Where the pages of a slab are: in memory or in the overflow file.
 #[derive(Debug)]
 enum Slab {
     Memory(Box<[Page]>),

@@ -43,7 +43,7 @@ pub enum StorageError {
         folder.display()
     )]
     NoRoom {
-        /// Where the file is.
+        /// The folder in which the file is.
         folder: PathBuf,
         /// What the file system has left.
         free: Bytes,
@@ -55,7 +55,7 @@ pub enum StorageError {
     File {
         /// What was tried, in the words that follow "cannot".
         doing: &'static str,
-        /// Where the file is.
+        /// The folder in which the file is.
         folder: PathBuf,
         /// What the system says.
         #[source]

@@ -31,7 +31,7 @@ pub enum Operation {
     Get,
     /// The guest's clock shows this time.
     Update,
-    /// It is this time: go on.
+    /// The guest may go on, and it is this time.
     Run,
     /// The guest's clock may run by itself before this time.
     FreeUntil,

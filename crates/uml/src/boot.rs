@@ -51,7 +51,7 @@ const OWNER_DIGITS: usize = 10;
 pub struct Machine {
     /// The guest's memory beside the slot that raidlab's own program lies in, bytes.
     pub memory_bytes: u64,
-    /// Where entropy comes from.
+    /// The seed from which the guest gets its entropy.
     pub seed: u64,
     /// Virtual time that reading the clock takes, nanoseconds.
     pub clock_cost_ns: u32,

@@ -248,7 +248,7 @@ pub enum CacheError {
     NotBuilt {
         /// The name that was asked for.
         name: Option<String>,
-        /// Those that are there.
+        /// The names of the kernels that there are.
         known: Vec<String>,
     },
     /// Something cannot be read.

@@ -18,7 +18,7 @@ use raidlab_units::{FNV_BASIS, fnv1a};
 /// Whose changes a kernel has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changes {
-    /// Those that this raidlab makes.
+    /// The changes that this raidlab makes.
     Current,
     /// Others: an older raidlab has built it.
     Older,

@@ -46,7 +46,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// One place that changes.
+/// A place of the source that is changed.
 pub(crate) struct Edit {
     pub(crate) file: &'static str,
     pub(crate) from: &'static str,

@@ -49,7 +49,7 @@ pub enum BuildError {
         folder.display(), free >> 20, SPACE >> 20
     )]
     Space {
-        /// Where it would be built.
+        /// The folder in which it would be built.
         folder: PathBuf,
         /// How many bytes the file system has free.
         free: u64,
@@ -73,7 +73,7 @@ pub enum BuildError {
         command: String,
         /// How the program ended, in words.
         how: String,
-        /// All that it said.
+        /// The file with all that the program wrote.
         log: PathBuf,
         /// The log's last lines.
         tail: String,
@@ -81,7 +81,7 @@ pub enum BuildError {
     /// The disk became full during the build.
     #[error("no space is left for {}", log.parent().unwrap_or(log).display())]
     Full {
-        /// All that was said.
+        /// The file with all that programs wrote until then.
         log: PathBuf,
     },
     /// A program cannot be run.
@@ -131,7 +131,7 @@ impl BuildError {
 /// OpenZFS cannot be built in.
 #[derive(Debug, thiserror::Error)]
 pub enum ZfsError {
-    /// Its source is not there.
+    /// The source of OpenZFS is not installed.
     #[error("OpenZFS's source is not in /usr/src")]
     NotInstalled,
 }

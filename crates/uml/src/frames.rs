@@ -127,7 +127,7 @@ pub struct FrameError {
 /// What is wrong with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// It does not begin as one.
+    /// The bytes do not begin as a frame does.
     #[error("no frame")]
     NoFrame,
     /// Its checksum is not that of its contents.

@@ -170,7 +170,7 @@ pub enum SourceError {
         /// The version that was asked for.
         version: Option<String>,
     },
-    /// Not a kernel's tree.
+    /// The folder is no tree of a kernel's source.
     #[error("{} is no Linux source tree with arch/um in it", path.display())]
     NoTree {
         /// The folder that was named.

@@ -32,7 +32,7 @@ impl Sectors {
     /// No sectors, or the first address.
     pub const ZERO: Self = Self(0);
 
-    /// The same in bytes.
+    /// The number of bytes in these sectors.
     #[must_use]
     pub const fn to_bytes(self) -> Bytes {
         Bytes(self.0 * SECTOR_BYTES)

@@ -45,14 +45,14 @@ impl Nanos {
         Self((seconds * 1e9).round() as u64)
     }
 
-    /// The same in seconds.
+    /// The time in seconds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for printing and statistics")]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The same in milliseconds.
+    /// The time in milliseconds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for printing and statistics")]
     pub fn as_millis_f64(self) -> f64 {

@@ -115,7 +115,7 @@ pub struct JobSpec {
     pub thinking: Thinking,
     /// How fast it may go.
     pub rate: Option<Rate>,
-    /// Its share among other jobs.
+    /// The share of requests that the job has among those of its flow.
     pub flow: Option<Flow>,
     /// It starts so long after its group (fio `startdelay`).
     pub start_delay: Nanos,
@@ -129,7 +129,7 @@ pub struct JobSpec {
     pub verify: Option<Verify>,
     /// The depth follows a latency that is to be kept.
     pub latency_target: Option<LatencyTarget>,
-    /// It ends when it runs evenly.
+    /// When the job counts as even, and ends.
     pub steady_state: Option<SteadyState>,
     /// Reads, writes and discards that fail end nothing and count for nothing (fio
     /// `continue_on_error`, `ignore_error`).

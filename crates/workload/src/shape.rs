@@ -186,7 +186,7 @@ pub struct ZoneRules {
     pub capacity: Bytes,
     /// Zones that are written to at a time, by all jobs (`max_open_zones`); 0: any.
     pub most_open: u32,
-    /// The same for each clone (`job_max_open_zones`).
+    /// The most zones that one clone has open (`job_max_open_zones`).
     pub most_open_of_job: u32,
     /// Reads go where nothing was written too (`read_beyond_wp`).
     pub reads_beyond: bool,

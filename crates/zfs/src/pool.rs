@@ -70,7 +70,7 @@ struct Job {
     failed: bool,
 }
 
-/// Who asks for an indirect block.
+/// What waits until an indirect block is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiter {
     Job(u32),

@@ -321,11 +321,11 @@ fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measure
 /// What a fio job's random offsets begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OffsetsSeed<'a> {
-    /// The same in each run.
+    /// fio's own seed, so that offsets are the same in each run.
     Default,
     /// The option's value, as the job gives it.
     Own(&'a str),
-    /// Another one in each run.
+    /// A random seed, so that offsets are other ones in each run.
     Random,
 }
 

@@ -60,7 +60,7 @@ pub struct TearRates {
     pub prefix: u32,
     /// Of 100 writes, those of which each sector lands or not by its own draw.
     pub subset: u32,
-    /// Of what is left: whole writes.
+    /// Of 100 of all other writes, those that land whole; the rest does not land.
     pub whole: u32,
 }
 

@@ -113,7 +113,7 @@ impl Shelf {
     }
 }
 
-/// One disk of the shelf.
+/// A disk of the shelf, as the driver may find it.
 #[derive(Debug)]
 struct Shelved {
     number: usize,

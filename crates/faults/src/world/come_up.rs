@@ -153,7 +153,7 @@ impl World<'_> {
         Some(disk)
     }
 
-    /// As `suspects`, while no core runs.
+    /// Slots whose disk cannot be counted on while no core runs: dead or not current.
     fn suspects_at_rest(&self) -> SlotSet {
         let dead = |slot: &usize| self.slots[*slot].is_none_or(|disk| !self.is_alive(disk));
         let dead: SlotSet = (0..self.slots.len()).filter(dead).map(slot_of).collect();

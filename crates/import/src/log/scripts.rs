@@ -11,12 +11,12 @@ struct Document {
     subject: Vec<Script>,
 }
 
-/// One subject's script.
+/// The script by which one subject was measured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Script {
     name: String,
-    /// Its file, as a source.
+    /// The name of the script's file, as settings give their source.
     pub(super) script: String,
     device: String,
     queue: String,

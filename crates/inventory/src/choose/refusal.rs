@@ -11,7 +11,7 @@ use std::fmt;
 pub enum Reason {
     /// There is no such path or serial number.
     NotFound {
-        /// Where it was sought.
+        /// The machine on which the device was looked for.
         machine: String,
     },
     /// Several disks have the serial number.
@@ -21,7 +21,7 @@ pub enum Reason {
     },
     /// The path is of something else.
     NoBlockDevice {
-        /// Where the path leads.
+        /// The device to which the path leads.
         path: String,
     },
     /// An array, memory or an optical drive.
@@ -43,7 +43,7 @@ pub enum Reason {
         /// What the device is used for.
         used: Use,
     },
-    /// It cannot be written.
+    /// The device is write-protected.
     ReadOnly {
         /// The device that is refused, by its path.
         device: String,

@@ -16,7 +16,7 @@ pub struct PlannedJob {
     pub name: String,
     /// The job in words, for tables.
     pub title: String,
-    /// For accuracy statements and graphs.
+    /// The class by which accuracy statements and graphs group jobs.
     pub class: String,
     /// What runs; fio's jobs with this host's way of queueing.
     pub work: Work,

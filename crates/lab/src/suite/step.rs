@@ -137,7 +137,7 @@ pub(super) enum ReadStep {
         jobs: Vec<(Job, Footprint)>,
         /// What each of them has of the step's matrix.
         combinations: Vec<Combination>,
-        /// Where the job's name stands.
+        /// The place of the job's name in the file.
         named: Range<usize>,
         /// Where the member of each of the jobs' events stands.
         members: Vec<Range<usize>>,
@@ -150,7 +150,7 @@ pub(super) enum ReadStep {
 /// Where and what a step's file is.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    /// Where job files are read.
+    /// The files in which job files are looked for.
     pub(super) files: &'a Files,
     pub(super) document: &'a Document,
     /// Relative paths start here.

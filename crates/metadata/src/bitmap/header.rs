@@ -75,7 +75,7 @@ pub struct BitmapSuperblock {
 /// Why a bitmap does not say which chunks differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Staleness {
-    /// It belongs to another array.
+    /// The bitmap belongs to another array.
     #[error("the bitmap belongs to another array")]
     OtherArray,
     /// The array went on without it.

@@ -111,7 +111,7 @@ fn version_1(superblock: &Superblock, verbose: bool) -> String {
     text
 }
 
-/// As the name of a node.
+/// A name with the characters replaced that no device node may have.
 fn escaped(name: &str) -> String {
     let characters = name.chars().map(|character| match character {
         ' ' | '\t' => '_',

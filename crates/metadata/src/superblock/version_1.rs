@@ -68,7 +68,7 @@ struct Head {
 
 const _: () = assert!(size_of::<Head>() == HEAD_BYTES);
 
-/// Where `sb_csum` lies.
+/// The byte of the superblock at which its checksum (`sb_csum`) lies.
 const CHECKSUM_AT: usize = 216;
 
 /// Why bytes are no superblock that can be used.
@@ -127,7 +127,7 @@ pub fn superblock_checksum(bytes: &[u8]) -> Option<u32> {
     Some(sum(bytes.get(..end)?))
 }
 
-/// Of exactly the bytes that count.
+/// The checksum of a superblock, over exactly these bytes.
 fn sum(bytes: &[u8]) -> u32 {
     let bytes = match mutation::is(Mutation::RolesNotSummed) {
         true => &bytes[..HEAD_BYTES],

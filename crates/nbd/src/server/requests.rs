@@ -23,7 +23,7 @@ pub struct Request {
     pub offset: u64,
     /// Number of bytes; 0 for a flush only.
     pub length: u32,
-    /// As in [`wire::command_flag`].
+    /// The flags of the command, as in [`wire::command_flag`].
     pub flags: u16,
 }
 
@@ -91,7 +91,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// For what `session` has agreed on.
+    /// A reader of requests by what `session` has agreed on.
     #[must_use]
     pub fn new(session: &Session) -> Self {
         let sizes = session.export.block_sizes;

@@ -27,7 +27,7 @@ pub struct Which {
 }
 
 impl Which {
-    /// Its control socket.
+    /// The path of the array's control socket.
     pub fn path(&self) -> Result<PathBuf, Failure> {
         if self.array.contains('/') {
             return Ok(PathBuf::from(&self.array));

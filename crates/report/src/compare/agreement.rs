@@ -104,7 +104,7 @@ pub struct BeyondCell {
     pub text: String,
 }
 
-/// One job's row.
+/// The row of one job, with a cell for each subject.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgreementRow {
     /// The job's name, with its operation where it has several.

@@ -28,7 +28,7 @@ impl<'a> Facts<'a> {
             .map(|observation| observation.value.as_str())
     }
 
-    /// The same as a finite number.
+    /// The value of a fact as a finite number.
     pub(crate) fn number(&self, m: &Measurement, name: &str) -> Option<f64> {
         let value: f64 = self.value(m, name)?.parse().ok()?;
         value.is_finite().then_some(value)

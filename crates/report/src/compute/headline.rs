@@ -44,7 +44,7 @@ pub(crate) struct Verdict {
     /// The others with how far they are behind on average, percent below the
     /// best, nearest first; empty where there is no single winner.
     pub behind: Vec<(usize, f64)>,
-    /// Who leads which rows.
+    /// Who leads which rows: the subjects, by index, and the labels of the rows that they lead.
     pub leads: Vec<(Vec<usize>, Vec<String>)>,
     /// What stands out or falls over in single rows, as clauses.
     pub remarks: Vec<String>,

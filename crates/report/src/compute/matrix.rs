@@ -19,7 +19,7 @@ pub(crate) struct Matrix {
     pub rows: Vec<MatrixRow>,
 }
 
-/// One file size.
+/// The row of a matrix for one file size.
 #[derive(Debug, Serialize)]
 pub(crate) struct MatrixRow {
     pub head: String,

@@ -27,7 +27,7 @@ pub(crate) enum Rate {
     MegabytesPerSecond,
     /// How long it took. Less is better.
     Seconds,
-    /// Of the rate without a sync.
+    /// The percentage of the rate without a sync.
     Percent,
 }
 

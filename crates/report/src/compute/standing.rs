@@ -14,7 +14,7 @@ pub(crate) enum Better {
 /// A figure against the best of its row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Standing {
-    /// None is better.
+    /// No other figure of the row is better.
     Best,
     /// So many percent above (+) or below (-) the best figure.
     Percent(f64),

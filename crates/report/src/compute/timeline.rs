@@ -20,7 +20,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Which experiment: its column's parts and its repetition.
 type Key<'a> = (&'a str, &'a str, &'a str, Option<u32>);
 
-/// One experiment's time line.
+/// What happened in one experiment, over time.
 #[derive(Debug)]
 pub(crate) struct Timeline<'a> {
     pub host: &'a str,

@@ -116,7 +116,7 @@ impl<'a> Row<'a> {
 /// All rows of a run.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    /// In order of appearance.
+    /// The subjects of the run, in the order in which they come.
     pub columns: Vec<Column<'a>>,
     /// The columns' short names.
     pub names: Vec<String>,

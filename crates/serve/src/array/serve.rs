@@ -48,12 +48,12 @@ pub const DEFAULT_REGISTERED_BYTES: u64 = 64 << 20;
 /// How an array is served.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// How its engine works.
+    /// The options of the engine.
     pub engine: EngineOptions,
     /// Whether a write log closes the write hole, where the members have room
     /// for one.
     pub log: bool,
-    /// How its members are driven.
+    /// How the members are driven: backend and limits.
     pub driver: DriverConfig,
 }
 
@@ -272,7 +272,7 @@ impl ArrayExport {
         self.call(move |owner, _| owner.members.counters(place_of(handle)))
     }
 
-    /// Where its events are published.
+    /// The publisher of the array's events.
     #[must_use]
     pub fn publisher(&self) -> &Publisher {
         &self.publisher

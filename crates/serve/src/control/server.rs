@@ -28,7 +28,7 @@ pub trait Controlled: Send + Sync {
     /// Carries a request out. [`ControlRequest::Events`] never comes here.
     fn control(&self, request: ControlRequest) -> ControlResponse;
 
-    /// Where events come from.
+    /// The publisher whose events clients may ask for.
     fn publisher(&self) -> &Publisher;
 }
 
@@ -84,7 +84,7 @@ impl Subscription {
     }
 }
 
-/// No more events will come.
+/// The error that the server has ended, so that no more events come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no more events")]
 pub struct Ended;
@@ -92,7 +92,7 @@ pub struct Ended;
 /// Why there is no control socket.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// Another server answers there.
+    /// Another server listens on that socket already.
     #[error("{} is in use by another server", .0.display())]
     InUse(PathBuf),
     /// The system does not let a socket be made there.
@@ -147,7 +147,7 @@ impl ControlServer {
         })
     }
 
-    /// Where it listens.
+    /// The path of the socket on which it listens.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.socket.path()

@@ -44,7 +44,7 @@ unsafe impl Sync for Memory {}
 /// Why a range was not lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BorrowError {
-    /// It ends beyond the memory's end.
+    /// The range ends beyond the end of the memory.
     #[error("the range is outside the memory")]
     OutOfRange,
     /// Somebody holds a part of it.

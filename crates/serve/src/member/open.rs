@@ -99,7 +99,7 @@ pub enum OpenError {
     Mounted {
         /// What was to be opened.
         path: PathBuf,
-        /// Where it is mounted.
+        /// The folder on which it is mounted.
         on: PathBuf,
     },
     /// Another program or the kernel uses it.
@@ -175,7 +175,7 @@ impl MemberFile {
         &self.file
     }
 
-    /// As it was opened.
+    /// The path by which the member was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

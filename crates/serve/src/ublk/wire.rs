@@ -193,7 +193,7 @@ pub(super) struct QueueCommand {
 }
 
 impl QueueCommand {
-    /// For the first queue.
+    /// The command for a tag of the device's first queue.
     pub(super) fn of(tag: u16, result: i32) -> Self {
         Self {
             queue: 0,

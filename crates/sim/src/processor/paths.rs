@@ -52,7 +52,7 @@ pub struct ArrayPaths {
     pub kind: ArrayKind,
     /// Which old locks its md has.
     pub old: OldLocks,
-    /// It keeps a write-intent bitmap.
+    /// Whether the array keeps a write-intent bitmap.
     pub bitmap: bool,
     /// RAID 5's `group_thread_cnt`, workers on each socket; 0: its thread does all itself.
     pub group_threads: u32,

@@ -216,7 +216,7 @@ impl Column {
         }
     }
 
-    /// As Parquet's message types have it.
+    /// The column as Parquet's message types write it.
     fn in_words(&self) -> String {
         let repetition = if self.required {
             "required"

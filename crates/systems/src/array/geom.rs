@@ -324,7 +324,7 @@ impl Class {
         ))
     }
 
-    /// That the class lacks a verb.
+    /// The error that the class lacks a verb, with the reason.
     pub fn lacks(self, what: &str, reason: &str) -> SystemError {
         SystemError::Unsupported {
             system: self.tool.to_owned(),

@@ -15,14 +15,14 @@ pub enum Step {
     Zfs,
     /// The kernel is compiled.
     Compile,
-    /// It is put in its place.
+    /// The kernel is put into the cache.
     Install,
     /// The source and its objects are removed.
     Remove,
 }
 
 impl Step {
-    /// In a few words.
+    /// The step in a few words, as progress names it.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {

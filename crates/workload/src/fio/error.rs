@@ -9,14 +9,14 @@ use thiserror::Error;
 /// Where something stands. Places in one file are in the file's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// In a job file.
+    /// The option stands in a job file.
     Line {
         /// The file's name as the caller gave it.
         file: String,
         /// The first line is 1.
         line: usize,
     },
-    /// On a command line.
+    /// The option stands on a command line.
     Argument {
         /// The command line's name as the caller gave it.
         name: String,

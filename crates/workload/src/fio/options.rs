@@ -18,11 +18,11 @@ use raidlab_units::Nanos;
 /// One option as somebody wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioOption {
-    /// As written, without dashes before it.
+    /// The name of the option as it is written, without dashes.
     pub name: String,
     /// `None` where there is none, as in a bare `time_based`.
     pub value: Option<String>,
-    /// Where it was written.
+    /// The place at which the option was written.
     pub place: Place,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Preconditioning {
     /// Blocks that were visited, and all.
     visited: u64,
     blocks: u64,
-    /// Of each part, out of [`PARTS`].
+    /// The share of blocks of each part that shall be stale in the end, out of [`PARTS`].
     stale: Vec<u64>,
     part: usize,
     writes_of_part: u64,

@@ -93,7 +93,7 @@ impl JobSpec {
 }
 
 impl RequestStream {
-    /// The same for the finer shapes.
+    /// The next request of a stream of the finer shapes; `None` when it has ended.
     pub(super) fn next_finer(&mut self) -> Option<IoUnit> {
         if let Some((offset, length)) = self.finer.as_mut()?.to_verify.pop_front() {
             return Some(self.request(Direction::Read, offset, length));

@@ -38,7 +38,7 @@ const LEAK: u32 = 13;
 /// Copies are owed in parts of so many for each, as a power of two.
 pub(super) const PART: u32 = 16;
 
-/// Where a page lies.
+/// Where a logical page lies in flash.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Location {
     /// It shares a page of flash with those that were written with it.

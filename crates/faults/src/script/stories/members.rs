@@ -17,9 +17,9 @@ use raidlab_random::Stream;
 
 /// Seeds of a hundred with a noted member, of those that can have one.
 const NOTED: u32 = 12;
-/// Of those whose array begins with a resync.
+/// Seeds of a hundred that lose a member in the first resync, of those that have one.
 const LOST: u32 = 50;
-/// Of those that have neither story.
+/// Seeds of a hundred with a replaced member, of those that have neither story.
 const REPLACED: u32 = 6;
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {

@@ -5,7 +5,7 @@
 pub(crate) struct Number {
     /// Its value; of a size with a letter, as `64k`, the bytes.
     pub value: f64,
-    /// How it is written.
+    /// The number as it is written.
     pub text: String,
 }
 

@@ -20,7 +20,7 @@ use crate::array::{SyncKind, SystemError};
 pub struct MdstatArray {
     /// The array's device, without `/dev/`: `md1`.
     pub name: String,
-    /// Whether it runs.
+    /// Whether the array runs.
     pub active: bool,
     /// `read-only` or `auto-read-only`, where it is.
     pub read_only: Option<String>,
@@ -76,7 +76,7 @@ pub struct MdstatBitmap {
 /// What an array copies or compares in the background.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MdstatSync {
-    /// What it is.
+    /// The kind of sync.
     pub kind: SyncKind,
     /// KiB done and in all; `None` while it is `PENDING`, `DELAYED` or done
     /// elsewhere (`REMOTE`).

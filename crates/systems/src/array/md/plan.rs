@@ -10,7 +10,7 @@ pub(super) fn device(name: &str) -> String {
     format!("/dev/{}", kernel(name))
 }
 
-/// The same as `/sys/block` has it.
+/// The kernel's name of the array, as it stands below `/sys/block`.
 pub(super) fn kernel(name: &str) -> String {
     format!("md{}", 100 + trailing_number(name))
 }

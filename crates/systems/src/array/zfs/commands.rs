@@ -42,7 +42,7 @@ fn clear_label(member: &Member) -> Command {
 }
 
 impl ZfsSpec {
-    /// That this pool cannot do something.
+    /// The error that this pool cannot do something, with the reason.
     pub(super) fn lacks(&self, what: &str, reason: &str) -> SystemError {
         SystemError::Unsupported {
             system: self.title_text(),

@@ -8,7 +8,7 @@ use raidlab_shell::{Command, Target};
 /// Where Linux has the ARC's counters.
 pub const LINUX_ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
-/// Where FreeBSD has them.
+/// The name below which FreeBSD's `sysctl` has these counters.
 pub const FREEBSD_ARCSTATS: &str = "kstat.zfs.misc.arcstats";
 
 /// The ARC's counters since the module was loaded; sizes in bytes.

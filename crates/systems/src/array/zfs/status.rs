@@ -54,7 +54,7 @@ impl Section {
 pub struct Vdev {
     /// 0 for the pool, 1 for what is below it, and so on.
     pub depth: usize,
-    /// What it is used for.
+    /// The part of the pool that the vdev belongs to.
     pub section: Section,
     /// `mirror-0`, `sdb`, or a number where the device is gone.
     pub name: String,

@@ -43,7 +43,7 @@ pub(super) enum InZones {
     Size,
     /// The amount that ends the job.
     IoSize,
-    /// Where the job's part begins.
+    /// The place at which the job's part begins.
     Offset,
     /// How far each clone's part begins after the one before.
     OffsetIncrement,

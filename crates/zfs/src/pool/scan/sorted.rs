@@ -29,7 +29,7 @@ pub(super) struct Sorting {
     block_sectors: u64,
     gap: Sectors,
     memory: Bytes,
-    /// Nothing more will be found.
+    /// Whether all of the pool was looked at, so that nothing more is found.
     complete: bool,
     /// This turn reads what was found; otherwise it goes on finding.
     reads: bool,
