@@ -41,9 +41,9 @@ use crate::policy::{Io, IoKind, ReadPolicy};
 use crate::recovery::{ReadRecovered, Recovery, WriteBarrier, WriteTicket};
 use crate::request::{
     BufferId, CommandId, ComputeStep, Finished, MemberCommand, MemberError, Operation, Outputs,
-    Purpose, Request, RequestError, ScratchId, Slot,
+    Purpose, Request, RequestError, ScratchId, Sender, Slot,
 };
-use crate::senders::{Sender, Senders};
+use crate::senders::Senders;
 use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
@@ -334,6 +334,7 @@ impl Array {
             count: command.count,
             force_unit_access: shape.force_unit_access,
             purpose,
+            sender: self.sender(role),
             buffer: shape.buffer,
         };
         let index = self.commands.insert(command);
@@ -357,7 +358,7 @@ impl Array {
                     }
                     self.plug.holds(&sent);
                 }
-                self.senders.send(self.sender(role), sent, out);
+                self.senders.send(sent, out);
             }
         }
     }

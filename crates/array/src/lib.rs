@@ -66,7 +66,7 @@ pub mod parts {
     pub use crate::policy::md_raid10::MdRaid10;
     pub use crate::recovery::{Plan, Step, SyncWalk};
     pub use crate::requests::Requests;
-    pub use crate::senders::{Sender, Senders};
+    pub use crate::senders::Senders;
     pub use crate::slab::Slab;
 }
 
@@ -100,8 +100,8 @@ pub use recovery::{
 };
 pub use request::{
     BufferId, CommandId, ComputeStep, Event, Finished, MemberCommand, MemberError, Operation,
-    Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Slot, StepId, StepResult,
-    StripeWork,
+    Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Sender, Slot, StepId,
+    StepResult, StripeWork,
 };
 pub use senders::HostRequests;
 pub use stripes::{

@@ -117,6 +117,17 @@ pub enum Purpose {
     Metadata,
 }
 
+/// Somebody who sends commands to members and may have to sleep for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// A process, by the number in its requests.
+    Process(u32),
+    /// The thread that carries out a sync (`md_do_sync`).
+    Sync,
+    /// The array's own thread: raid1d, raid10d, raid5d.
+    Thread,
+}
+
 /// A command to one member, in that member's own sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberCommand {
@@ -134,6 +145,8 @@ pub struct MemberCommand {
     pub force_unit_access: bool,
     /// What it is done for, which decides its share of the member.
     pub purpose: Purpose,
+    /// Which process or thread hands it to the member: hosts sleep and schedule by that.
+    pub sender: Sender,
     /// Where the bytes come from or go to.
     pub buffer: BufferId,
 }

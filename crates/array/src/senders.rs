@@ -17,20 +17,9 @@
 //! md's mirrors too where [`MdThreads`](crate::MdThreads) say so, and `md` is built on this
 //! crate. Arrays that keep data set no limit, and nobody sleeps.
 
-use crate::request::{CommandId, MemberCommand, Operation, Outputs, Slot};
+use crate::request::{CommandId, MemberCommand, Operation, Outputs, Sender, Slot};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// Somebody who sends commands to members and may have to sleep for a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sender {
-    /// A process, by the number in its requests.
-    Process(u32),
-    /// The thread that carries out a sync (`md_do_sync`).
-    Sync,
-    /// The array's own thread: raid1d, raid10d, raid5d.
-    Thread,
-}
 
 /// What a host holds for each disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +86,9 @@ impl Senders {
         self.asleep.len()
     }
 
-    /// Sends a command, or has the sender sleep with it.
-    pub fn send(&mut self, sender: Sender, command: MemberCommand, out: &mut Outputs) {
+    /// Sends a command, or has its sender sleep with it.
+    pub fn send(&mut self, command: MemberCommand, out: &mut Outputs) {
+        let sender = command.sender;
         let mut asleep = self.asleep.iter_mut();
         if let Some((_, queue)) = asleep.find(|(asleep, _)| *asleep == sender) {
             queue.push_back(command);
@@ -175,14 +165,16 @@ impl Senders {
 
 #[cfg(test)]
 mod tests {
-    use super::{HostRequests, Sender, Senders};
-    use crate::request::{BufferId, CommandId, MemberCommand, Operation, Outputs, Purpose, Slot};
+    use super::{HostRequests, Senders};
+    use crate::request::{
+        BufferId, CommandId, MemberCommand, Operation, Outputs, Purpose, Sender, Slot,
+    };
     use raidlab_units::Sectors;
 
     const FIRST: Sender = Sender::Process(0);
     const SECOND: Sender = Sender::Process(1);
 
-    fn read(id: u64, slot: u16, start: u64) -> MemberCommand {
+    fn read(sender: Sender, id: u64, slot: u16, start: u64) -> MemberCommand {
         MemberCommand {
             id: CommandId(id),
             slot: Slot(slot),
@@ -191,6 +183,7 @@ mod tests {
             count: Sectors(8),
             force_unit_access: false,
             purpose: Purpose::Foreground,
+            sender,
             buffer: BufferId::None,
         }
     }
@@ -208,11 +201,11 @@ mod tests {
     fn who_finds_no_request_sleeps_and_all_that_follows_waits() {
         let (mut senders, mut out) = (senders(2, 2), Outputs::default());
         for (id, slot) in [(1, 0), (2, 0), (3, 0), (4, 1)] {
-            senders.send(FIRST, read(id, slot, 100 * id), &mut out);
+            senders.send(read(FIRST, id, slot, 100 * id), &mut out);
         }
         assert_eq!(sent(&mut out), [1, 2], "the fourth is for an idle disk");
         assert!(senders.is_asleep(FIRST) && !senders.is_asleep(SECOND));
-        senders.send(SECOND, read(5, 1, 500), &mut out);
+        senders.send(read(SECOND, 5, 1, 500), &mut out);
         assert_eq!(sent(&mut out), [5]);
         senders.ended(CommandId(1), Slot(0), &mut out);
         assert_eq!(sent(&mut out), [3, 4]);
@@ -223,7 +216,7 @@ mod tests {
     fn sleepers_take_turns() {
         let (mut senders, mut out) = (senders(1, 1), Outputs::default());
         for (id, sender) in [(1, FIRST), (2, FIRST), (3, FIRST), (4, SECOND), (5, SECOND)] {
-            senders.send(sender, read(id, 0, 100 * id), &mut out);
+            senders.send(read(sender, id, 0, 100 * id), &mut out);
         }
         let mut order = sent(&mut out);
         while let Some(last) = order.last() {
@@ -242,7 +235,7 @@ mod tests {
     fn what_continues_a_waiting_command_takes_no_request() {
         let (mut senders, mut out) = (senders(2, 1), Outputs::default());
         for (id, start) in [(1, 0), (2, 8), (3, 16), (4, 24)] {
-            senders.send(FIRST, read(id, 0, start), &mut out);
+            senders.send(read(FIRST, id, 0, start), &mut out);
         }
         assert_eq!(sent(&mut out), [1, 2, 3]);
         // Its end frees nothing.
@@ -256,7 +249,7 @@ mod tests {
     fn without_a_limit_nobody_sleeps() {
         let (mut senders, mut out) = (Senders::new(None), Outputs::default());
         for id in 0..1000 {
-            senders.send(FIRST, read(id, 0, 100 * id), &mut out);
+            senders.send(read(FIRST, id, 0, 100 * id), &mut out);
         }
         assert_eq!(out.commands.len(), 1000);
         assert_eq!(senders.asleep(), 0);

@@ -9,10 +9,10 @@
 //! together is merged once more and sorted, reads first (`mq-deadline`).
 
 use super::{BLOCK, Raid5d};
-use raidlab_array::parts::{MemberVerbs, Sender};
+use raidlab_array::parts::MemberVerbs;
 use raidlab_array::{
     BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId,
-    Slot,
+    Sender, Slot,
 };
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span};
@@ -155,9 +155,10 @@ impl Raid5d {
             count: Sectors(count),
             force_unit_access,
             purpose,
+            sender,
             buffer: BufferId::None,
         };
-        self.senders.send(sender, command, out);
+        self.senders.send(command, out);
     }
 
     pub(super) fn command_done(

@@ -2,9 +2,8 @@
 
 use super::Raid5d;
 use super::walk::RequestWalk;
-use raidlab_array::parts::Sender;
 use raidlab_array::{
-    CommandId, Engine, Imitation, MemberError, Operation, Outputs, Request, RequestError,
+    CommandId, Engine, Imitation, MemberError, Operation, Outputs, Request, RequestError, Sender,
     SyncRequest, SyncStatus,
 };
 use raidlab_units::{Nanos, Sectors};

@@ -36,10 +36,10 @@ mod walk;
 
 use cache::Cache;
 use commands::{Command, Plugged, Role};
-use raidlab_array::parts::{MemberRules, Members, Requests, Sender, Senders, Slab, SyncWalk};
+use raidlab_array::parts::{MemberRules, Members, Requests, Senders, Slab, SyncWalk};
 use raidlab_array::{
     Engine, Imitation, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
-    RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy,
+    RequestError, RequestId, RmwLevel, Sender, StripeConfig, StripeConfigError, WritePolicy,
 };
 use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};

@@ -5,9 +5,8 @@ use crate::config::MemberConfig;
 use crate::engine::{Engine, Imitation, SyncRequest};
 use crate::recovery::{Plan, SyncKind, SyncStatus};
 use crate::request::{
-    CommandId, Event, MemberError, Operation, Outputs, Request, Slot, StepId, StepResult,
+    CommandId, Event, MemberError, Operation, Outputs, Request, Sender, Slot, StepId, StepResult,
 };
-use crate::senders::Sender;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 impl Engine for Array {

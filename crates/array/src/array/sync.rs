@@ -6,8 +6,7 @@ use crate::member::MemberVerbs;
 use crate::mutation::{self, Mutation};
 use crate::policy::Read;
 use crate::recovery::{Block, NewBlock, Placement, Plan, Step, SyncKind, SyncSource, is_part};
-use crate::request::{Event, MemberError, Operation, Outputs, Slot};
-use crate::senders::Sender;
+use crate::request::{Event, MemberError, Operation, Outputs, Sender, Slot};
 use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_units::{Sectors, Span, SpanSet};
 

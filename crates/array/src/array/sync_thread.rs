@@ -5,8 +5,7 @@
 //! imitated nothing waits.
 
 use super::{Array, Command};
-use crate::request::Outputs;
-use crate::senders::Sender;
+use crate::request::{Outputs, Sender};
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 

@@ -8,7 +8,7 @@ use super::{Mutation, StripeArray, mutated};
 use crate::member::MemberVerbs;
 use crate::request::{
     BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestError,
-    RequestId, ScratchId, Slot, StepResult,
+    RequestId, ScratchId, Sender, Slot, StepResult,
 };
 use raidlab_geometry::{SlotSet, StripeMap};
 use raidlab_units::{Sectors, Span};
@@ -112,6 +112,12 @@ impl StripeArray {
                 self.members.data_offset(slot)
             }
         };
+        let sender = match role {
+            Role::Direct { segment, .. } => {
+                Sender::Process(self.requests.process(segment.request).unwrap_or(u32::MAX))
+            }
+            _ => Sender::Thread,
+        };
         let is_sync = transfer.purpose == Purpose::Sync;
         self.members
             .issued(slot, if is_sync { transfer.count } else { 0 });
@@ -124,6 +130,7 @@ impl StripeArray {
             count: Sectors(transfer.count),
             force_unit_access: transfer.force_unit_access,
             purpose: transfer.purpose,
+            sender,
             buffer: transfer.buffer,
         });
     }

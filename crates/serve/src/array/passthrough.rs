@@ -5,7 +5,7 @@
 
 use raidlab_array::{
     BufferId, CommandId, Finished, MemberCommand, MemberError, Operation, Outputs, Purpose,
-    Request, RequestError, RequestId, Slot,
+    Request, RequestError, RequestId, Sender, Slot,
 };
 use raidlab_units::{Nanos, Sectors};
 use std::collections::HashMap;
@@ -60,6 +60,7 @@ impl Passthrough {
             count: request.count,
             force_unit_access: request.force_unit_access,
             purpose: Purpose::Foreground,
+            sender: Sender::Process(request.process),
             buffer,
         });
     }

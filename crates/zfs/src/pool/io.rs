@@ -14,8 +14,8 @@ use crate::config::{ChildSelection, LABEL_FRONT, QueueConfig};
 use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
 use crate::map::Place;
 use raidlab_array::{
-    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, ScratchId, Slot,
-    SlotSet,
+    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, ScratchId,
+    Sender, Slot, SlotSet,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -278,6 +278,7 @@ impl Pool {
                     count: Sectors::ZERO,
                     force_unit_access: false,
                     purpose: Purpose::Metadata,
+                    sender: Sender::Thread,
                     buffer: BufferId::None,
                 });
                 remaining += 1;
@@ -317,6 +318,7 @@ impl Pool {
                     count: Sectors(issue.count),
                     force_unit_access: false,
                     purpose,
+                    sender: Sender::Thread,
                     buffer: BufferId::Scratch {
                         scratch: ScratchId(id),
                         skip: Sectors::ZERO,

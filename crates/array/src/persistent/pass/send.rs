@@ -9,7 +9,8 @@ use crate::persistent::device::Place;
 use crate::persistent::intent::PAGE_SECTORS;
 use crate::persistent::log_superblock::{LogBlock, LogSays, Numbers};
 use crate::request::{
-    BufferId, CommandId, ComputeStep, MemberCommand, Operation, Outputs, Purpose, ScratchId, Slot,
+    BufferId, CommandId, ComputeStep, MemberCommand, Operation, Outputs, Purpose, ScratchId,
+    Sender, Slot,
 };
 use raidlab_metadata::PAGE_BYTES;
 use raidlab_units::{SECTOR_BYTES, Sectors};
@@ -161,6 +162,7 @@ impl PersistentArray {
             count,
             force_unit_access: operation == Operation::Write && !volatile,
             purpose: Purpose::Metadata,
+            sender: Sender::Thread,
             buffer,
         });
     }

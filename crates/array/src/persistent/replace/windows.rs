@@ -9,7 +9,7 @@ use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray, assembly};
 use crate::request::{
     CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, Purpose,
-    ScratchId, Slot,
+    ScratchId, Sender, Slot,
 };
 use raidlab_geometry::CopyMap;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
@@ -209,6 +209,10 @@ impl PersistentArray {
             count,
             force_unit_access: false,
             purpose: Purpose::Sync,
+            sender: match is_write {
+                true => Sender::Thread,
+                false => Sender::Sync,
+            },
             buffer: window.scratch.whole(),
         });
     }
