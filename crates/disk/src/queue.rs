@@ -19,6 +19,8 @@
 //!   begins, is merged with it, up to the largest request that the host sends.
 //! - [`Order::Kyber`]: Linux's scheduler of that name, with as many requests and the same
 //!   merging. Its rules are at the top of `queue/kyber.rs`.
+//! - [`Order::Bfq`]: the one that goes by who sends a command, a [`Submitter`]. Its rules are at
+//!   the top of `queue/bfq.rs`.
 //!
 //! A flush goes before all others: Linux puts it at the head of the list to dispatch, and
 //! the fault of a late one would be a caller's that sent it too early.
@@ -31,16 +33,19 @@
 //! One thing is left out: mq-deadline's choice is made one request ahead of the tag, as the
 //! block layer takes a request from the scheduler before it asks for its tag.
 
+mod bfq;
 mod deadline;
 mod kyber;
 mod order;
 mod waiting;
 
 pub use order::{Order, UnknownOrder};
+pub use waiting::Submitter;
 
 use crate::DiskParameters;
 use crate::command::{Command, CommandKind, Completion};
 use crate::shared::Attached;
+use bfq::Bfq;
 use deadline::{Deadline, sweep};
 use kyber::Kyber;
 use raidlab_units::{Nanos, Sectors};
@@ -95,7 +100,7 @@ impl QueueRules {
         match self.order {
             Order::None => self.tags,
             Order::Sweep => usize::MAX,
-            Order::MqDeadline | Order::Kyber => 2 * self.tags.min(BLKDEV_DEFAULT_RQ),
+            Order::MqDeadline | Order::Kyber | Order::Bfq => 2 * self.tags.min(BLKDEV_DEFAULT_RQ),
         }
     }
 }
@@ -134,22 +139,24 @@ enum Scheduler {
     Sweep(u64),
     Deadline(Deadline),
     Kyber(Box<Kyber>),
+    Bfq(Box<Bfq>),
 }
 
 impl Scheduler {
-    fn of(order: Order) -> Self {
+    fn of(order: Order, disk: &Attached) -> Self {
         match order {
             Order::None => Self::None,
             Order::Sweep => Self::Sweep(0),
             Order::MqDeadline => Self::Deadline(Deadline::default()),
             Order::Kyber => Self::Kyber(Box::new(Kyber::new())),
+            Order::Bfq => Self::Bfq(Box::new(Bfq::new(disk.is_rotational()))),
         }
     }
 
     /// A command that has waited goes to the disk.
     fn sent(&mut self, now: Nanos, sent: &Waiting) {
         match self {
-            Self::None => {}
+            Self::None | Self::Bfq(_) => {}
             Self::Sweep(from) if sent.command.kind != CommandKind::Flush => {
                 *from = sent.command.end();
             }
@@ -169,7 +176,7 @@ impl Scheduler {
                 deadline.sent(command);
                 true
             }
-            Self::Kyber(_) => command.kind == CommandKind::Flush,
+            Self::Kyber(_) | Self::Bfq(_) => command.kind == CommandKind::Flush,
         }
     }
 }
@@ -187,6 +194,7 @@ impl HostQueue {
                 ..rules
             },
         };
+        let scheduler = Scheduler::of(rules.order, &disk);
         Self {
             disk,
             rules,
@@ -196,7 +204,7 @@ impl HostQueue {
             merged: BTreeMap::new(),
             overflows: 0,
             held: false,
-            scheduler: Scheduler::of(rules.order),
+            scheduler,
         }
     }
 
@@ -229,19 +237,27 @@ impl HostQueue {
         self.overflows
     }
 
-    /// Takes a command at time `now`, which must not be earlier than that of any call
-    /// before. Its tag must be of no other command that is under way.
+    /// [`Self::submit_from`] for whom it makes no difference who sends.
     #[inline]
     pub fn submit(&mut self, now: Nanos, command: Command) {
+        self.submit_from(now, command, Submitter::default());
+    }
+
+    /// Takes a command of somebody's at time `now`, which must not be earlier than that of any
+    /// call before. Its tag must be of no other command that is under way.
+    #[inline]
+    pub fn submit_from(&mut self, now: Nanos, command: Command, from: Submitter) {
         if self.in_disk < self.tags() && self.scheduler.passes(&command) {
             self.in_disk += 1;
             self.disk.submit(now, command);
             return;
         }
         let in_disk = self.in_disk;
-        self.queue(now, command);
+        self.queue(now, command, from);
         if let Scheduler::Kyber(kyber) = &mut self.scheduler {
             kyber.look(now);
+            self.refill(now);
+        } else if matches!(self.scheduler, Scheduler::Bfq(_)) {
             self.refill(now);
         }
         self.overflows += u64::from(self.in_disk == in_disk);
@@ -261,22 +277,38 @@ impl HostQueue {
     #[inline]
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
-        self.disk.next_event()
+        let disk = self.disk.next_event();
+        match &self.scheduler {
+            Scheduler::Bfq(bfq) => disk.into_iter().chain(bfq.next_event()).min(),
+            _ => disk,
+        }
     }
 
     /// Does what is due at `now`, appends the commands that completed, and gives their tags
     /// to others. To be called at each [`Self::next_event`].
     pub fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         let first = completions.len();
-        self.disk.advance(now, completions);
-        let ended = first..completions.len();
-        self.in_disk -= ended.len();
-        if let Scheduler::Kyber(kyber) = &mut self.scheduler {
-            kyber.look(now);
-            for ended in &completions[ended.clone()] {
-                kyber.ended(now, ended.tag);
-            }
+        let is_due = |next: Nanos| next <= now;
+        let is_bfq = matches!(self.scheduler, Scheduler::Bfq(_));
+        if !is_bfq || self.disk.next_event().is_some_and(is_due) {
+            self.disk.advance(now, completions);
         }
+        let ended = first..completions.len();
+        let was_full = self.in_disk >= self.tags();
+        self.in_disk -= ended.len();
+        let tags = completions[ended.clone()].iter().map(|one| one.tag);
+        let mut asks = match &mut self.scheduler {
+            Scheduler::Kyber(kyber) => {
+                kyber.look(now);
+                tags.for_each(|tag| kyber.ended(now, tag));
+                true
+            }
+            Scheduler::Bfq(bfq) => {
+                let asks = tags.fold(was_full, |asks, tag| bfq.ended(now, tag) || asks);
+                bfq.tick(now) || asks
+            }
+            _ => true,
+        };
         if !self.merged.is_empty() {
             for index in ended {
                 let further = self.merged.remove(&completions[index].tag);
@@ -284,7 +316,12 @@ impl HostQueue {
                 completions.extend(further.map(|tag| Completion { tag }));
             }
         }
-        self.refill(now);
+        while is_bfq && self.admit(now) {
+            asks = true;
+        }
+        if asks {
+            self.refill(now);
+        }
     }
 
     /// From now on what waits goes on waiting, as before a disk that hangs.
@@ -298,34 +335,54 @@ impl HostQueue {
         self.refill(now);
     }
 
+    /// Processes have come to their end, those of which `ended` says so by their numbers.
+    pub fn exit(&mut self, now: Nanos, ended: impl Fn(u32) -> bool) {
+        if let Scheduler::Bfq(bfq) = &mut self.scheduler {
+            bfq.exit(now, ended);
+            self.refill(now);
+        }
+    }
+
     /// A command that finds no tag.
-    fn queue(&mut self, now: Nanos, command: Command) {
-        let waiting = Waiting {
+    fn queue(&mut self, now: Nanos, command: Command, from: Submitter) {
+        let mut waiting = Waiting {
             command,
             arrived: now,
             further: Vec::new(),
+            from,
+            owner: None,
         };
         if command.kind == CommandKind::Flush {
             self.waiting.push(waiting);
-        } else if self.has_room() {
-            self.insert(waiting);
+            return;
+        }
+        if let Scheduler::Bfq(bfq) = &mut self.scheduler {
+            waiting.owner = Some(bfq.owner(now, from));
+        }
+        if self.has_room(&waiting) {
+            self.insert(now, waiting);
         } else if !self.merges(&waiting) {
             self.blocked.push_back(waiting);
         }
     }
 
     /// Whether one more request can be held for the order to choose from.
-    fn has_room(&self) -> bool {
-        match self.rules.order {
-            Order::None => false,
-            Order::Sweep => true,
-            _ => self.in_disk + self.waiting.len() < self.rules.requests(),
+    fn has_room(&self, new: &Waiting) -> bool {
+        let requests = self.rules.requests();
+        match (self.rules.order, &self.scheduler) {
+            (Order::None, _) => false,
+            (Order::Sweep, _) => true,
+            (_, Scheduler::Bfq(bfq)) if !bfq.has_room(new, requests) => false,
+            _ => self.in_disk + self.waiting.len() < requests,
         }
     }
 
     /// Adds a command to those that wait, or to one of them.
-    fn insert(&mut self, new: Waiting) {
+    fn insert(&mut self, now: Nanos, new: Waiting) {
         if !self.merges(&new) {
+            if let Scheduler::Bfq(bfq) = &mut self.scheduler {
+                bfq.arrived(now, &new);
+            }
             self.waiting.push(new);
         }
     }
@@ -335,19 +392,35 @@ impl HostQueue {
     fn merges(&mut self, new: &Waiting) -> bool {
         let largest = self.rules.largest.0;
         let mut all = self.waiting.iter_mut();
-        self.rules.order.is_scheduler() && all.any(|old| old.merge(new, largest))
-    }
-
-    /// Lets in the first of those that wait before the scheduler, if it has room.
-    fn admit(&mut self, now: Nanos) -> bool {
-        if !self.rules.order.is_scheduler() || !self.has_room() {
+        if !self.rules.order.is_scheduler() {
             return false;
         }
-        let Some(mut next) = self.blocked.pop_front() else {
+        let merged = all.find_map(|old| {
+            let start = old.command.start;
+            old.merge(new, largest).then_some((old, start))
+        });
+        if let (Some((old, start)), Scheduler::Bfq(bfq)) = (&merged, &mut self.scheduler)
+            && let Some(owner) = old.owner
+        {
+            bfq.grown(owner, &old.command, old.command.start < *start);
+        }
+        merged.is_some()
+    }
+
+    /// Lets in the first of those that wait before the scheduler for which it has room.
+    fn admit(&mut self, now: Nanos) -> bool {
+        if !self.rules.order.is_scheduler() {
+            return false;
+        }
+        let first = self.blocked.iter().position(|one| self.has_room(one));
+        let Some(mut next) = first.and_then(|first| self.blocked.remove(first)) else {
             return false;
         };
         next.arrived = now;
-        self.insert(next);
+        if let Scheduler::Bfq(bfq) = &mut self.scheduler {
+            next.owner = Some(bfq.owner(now, next.from));
+        }
+        self.insert(now, next);
         true
     }
 
@@ -379,8 +452,20 @@ impl HostQueue {
             Scheduler::Sweep(from) => sweep(&self.waiting, *from)?,
             Scheduler::Deadline(deadline) => deadline.next(&self.waiting, now)?,
             Scheduler::Kyber(kyber) => kyber.next(&self.waiting)?,
+            Scheduler::Bfq(bfq) => bfq.next(now, &self.waiting)?,
         };
         Some(self.waiting.remove(index))
+    }
+}
+
+#[cfg(test)]
+impl HostQueue {
+    /// What BFQ knows.
+    fn bfq(&mut self) -> &mut Bfq {
+        match &mut self.scheduler {
+            Scheduler::Bfq(bfq) => bfq,
+            other => panic!("{other:?}"),
+        }
     }
 }
 

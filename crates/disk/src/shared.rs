@@ -118,6 +118,18 @@ impl Port {
         hub.disks[disk].parameters().discard.is_some()
     }
 
+    /// Whether its disk turns.
+    fn is_rotational(&self) -> bool {
+        let hub = self.hub();
+        let disk = hub.lines[self.number].region.disk;
+        hub.disks[disk]
+            .parameters()
+            .medium
+            .medium()
+            .facts()
+            .rotational
+    }
+
     /// What the port has in common with the others of its group: arms, a cable or a bus.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
@@ -333,6 +345,14 @@ impl Attached {
         match self {
             Self::Whole(disk) => disk.parameters().discard.is_some(),
             Self::Port(port) => port.takes_discards(),
+        }
+    }
+
+    /// Whether the disk turns, as its host knows.
+    pub(crate) fn is_rotational(&self) -> bool {
+        match self {
+            Self::Whole(disk) => disk.parameters().medium.medium().facts().rotational,
+            Self::Port(port) => port.is_rotational(),
         }
     }
 

@@ -9,10 +9,12 @@
 //! until no write is on its way that wants a flush itself (`blk_kick_flush`).
 
 use crate::result::MemberStatistics;
-use raidlab_array::{CommandId, MemberCommand, Operation, Purpose};
+use raidlab_array::{CommandId, MemberCommand, Operation, Purpose, Sender};
 use raidlab_disk::shared::Attached;
 use raidlab_disk::surface::Surface;
-use raidlab_disk::{Command, CommandKind, Completion, HostQueue, Inside, Order, QueueRules};
+use raidlab_disk::{
+    Command, CommandKind, Completion, HostQueue, Inside, Order, QueueRules, Submitter,
+};
 use raidlab_units::{Nanos, Sectors};
 
 /// A member command on its way.
@@ -30,6 +32,28 @@ struct Flight {
 
 /// The flush among a disk's commands.
 const FLUSH: u64 = u64::MAX;
+
+/// The numbers of md's threads, to a disk's queue; processes of jobs have smaller ones.
+const FIRST_THREAD: u32 = u32::MAX - 1;
+
+/// Who sends a command, and whether somebody waits for it. Jobs write directly, so that their
+/// writes are `REQ_SYNC` (Linux block/fops.c, `dio_bio_write_op`), which md passes on
+/// (raid5.c, `R5_SyncIO`; raid1.c), and so are those of its metadata; the writes of a resync
+/// and discards are not.
+const fn submitter(command: &MemberCommand) -> Submitter {
+    Submitter {
+        process: match command.sender {
+            Sender::Process(process) => process,
+            Sender::Sync => FIRST_THREAD,
+            Sender::Thread => FIRST_THREAD + 1,
+        },
+        sync: match (command.operation, command.purpose) {
+            (Operation::Read, _) => true,
+            (Operation::Write, purpose) => !matches!(purpose, Purpose::Sync),
+            (Operation::Flush | Operation::Discard, _) => false,
+        },
+    }
+}
 
 /// The requests that wait for flushes of a disk, in the host.
 #[derive(Debug, Default)]
@@ -194,7 +218,7 @@ impl Drive {
             }
         };
         self.flushes.data_in_flight += u32::from(flight.then_flush);
-        self.queue.submit(
+        self.queue.submit_from(
             now,
             Command {
                 tag: tag as u64,
@@ -202,7 +226,14 @@ impl Drive {
                 start: command.start,
                 count: command.count,
             },
+            submitter(command),
         );
+        self.refresh();
+    }
+
+    /// The processes of the jobs have come to their end.
+    pub(crate) fn processes_end(&mut self, now: Nanos) {
+        self.queue.exit(now, |process| process < FIRST_THREAD);
         self.refresh();
     }
 

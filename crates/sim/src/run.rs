@@ -67,6 +67,9 @@ impl Machine {
         // Turns that the clones no longer take: a stopped one may still have been
         // thinking. They belong to nobody now.
         self.calendar.clear();
+        for drive in &mut self.drives {
+            drive.processes_end(self.now);
+        }
         let mut members: Vec<MemberStatistics> = self.member_statistics();
         for (index, member) in members.iter_mut().enumerate() {
             *member = member.since(before[index]).plus(jobs.leaped_member(index));

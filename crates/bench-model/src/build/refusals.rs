@@ -13,13 +13,16 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     if experiment.subject.kind == SubjectKind::System {
         return refuse(format!("subject `{}`", experiment.subject.name));
     }
-    if experiment.subject.scheduler.as_deref() == Some("bfq") {
+    let host = experiment.subject.host.as_ref();
+    let own = host.map(|host| host.scheduler.as_str());
+    let scheduler = experiment.subject.scheduler.as_deref().or(own);
+    if experiment.subject.kind == SubjectKind::ZfsMirror && scheduler == Some("bfq") {
         return refuse(
-            "scheduler `bfq`: it chooses between processes, and no modelled command says whose it is"
+            "scheduler `bfq` below a pool: it chooses between processes, and no command of a \
+             modelled pool says which of its threads sends it"
                 .to_owned(),
         );
     }
-    let host = experiment.subject.host.as_ref();
     if let Some(scheduler) = &experiment.subject.scheduler
         && let Some(host) = host.filter(|host| host.queue == QueueStyle::Threads)
     {

@@ -1,6 +1,6 @@
 use super::{BuildError, Plan};
 use raidlab_disk::{DiskParameters, Order};
-use raidlab_lab::{Choices, Experiment, Files, Suite, catalogue};
+use raidlab_lab::{Choices, Experiment, Files, SubjectKind, Suite, catalogue};
 
 /// The experiments of a suite with these disks.
 fn experiments(disks: &str) -> Vec<Experiment> {
@@ -46,7 +46,11 @@ fn a_suite_says_which_scheduler_members_have() {
     };
     let plain = orders(experiment).expect("a plan");
     assert_eq!(plain, [Order::None, Order::Sweep]);
-    for (name, order) in [("kyber", Order::Kyber), ("none", Order::None)] {
+    for (name, order) in [
+        ("kyber", Order::Kyber),
+        ("bfq", Order::Bfq),
+        ("none", Order::None),
+    ] {
         experiment.subject.scheduler = Some(name.to_owned());
         assert_eq!(orders(experiment).expect("a plan"), [order, order]);
     }
@@ -55,8 +59,10 @@ fn a_suite_says_which_scheduler_members_have() {
         Ok(orders) => panic!("{orders:?}"),
     };
     experiment.subject.scheduler = Some("bfq".to_owned());
+    experiment.subject.kind = SubjectKind::ZfsMirror;
     let error = refused(experiment);
-    assert!(error.contains("no scheduler `bfq`"), "{error}");
+    assert!(error.contains("no scheduler `bfq` below a pool"), "{error}");
+    experiment.subject.kind = SubjectKind::Array;
     experiment.subject.scheduler = Some("none".to_owned());
     experiment.subject.host =
         Some(catalogue::host(&Files::default(), "freebsd-10.1").expect("one"));

@@ -57,7 +57,8 @@ fn workers_have_an_optimum_and_a_larger_stripe_cache_is_heard() {
     }
 }
 
-/// mq-deadline holds its lock for 700 ns, and kyber does what four passes of a lock take.
+/// mq-deadline holds its lock for 700 ns and BFQ for 1900, and kyber does what four passes of a
+/// lock take.
 #[test]
 fn a_scheduler_takes_its_time_for_each_command() {
     let mut all = experiments_of("schedulers.toml");
@@ -70,9 +71,10 @@ fn a_scheduler_takes_its_time_for_each_command() {
         one.subject.scheduler = Some(scheduler.to_owned());
         rows::of(one).expect("it runs")[0].latency.mean_ns
     };
-    let [none, deadline, kyber] = ["none", "mq-deadline", "kyber"].map(mean);
+    let [none, deadline, kyber, bfq] = ["none", "mq-deadline", "kyber", "bfq"].map(mean);
     let four = 4.0 * numbers("server-2021").lock_ns;
-    for (more, expected) in [(deadline - none, 700.0), (kyber - none, four)] {
+    for (with, expected) in [(deadline, 700.0), (kyber, four), (bfq, 1900.0)] {
+        let more = with - none;
         assert!(
             (more - expected).abs() < 0.1 * expected,
             "{more} and not {expected}"

@@ -15,6 +15,8 @@ pub enum Order {
     MqDeadline,
     /// As Linux's kyber chooses.
     Kyber,
+    /// As Linux's BFQ chooses.
+    Bfq,
 }
 
 /// A name that is no order.
@@ -29,16 +31,17 @@ pub struct UnknownOrder {
 
 impl Order {
     /// Every order with its name in files of hosts.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::None, "none"),
         (Self::Sweep, "sweep"),
         (Self::MqDeadline, "mq-deadline"),
         (Self::Kyber, "kyber"),
+        (Self::Bfq, "bfq"),
     ];
 
     /// Whether it is one of Linux's schedulers: these hold a limited number of requests.
     pub(super) const fn is_scheduler(self) -> bool {
-        matches!(self, Self::MqDeadline | Self::Kyber)
+        matches!(self, Self::MqDeadline | Self::Kyber | Self::Bfq)
     }
 }
 

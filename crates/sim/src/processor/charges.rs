@@ -306,6 +306,7 @@ pub(crate) struct Charges {
     pub(crate) sync: Nanos,
     pub(crate) queue: Nanos,
     mq_deadline: Nanos,
+    bfq: Nanos,
 }
 
 /// How a pool makes sure that what it reads is what it wrote.
@@ -344,6 +345,9 @@ const ZSTD_LEVELS: [u64; 19] = [
 /// dispatch and completion on an i7-2760QM of 2.4 GHz, a notebook's of 2011 (Linux 6.12
 /// Documentation/block/bfq-iosched.rst). Taken for a core at speed 1.
 const MQ_DEADLINE_NS: f64 = 700.0;
+
+/// The same of BFQ, from the same page.
+const BFQ_NS: f64 = 1900.0;
 
 /// Kyber has a lock for each core, which is taken to merge, to insert and to dispatch; a
 /// token that is taken and given back, and two counts of a histogram, are as long again.
@@ -396,6 +400,7 @@ impl Charges {
             sync: time(numbers.sync_ns),
             queue: time(numbers.queue_ns),
             mq_deadline: time(MQ_DEADLINE_NS),
+            bfq: time(BFQ_NS),
         }
     }
 
@@ -404,6 +409,7 @@ impl Charges {
         match order {
             Order::None | Order::Sweep => None,
             Order::MqDeadline => Some(Part::Lock(LockName::Scheduler(disk), self.mq_deadline)),
+            Order::Bfq => Some(Part::Lock(LockName::Scheduler(disk), self.bfq)),
             Order::Kyber => Some(Part::Charge(Place::Scheduler, self.lock * KYBER_PASSES)),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{BUCKETS, Histogram, Kyber};
 use crate::command::{Command, CommandKind};
-use crate::queue::waiting::Waiting;
+use crate::queue::waiting::{Submitter, Waiting};
 use proptest::prelude::*;
 use raidlab_units::{Nanos, Sectors};
 
@@ -16,6 +16,8 @@ fn waiting(tag: u64, kind: CommandKind, arrived: Nanos) -> Waiting {
         },
         arrived,
         further: Vec::new(),
+        from: Submitter::default(),
+        owner: None,
     }
 }
 

@@ -1,0 +1,306 @@
+//! One queue of BFQ's: what is known of the process that fills it.
+//!
+//! - It is *seeky* where more than 19 of its last 32 requests began further than 800 sectors from
+//!   the end of the one before; on flash only requests of less than 64 sectors count as such.
+//! - Its *think time*, from the end of its last request until it has another one, is a mean that
+//!   forgets an eighth with each sample, of 16 ms at most. It is long if it is above 4 ms, once
+//!   there are some ten samples.
+//! - It is *bound* by its requests if it had some for four fifths of the time.
+//! - Its *weight is raised* thirtyfold when it begins, and when it was empty for two seconds: it
+//!   may be somebody who waits before a screen. That ends after a time that depends on the rate of
+//!   the disk, or with 120000 sectors. A queue that came up with seven others, each within 180 ms
+//!   of the one before, is of a large burst, and is not raised.
+
+use super::service::Share;
+use crate::command::Command;
+use crate::queue::waiting::Waiting;
+use raidlab_units::Nanos;
+
+/// The weight of a process that asks for none (`bfq_ioprio_to_weight` of priority 4), and the
+/// factor by which it is raised (`bfq_wr_coeff`).
+pub(super) const WEIGHT: u64 = 40;
+pub(super) const RAISE: u64 = 30;
+/// Who was idle for so long is interactive (`bfq_wr_min_idle_time`), and no longer of a burst.
+const IDLE: Nanos = Nanos::from_secs(2);
+const BURST_OVER: Nanos = Nanos::from_secs(10);
+/// Sectors with a raised weight (`max_service_from_wr`).
+const RAISED_SECTORS: u64 = 120_000;
+/// Where a seek begins, and requests that are large on flash (`BFQQ_SEEK_THR`,
+/// `BFQQ_SECT_THR_NONROT`).
+const SEEK: u64 = 800;
+pub(super) const LARGE_ON_FLASH: u64 = 64;
+/// Seeks among the last 32 requests (`BFQQ_SEEKY`).
+const SEEKS: u32 = 19;
+/// How long the disk is kept idle for a queue (`bfq_slice_idle`).
+pub(super) const SLICE_IDLE: Nanos = Nanos::from_millis(8);
+/// Samples of a think time that say something, of 256 (`bfq_sample_valid`).
+const SAMPLES: u64 = 80;
+/// After so long half of what is known of its intensity is forgotten.
+const INTENSITY: Nanos = Nanos::from_millis(200);
+
+/// A request that waits, as far as a choice needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Next {
+    pub(super) tag: u64,
+    pub(super) start: u64,
+    pub(super) count: u64,
+}
+
+impl From<&Command> for Next {
+    fn from(command: &Command) -> Self {
+        Self {
+            tag: command.tag,
+            start: command.start.0,
+            count: command.count.0,
+        }
+    }
+}
+
+/// A queue's requests, and what they say of its process.
+#[derive(Debug, Clone)]
+pub(super) struct ProcessQueue {
+    /// Somebody waits for its requests.
+    pub(super) sync: bool,
+    /// How many processes have it.
+    pub(super) processes: u32,
+    pub(super) share: Share,
+    /// Requests that wait, the one of them whose turn is next, and those with the disk.
+    pub(super) queued: u32,
+    pub(super) next: Option<Next>,
+    pub(super) with_disk: u32,
+    /// It has requests, or is served.
+    pub(super) busy: bool,
+    /// Sectors of its next turn.
+    pub(super) budget: u64,
+    /// When its turn is over; when it has none, since when it is idle. `None`: for ever.
+    pub(super) until: Option<Nanos>,
+    /// The disk is kept idle for it.
+    pub(super) waited_for: bool,
+    /// It left its turn for want of a request.
+    pub(super) resumes: bool,
+    /// In this turn its oldest request was looked at.
+    pub(super) oldest_seen: bool,
+    pub(super) new: bool,
+    pub(super) created: Nanos,
+    pub(super) in_burst: bool,
+    pub(super) short_think: bool,
+    pub(super) bound: bool,
+    /// When its last request ended.
+    pub(super) last_end: Nanos,
+    think: (u64, u64),
+    active_since: Nanos,
+    idle: Nanos,
+    seeks: u32,
+    end: u64,
+    /// Its weight is raised: since when, for how long, and sectors that it got.
+    pub(super) raised: bool,
+    pub(super) raised_at: Nanos,
+    pub(super) raised_for: Nanos,
+    pub(super) raised_sectors: u64,
+    /// Requests of others that may be with the disk while it is waited for, how long its own take
+    /// without them, and when that was last found to be too much.
+    pub(super) injected: u32,
+    pub(super) alone: Option<Nanos>,
+    pub(super) fewer_at: Nanos,
+}
+
+impl ProcessQueue {
+    pub(super) fn new(sync: bool, now: Nanos, largest_budget: u64) -> Self {
+        Self {
+            sync,
+            processes: 1,
+            share: Share::of(WEIGHT),
+            queued: 0,
+            next: None,
+            with_disk: 0,
+            busy: false,
+            budget: largest_budget * 2 / 3,
+            until: None,
+            waited_for: false,
+            resumes: false,
+            oldest_seen: false,
+            new: sync,
+            created: now,
+            in_burst: false,
+            short_think: sync,
+            bound: true,
+            last_end: now,
+            think: (0, 0),
+            active_since: now,
+            idle: Nanos::ZERO,
+            // As if it had sought once.
+            seeks: 1,
+            end: 0,
+            raised: false,
+            raised_at: now,
+            raised_for: Nanos::ZERO,
+            raised_sectors: 0,
+            injected: 0,
+            alone: None,
+            fewer_at: now,
+        }
+    }
+
+    /// What its weight is multiplied with.
+    pub(super) const fn raise(&self) -> u64 {
+        if self.raised { RAISE } else { 1 }
+    }
+
+    pub(super) const fn weight(&self) -> u64 {
+        WEIGHT * self.raise()
+    }
+
+    pub(super) const fn is_seeky(&self) -> bool {
+        self.seeks.count_ones() > SEEKS
+    }
+
+    /// Whether it goes through the disk in order and always has more.
+    pub(super) const fn streams(&self) -> bool {
+        !self.is_seeky() && self.bound && self.short_think
+    }
+
+    /// Whether its turn has lasted for too long.
+    pub(super) fn is_late(&self, now: Nanos) -> bool {
+        self.until.is_none_or(|until| until <= now)
+    }
+
+    /// Whether that ends it: not while the disk is kept idle for it, unless a third is left.
+    pub(super) fn times_out(&self, now: Nanos) -> bool {
+        let much = self.share.left() >= self.share.budget / 3;
+        (!self.waited_for || much) && self.is_late(now)
+    }
+
+    /// Whether it was empty for so long that its process may be interactive.
+    pub(super) fn was_idle(&self, now: Nanos) -> bool {
+        self.with_disk == 0 && self.until.is_none_or(|until| until + IDLE < now)
+    }
+
+    /// Whether it is no longer of a burst.
+    pub(super) fn burst_is_over(&self, now: Nanos) -> bool {
+        !self.new && self.was_idle(now) && self.until.is_none_or(|until| until + BURST_OVER < now)
+    }
+
+    /// Sectors that it pays for a request: three times as many where nobody waits for it.
+    pub(super) const fn charge(&self, sectors: u64) -> u64 {
+        match self.sync || self.raised {
+            true => sectors,
+            false => sectors * 3,
+        }
+    }
+
+    /// What it pays for its next one.
+    pub(super) fn next_charge(&self) -> u64 {
+        self.next.map_or(0, |next| self.charge(next.count))
+    }
+
+    /// A request comes: how long the process thought, if it had none. Whether it now thinks for
+    /// long when it did not, or the other way round.
+    pub(super) fn think(&mut self, now: Nanos) -> bool {
+        if self.with_disk == 0 && !self.busy {
+            let thought = now.saturating_sub(self.last_end).min(SLICE_IDLE * 2);
+            let (samples, total) = self.think;
+            self.think = ((7 * samples + 256) / 8, (7 * total + 256 * thought.0) / 8);
+        }
+        if !self.sync {
+            return false;
+        }
+        let (samples, total) = self.think;
+        let long = samples > SAMPLES && (total + 128) / samples > SLICE_IDLE.0 / 2;
+        std::mem::replace(&mut self.short_think, !long) == long
+    }
+
+    /// A request comes: whether it seeks.
+    pub(super) fn seek(&mut self, command: &Command, rotational: bool) {
+        let seeks = seeks(self.end, command, rotational);
+        self.seeks = self.seeks << 1 | u32::from(seeks);
+    }
+
+    /// A request has come.
+    pub(super) const fn ends_at(&mut self, end: u64) {
+        self.end = end;
+    }
+
+    /// A request comes: for how much of the time there was one.
+    pub(super) fn note_intensity(&mut self, now: Nanos) {
+        let all = now - self.active_since;
+        if self.queued == 0 && self.with_disk == 0 {
+            self.idle += now.saturating_sub(self.last_end);
+        }
+        if self.new {
+            return;
+        }
+        self.bound = self.idle * 5 <= all;
+        if all > INTENSITY {
+            self.active_since = now.saturating_sub(all / 2);
+            self.idle = self.idle / 2;
+        }
+    }
+
+    /// Whether a raised weight is over.
+    pub(super) fn raised_enough(&self, now: Nanos) -> bool {
+        self.in_burst
+            || self.raised_at + self.raised_for < now
+            || self.raised_sectors > RAISED_SECTORS
+    }
+
+    /// How many requests of others may go meanwhile is found out anew.
+    pub(super) fn reset_injection(&mut self, now: Nanos) {
+        self.alone = None;
+        self.injected = u32::from(!self.short_think);
+        self.fewer_at = now;
+    }
+
+    /// The request that is to follow `gone`, which is among `own`: once in a turn the oldest, if it
+    /// is late, else the one that is nearest behind or before it.
+    pub(super) fn after<'a>(
+        &mut self,
+        now: Nanos,
+        own: impl Iterator<Item = &'a Waiting> + Clone,
+        gone: &Command,
+        expires: Nanos,
+    ) -> Option<Next> {
+        let mut others = own.clone().filter(|one| one.command.tag != gone.tag);
+        if !std::mem::replace(&mut self.oldest_seen, true) {
+            let oldest = own.clone().next();
+            let late = |one: &&Waiting| one.command.tag != gone.tag && now >= one.arrived + expires;
+            if let Some(late) = oldest.filter(late) {
+                return Some(Next::from(&late.command));
+            }
+        }
+        let from = gone.start.0;
+        let place = |one: &&Waiting| one.command.start.0;
+        let behind = others.clone().filter(|one| place(one) >= from);
+        let next = behind.min_by_key(place);
+        let before = others.clone().filter(|one| place(one) < from);
+        let before = before.max_by_key(place).map(|one| Next::from(&one.command));
+        let next = next.or_else(|| others.by_ref().min_by_key(place));
+        let next = next.map(|one| Next::from(&one.command));
+        nearer(next, before, from)
+    }
+}
+
+/// Whether a request is far from a place, which is 0 when nothing was there yet.
+pub(super) fn seeks(from: u64, command: &Command, rotational: bool) -> bool {
+    let far = from != 0 && command.start.0.abs_diff(from) > SEEK;
+    far && (rotational || command.count.0 < LARGE_ON_FLASH)
+}
+
+/// The one of two requests that is nearer to a place: the way back counts twice, and one that is
+/// more than 16 MiB before it is as far away as if it lay behind all others.
+pub(super) fn nearer(one: Option<Next>, other: Option<Next>, from: u64) -> Option<Next> {
+    const BACK: u64 = 16 * 1024 * 2;
+    let (Some(first), Some(second)) = (one, other) else {
+        return one.or(other);
+    };
+    let way = |next: Next| match next.start >= from {
+        true => Some(next.start - from),
+        false => (next.start + BACK >= from).then(|| (from - next.start) * 2),
+    };
+    let takes_first = match (way(first), way(second)) {
+        (Some(one), Some(other)) if one != other => one < other,
+        (Some(_), Some(_)) => first.start >= second.start,
+        (one, None) => one.is_some() || first.start <= second.start,
+        (None, Some(_)) => false,
+    };
+    Some(if takes_first { first } else { second })
+}

@@ -1,0 +1,176 @@
+//! B-WF2Q+: which queue is served next, so that each gets its weight's part of the sectors.
+//!
+//! Virtual time advances with the sectors that are served, divided by the weights of all queues
+//! that count. A queue that waits is to be served from its start to its finish, which is its
+//! budget divided by its weight later. Of those whose start has come the one with the earliest
+//! finish is next; where none has come, virtual time jumps to the first. A queue that runs out
+//! of requests counts until virtual time has passed the finish of what it got, so that it gains
+//! nothing by leaving and coming back.
+
+use super::process_queue::ProcessQueue;
+
+/// What a sector is worth to a queue of weight 1, in virtual time (`WFQ_SERVICE_SHIFT`).
+const SECTOR: u64 = 1 << 22;
+
+/// Whether a queue counts, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Place {
+    /// It does not.
+    #[default]
+    Out,
+    /// It waits for its turn, since a moment by which the latest are known.
+    Active(u64),
+    /// It is served.
+    Serving,
+    /// It is empty, and virtual time has not yet passed what it got.
+    Idle,
+}
+
+/// A queue's part of the service.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Share {
+    pub(super) place: Place,
+    pub(super) weight: u64,
+    /// Sectors that it may have in a turn, and those that it has had.
+    pub(super) budget: u64,
+    pub(super) served: u64,
+    /// In virtual time.
+    start: u64,
+    finish: u64,
+}
+
+impl Share {
+    /// That of a queue which does not count yet.
+    pub(super) fn of(weight: u64) -> Self {
+        Self {
+            weight,
+            ..Self::default()
+        }
+    }
+
+    /// Sectors that are left of its budget.
+    pub(super) const fn left(&self) -> u64 {
+        self.budget.saturating_sub(self.served)
+    }
+
+    /// Sets the finish of so many sectors from the start on.
+    fn finish_after(&mut self, sectors: u64) {
+        self.finish = self.start + sectors * SECTOR / self.weight;
+    }
+}
+
+/// Virtual time, and the weights of all queues that count.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Service {
+    time: u64,
+    weights: u64,
+    /// How many times a queue has begun to wait for its turn.
+    turns: u64,
+}
+
+impl Service {
+    /// A queue has got so many sectors, to be told as they are charged.
+    pub(super) fn serve(&mut self, queues: &mut [ProcessQueue], queue: usize, sectors: u64) {
+        queues[queue].share.served += sectors;
+        self.time += sectors * SECTOR / self.weights.max(1);
+        self.forget(queues);
+    }
+
+    /// A queue has requests again. `resumes`: it left for want of some and came back soon, and
+    /// is served as if it had never been away.
+    pub(super) fn activate(&mut self, queues: &mut [ProcessQueue], queue: usize, resumes: bool) {
+        let share = &mut queues[queue].share;
+        let back = resumes && self.time > share.finish;
+        let earliest = if back { share.finish } else { self.time };
+        match share.place {
+            Place::Idle => share.start = earliest.max(share.finish),
+            _ => {
+                share.start = earliest;
+                self.weights += share.weight;
+            }
+        }
+        self.wait(&mut queues[queue], back);
+    }
+
+    /// A queue that is served or waits goes on with a new budget.
+    pub(super) fn requeue(&mut self, queue: &mut ProcessQueue) {
+        let share = &mut queue.share;
+        if share.place == Place::Serving {
+            share.finish_after(share.served);
+            share.start = share.finish;
+        }
+        self.wait(queue, false);
+    }
+
+    /// A queue has no requests.
+    pub(super) fn leave(&mut self, share: &mut Share) {
+        share.finish_after(share.served);
+        if share.place != Place::Serving {
+            share.served = 0;
+        }
+        share.place = match share.finish > self.time {
+            true => Place::Idle,
+            false => Place::Out,
+        };
+        if share.place == Place::Out {
+            self.weights -= share.weight;
+        }
+    }
+
+    /// The weight of a queue that counts is what it should be.
+    pub(super) fn weigh(&mut self, queue: &mut ProcessQueue) {
+        let weight = queue.weight();
+        self.weights = self.weights + weight - queue.share.weight;
+        queue.share.weight = weight;
+    }
+
+    /// Puts a queue among those that wait.
+    fn wait(&mut self, queue: &mut ProcessQueue, back: bool) {
+        self.weigh(queue);
+        let raise = queue.raise();
+        let share = &mut queue.share;
+        share.finish_after(share.budget);
+        if back && self.time > share.finish {
+            let late = (self.time - share.finish) / raise;
+            share.start += late;
+            share.finish += late;
+        }
+        share.place = Place::Active(self.turns);
+        self.turns += 1;
+    }
+
+    /// The queue that is to be served, when none is; it is served from now on.
+    pub(super) fn next(&mut self, queues: &mut [ProcessQueue]) -> Option<usize> {
+        let active = |queue: &ProcessQueue| matches!(queue.share.place, Place::Active(_));
+        let starts = queues.iter().filter(|queue| active(queue));
+        let first = starts.map(|queue| queue.share.start).min()?;
+        if first > self.time {
+            self.time = first;
+            self.forget(queues);
+        }
+        let all = queues.iter().enumerate();
+        let eligible = all.filter(|(_, queue)| active(queue) && queue.share.start <= self.time);
+        let (next, _) =
+            eligible.min_by_key(|(_, queue)| (queue.share.finish, queue.share.place))?;
+        queues[next].share.place = Place::Serving;
+        Some(next)
+    }
+
+    /// Virtual time has passed what the first of the idle queues got: it no longer counts.
+    fn forget(&mut self, queues: &mut [ProcessQueue]) {
+        let active = |queue: &ProcessQueue| matches!(queue.share.place, Place::Active(_));
+        let idle = |queue: &&mut ProcessQueue| queue.share.place == Place::Idle;
+        if !queues.iter().any(active) {
+            let last = queues.iter_mut().filter(idle);
+            if let Some(last) = last.map(|queue| queue.share.finish).max() {
+                self.time = self.time.min(last);
+            }
+        }
+        let first = queues.iter_mut().filter(idle);
+        let first = first.min_by_key(|queue| queue.share.finish);
+        if let Some(first) = first.filter(|queue| queue.share.finish <= self.time) {
+            first.share.place = Place::Out;
+            self.weights -= first.share.weight;
+        }
+    }
+}
