@@ -39,6 +39,7 @@ mod owners;
 mod process_queue;
 mod rate;
 mod service;
+mod share;
 mod turns;
 
 use super::waiting::{Submitter, Waiting};

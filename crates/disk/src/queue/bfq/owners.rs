@@ -1,7 +1,7 @@
 //! Whose queue is which: new processes, bursts of them, and queues that become one.
 
 use super::process_queue::ProcessQueue;
-use super::service::Place;
+use super::share::Place;
 use super::{Bfq, Submitter, turns};
 use raidlab_units::Nanos;
 

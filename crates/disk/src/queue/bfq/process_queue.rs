@@ -11,7 +11,7 @@
 //!   the disk, or with 120000 sectors. A queue that came up with seven others, each within 180 ms
 //!   of the one before, is of a large burst, and is not raised.
 
-use super::service::Share;
+use super::share::Share;
 use crate::command::Command;
 use crate::queue::waiting::Waiting;
 use raidlab_units::Nanos;

@@ -2,7 +2,7 @@
 
 use super::process_queue::{LARGE_ON_FLASH, ProcessQueue, SLICE_IDLE, WEIGHT, seeks};
 use super::rate;
-use super::service::Place;
+use super::share::Place;
 use super::{Bfq, EXPIRE, SHORT, Sent, TURN};
 use crate::command::CommandKind;
 use crate::queue::waiting::Waiting;
