@@ -102,7 +102,7 @@ impl PeakRate {
         }
     }
 
-    /// The smallest.
+    /// The smallest budget that a queue is given, a 32nd of the largest.
     pub(super) const fn smallest_budget(&self) -> u64 {
         self.largest_budget() / 32
     }
