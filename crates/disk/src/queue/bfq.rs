@@ -31,8 +31,7 @@
 //! - Where nothing is sent though something waits, it is asked again after 3 ms
 //!   (`BLK_MQ_BUDGET_DELAY`), when a request comes, and when the disk has done all that it had.
 //!
-//! Left out: groups (a `cgroup` with a weight of its own), priorities of processes, soft real-time
-//! queues, merging of queues whose requests lie close to each other and their splitting, who
+//! Left out: groups (a `cgroup` with a weight of its own), priorities of processes, merging of queues whose requests lie close to each other and their splitting, who
 //! wakes whom (`waker_bfqq`), actuators. Times are exact, where the kernel counts ticks.
 
 mod owners;
@@ -188,7 +187,7 @@ impl Bfq {
             queue.reset_injection(now);
             self.measured = None;
         }
-        queue.seek(command, self.rotational);
+        queue.seek(now, command, self.rotational, self.rate.raised_for());
         queue.queued += 1;
         if let Some(process) = self
             .processes
@@ -262,23 +261,15 @@ impl Bfq {
             self.burst.forget(own);
         }
         queue.new = false;
-        if queue.raised || queue.sync && interactive {
-            if !queue.raised {
-                queue.raised_sectors = 0;
-                queue.share.budget = queue.share.budget.min(2 * smallest);
-            }
-            queue.raised &= interactive || !queue.in_burst;
-            if interactive {
-                queue.raised = true;
-                queue.raised_for = raised_for;
-            }
+        if queue.raise_at_start(now, interactive, raised_for) {
+            queue.share.budget = queue.share.budget.min(2 * smallest);
         }
         queue.busy = true;
         queue.resumes = false;
         self.service.activate(&mut self.queues, own, resumes);
         if let Some(serving) = self.serving {
             let (queue, other) = (&self.queues[own], &self.queues[serving]);
-            let preempts = resumes && queue.raised >= other.raised
+            let preempts = resumes && queue.raise() >= other.raise()
                 || queue.weight() > other.share.weight
                 || !self.is_worth_idling(serving);
             if preempts {
@@ -359,6 +350,7 @@ impl Bfq {
             queue.until = Some(now);
         }
         queue.last_end = now;
+        queue.find_soft_at_end(now);
         self.rate.ended(now, self.completed, SHORT, TURN);
         self.completed = now;
         if self.serving == Some(sent.queue) && self.idles_or_expires(now, sent.queue) {

@@ -156,11 +156,7 @@ impl Bfq {
         let new = &mut self.queues[other];
         new.processes += 1;
         new.bound |= queue.bound;
-        if queue.raised && !new.raised {
-            new.raised = true;
-            new.raised_for = queue.raised_for;
-            new.raised_at = queue.raised_at;
-        }
+        new.raise_as(&queue);
         self.queues[old].bound = false;
         self.queues[old].raised = false;
         if let Some(merging) = self.processes.get_mut(&process) {

@@ -10,6 +10,11 @@
 //!   may be somebody who waits before a screen. That ends after a time that depends on the rate of
 //!   the disk, or with 120000 sectors. A queue that came up with seven others, each within 180 ms
 //!   of the one before, is of a large burst, and is not raised.
+//! - It is *soft real-time* if it begins anew with nothing at the disk, long enough after its last
+//!   turn that no more than 7000 sectors a second have come of it, and 24 ms at least; but not if
+//!   it does nothing but seek. Then its weight is raised three thousandfold, for 300 ms from its last such
+//!   beginning, however many sectors it gets. As in the source, a queue whose weight is raised already
+//!   need not wait for that, so that a stream whose requests end together stays raised.
 
 use super::share::Share;
 use crate::command::Command;
@@ -20,6 +25,14 @@ use raidlab_units::Nanos;
 /// factor by which it is raised (`bfq_wr_coeff`).
 pub(super) const WEIGHT: u64 = 40;
 pub(super) const RAISE: u64 = 30;
+/// The same of soft real-time, once more (`BFQ_SOFTRT_WEIGHT_FACTOR`), and for how long
+/// (`bfq_wr_rt_max_time`).
+const SOFT_RAISE: u64 = 100;
+const SOFT_FOR: Nanos = Nanos::from_millis(300);
+/// Sectors a second of a process that may be such (`bfq_wr_max_softrt_rate`), and how long it is
+/// empty at least: idling, and four ticks of 250 Hz.
+const SOFT_RATE: u64 = 7000;
+const SOFT_PAUSE: Nanos = Nanos(SLICE_IDLE.0 + 16_000_000);
 /// Who was idle for so long is interactive (`bfq_wr_min_idle_time`), and no longer of a burst.
 const IDLE: Nanos = Nanos::from_secs(2);
 const BURST_OVER: Nanos = Nanos::from_secs(10);
@@ -97,6 +110,14 @@ pub(super) struct ProcessQueue {
     pub(super) raised_at: Nanos,
     pub(super) raised_for: Nanos,
     pub(super) raised_sectors: u64,
+    /// It is raised as soft real-time, and since when it was interactive before.
+    soft: bool,
+    interactive_at: Option<Nanos>,
+    /// From when on it may be soft real-time; since when it has requests, and sectors since then.
+    soft_from: Nanos,
+    backlog: (Nanos, u64),
+    /// When its last request has ended, that is to be found out.
+    finds_soft: bool,
     /// Requests of others that may be with the disk while it is waited for, how long its own take
     /// without them, and when that was last found to be too much.
     pub(super) injected: u32,
@@ -135,6 +156,11 @@ impl ProcessQueue {
             raised_at: now,
             raised_for: Nanos::ZERO,
             raised_sectors: 0,
+            soft: false,
+            interactive_at: None,
+            soft_from: now,
+            backlog: (now, 0),
+            finds_soft: false,
             injected: 0,
             alone: None,
             fewer_at: now,
@@ -143,7 +169,11 @@ impl ProcessQueue {
 
     /// What its weight is multiplied with.
     pub(super) const fn raise(&self) -> u64 {
-        if self.raised { RAISE } else { 1 }
+        match (self.raised, self.soft) {
+            (true, true) => RAISE * SOFT_RAISE,
+            (true, false) => RAISE,
+            (false, _) => 1,
+        }
     }
 
     pub(super) const fn weight(&self) -> u64 {
@@ -209,10 +239,19 @@ impl ProcessQueue {
         std::mem::replace(&mut self.short_think, !long) == long
     }
 
-    /// A request comes: whether it seeks.
-    pub(super) fn seek(&mut self, command: &Command, rotational: bool) {
+    /// A request comes: whether it seeks. Who only seeks is not soft real-time.
+    pub(super) fn seek(
+        &mut self,
+        now: Nanos,
+        command: &Command,
+        rotational: bool,
+        duration: Nanos,
+    ) {
         let seeks = seeks(self.end, command, rotational);
         self.seeks = self.seeks << 1 | u32::from(seeks);
+        if self.soft && self.seeks == u32::MAX {
+            self.end_soft(now, duration);
+        }
     }
 
     /// A request has come.
@@ -236,11 +275,122 @@ impl ProcessQueue {
         }
     }
 
-    /// Whether a raised weight is over.
-    pub(super) fn raised_enough(&self, now: Nanos) -> bool {
-        self.in_burst
-            || self.raised_at + self.raised_for < now
-            || self.raised_sectors > RAISED_SECTORS
+    /// It has requests again: its weight is raised if it is interactive or soft real-time, and
+    /// whether it was not before.
+    pub(super) fn raise_at_start(
+        &mut self,
+        now: Nanos,
+        interactive: bool,
+        duration: Nanos,
+    ) -> bool {
+        let all_seek = self.seeks == u32::MAX;
+        let soft = !all_seek && !self.in_burst && self.soft_from < now && self.with_disk == 0;
+        self.backlog = (now, 0);
+        self.finds_soft = false;
+        if !self.raised {
+            self.raised = self.sync && (interactive || soft);
+            self.soft = self.raised && !interactive;
+            self.interactive_at = None;
+            self.raised_for = if interactive { duration } else { SOFT_FOR };
+            self.raised_sectors = if interactive { 0 } else { self.raised_sectors };
+            return self.raised;
+        }
+        if interactive {
+            (self.soft, self.raised_for) = (false, duration);
+        } else if self.in_burst {
+            (self.raised, self.soft) = (false, false);
+        } else if soft {
+            if !self.soft {
+                self.interactive_at = Some(self.raised_at);
+            }
+            (self.soft, self.raised_for, self.raised_at) = (true, SOFT_FOR, now);
+        }
+        false
+    }
+
+    /// It takes over the requests of another one, whose weight may be raised.
+    pub(super) fn raise_as(&mut self, other: &Self) {
+        if other.raised && !self.raised {
+            (self.raised, self.soft) = (true, other.soft);
+            (self.raised_at, self.raised_for) = (other.raised_at, other.raised_for);
+            self.interactive_at = other.interactive_at;
+        }
+    }
+
+    /// It was sent, or charged, so many sectors.
+    pub(super) const fn got(&mut self, sectors: u64) {
+        self.backlog.1 += sectors;
+        if self.raised {
+            self.raised_sectors += sectors;
+        }
+    }
+
+    /// Its turn ends: from when on it may be soft real-time, if it is empty.
+    pub(super) fn find_soft(&mut self, now: Nanos) {
+        if self.queued == 0 && self.with_disk > 0 {
+            self.finds_soft = true;
+        } else if self.queued == 0 {
+            self.set_soft(now);
+        }
+    }
+
+    /// A request of it has ended: the same, if that was to be found out.
+    pub(super) fn find_soft_at_end(&mut self, now: Nanos) {
+        let interactive = self.raised && !self.soft;
+        if self.finds_soft && self.with_disk == 0 && self.queued == 0 && !interactive {
+            self.set_soft(now);
+        }
+    }
+
+    fn set_soft(&mut self, now: Nanos) {
+        let (since, sectors) = self.backlog;
+        let slow = since + Nanos::SECOND * sectors / SOFT_RATE;
+        self.soft_from = self.soft_from.max(slow).max(now + SOFT_PAUSE);
+    }
+
+    /// Its raised weight may be over, or be that of an interactive process again.
+    pub(super) fn lower(&mut self, now: Nanos, duration: Nanos) {
+        if self.in_burst {
+            self.end_raise(now);
+        } else if self.raised_at + self.raised_for < now {
+            self.end_soft(now, duration);
+        }
+        if self.raised && !self.soft && self.raised_sectors > RAISED_SECTORS {
+            self.end_raise(now);
+        }
+    }
+
+    /// It is no longer soft real-time, and perhaps interactive as before.
+    fn end_soft(&mut self, now: Nanos, duration: Nanos) {
+        let before = self.interactive_at.filter(|&at| at + duration >= now);
+        match before.filter(|_| self.soft) {
+            None => self.end_raise(now),
+            Some(at) => {
+                (self.soft, self.raised_at, self.raised_for) = (false, at, duration);
+            }
+        }
+    }
+
+    fn end_raise(&mut self, now: Nanos) {
+        if !self.soft {
+            self.soft_from = now;
+        }
+        (self.raised, self.soft, self.raised_at) = (false, false, now);
+    }
+
+    /// Its turn begins: how many times as long it is as others'; time without one does not count
+    /// as that of soft real-time.
+    pub(super) fn turn_factor(&mut self, now: Nanos) -> u64 {
+        if !self.raised || !self.soft {
+            return self.share.weight / WEIGHT;
+        }
+        if let Some(until) = self.until.filter(|&until| until < now) {
+            self.raised_at = match until > self.raised_at {
+                true => self.raised_at + (now - until),
+                false => now,
+            };
+        }
+        1
     }
 
     /// How many requests of others may go meanwhile is found out anew.

@@ -1,6 +1,6 @@
 //! BFQ by hand and against what it promises, before a disk that is a number of milliseconds.
 
-use super::process_queue::{Next, nearer};
+use super::process_queue::{Next, ProcessQueue, nearer};
 use super::{Bfq, Submitter};
 use crate::command::{Command, CommandKind, Completion};
 use crate::medium::constant;
@@ -259,6 +259,34 @@ fn who_begins_is_raised_for_a_while() {
     assert!(of(60_000, 61_800) > 0.9, "{}", of(60_000, 61_800));
     let after = of(63_000, 70_000);
     assert!((0.4..0.6).contains(&after), "{after}");
+}
+
+/// By hand: 200000 sectors in a tenth of a second are too many for soft real-time until 28.57 s
+/// have passed, and while it is that, they do not end it.
+#[test]
+fn a_raised_queue_that_runs_empty_becomes_soft_real_time() {
+    let mut queue = ProcessQueue::new(true, Nanos::ZERO, 16384);
+    let duration = MS * 3000;
+    assert!(queue.raise_at_start(MS, true, duration));
+    assert_eq!(queue.weight(), 40 * 30);
+    assert!(
+        !queue.raise_at_start(MS * 10, false, duration),
+        "it is raised"
+    );
+    assert_eq!(queue.weight(), 40 * 3000);
+    queue.got(200_000);
+    queue.lower(MS * 200, duration);
+    assert_eq!(queue.weight(), 40 * 3000);
+    // After 300 ms it is interactive as before, and has had too much for that.
+    queue.lower(MS * 400, duration);
+    assert_eq!(queue.weight(), 40);
+    queue.find_soft(MS * 500);
+    assert!(!queue.raise_at_start(MS * 28_500, false, duration));
+    queue.got(200_000);
+    queue.find_soft(MS * 28_500);
+    assert!(!queue.raise_at_start(MS * 57_000, false, duration));
+    assert!(queue.raise_at_start(MS * 57_200, false, duration));
+    assert_eq!(queue.weight(), 40 * 3000);
 }
 
 proptest! {

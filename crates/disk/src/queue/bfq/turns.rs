@@ -81,7 +81,7 @@ impl Bfq {
         self.rate.give_budget();
         let queue = &mut self.queues[own];
         queue.oldest_seen = false;
-        queue.until = Some(now + TURN * (queue.share.weight / WEIGHT));
+        queue.until = Some(now + TURN * queue.turn_factor(now));
         self.turn_began = now;
         Some(own)
     }
@@ -124,9 +124,7 @@ impl Bfq {
         let index = waiting.iter().position(|one| one.command.tag == next.tag)?;
         let sent = &waiting[index];
         let charge = self.queues[own].next_charge();
-        if self.queues[own].raised {
-            self.queues[own].raised_sectors += charge;
-        }
+        self.queues[own].got(charge);
         self.service.serve(&mut self.queues, own, charge);
         let is_served = self.serving == Some(own);
         if is_served && std::mem::take(&mut self.measures_next) {
@@ -170,11 +168,10 @@ impl Bfq {
     /// A raised weight may be over.
     fn lower_weight(&mut self, now: Nanos, own: usize) {
         let queue = &mut self.queues[own];
-        if queue.raised && queue.raised_enough(now) {
-            queue.raised = false;
-            queue.raised_at = now;
+        if queue.raised {
+            queue.lower(now, self.rate.raised_for());
         }
-        if queue.weight() != queue.share.weight {
+        if queue.raised != (queue.share.weight > WEIGHT) {
             self.service.weigh(queue);
         }
     }
@@ -192,6 +189,7 @@ impl Bfq {
                 self.charge_time(own, time);
             }
         }
+        self.queues[own].find_soft(now);
         (self.injected, self.measures_next, self.measured) = (false, false, None);
         self.find_budget(own, end);
         self.end_turn(now, own, end);
@@ -233,6 +231,7 @@ impl Bfq {
         let all = sectors.max(share.served);
         share.budget = share.budget.max(all);
         let more = all - share.served;
+        self.queues[own].got(more);
         self.service.serve(&mut self.queues, own, more);
     }
 
