@@ -57,6 +57,7 @@ mutations! {
     StaleTrusted "stale-trusted" "assembly takes a member for current because it claims to be";
     TieTakenWrongly "tie-taken-wrongly" "assembly takes the oldest superblock for the array's truth, not the newest";
     SpareUnheard "spare-unheard" "assembly does not ask spares which events they have heard of";
+    SpareRolesUnheard "spare-roles-unheard" "assembly does not ask spares which members they know to have failed";
     SplitBrainAccepted "split-brain-accepted" "assembly takes members that call each other failed together";
     SuperblockVolatile "superblock-volatile" "superblocks are written without force-unit-access";
     // Dirty and clean.
@@ -131,6 +132,7 @@ mutations! {
     ReplacementBadUncopied "replacement-bad-uncopied" "what the old member's bad-block log names is not written to the replacement";
     FailedWriteUncopied "failed-write-uncopied" "a write that fails on the member that is being replaced is not copied again";
     ReplacementUndrained "replacement-undrained" "a replacement takes its slot while what both devices were given is not answered";
+    ReplacementUnasked "replacement-unasked" "a replacement takes its slot without having answered since the last write to it";
     UnlikeCopyKept "unlike-copy-kept" "what a replacement was given before a resync had passed counts when the old member fails";
     SuccessorBlamed "successor-blamed" "a read that fails on a member which was replaced meanwhile counts as the new one's failure";
     ReplayMarkIgnored "replay-mark-ignored" "replay takes transactions of before a member was added";

@@ -18,7 +18,8 @@
 //! chunk.
 //!
 //! *The change of place.* When all is copied and the superblocks say so, the new
-//! device takes the slot: the engine's commands go to it, and the old device is the one that gets a copy of
+//! device is flushed: it may have died since it was last written to, and the old one is
+//! not given up for a device that no longer answers. Then it takes the slot: the engine's commands go to it, and the old device is the one that gets a copy of
 //! the writes, until the superblocks (for which the members are flushed) call the
 //! old one failed. So whichever of the two a crash leaves in the slot has every
 //! write. A read that the old device was given before, and that fails after, is given to
@@ -76,10 +77,20 @@ enum Stage {
     Taken,
 }
 
+/// The flush of the new device before it takes the slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastFlush {
+    /// Not sent yet, or something was copied since.
+    Due,
+    UnderWay,
+    Answered,
+}
+
 /// A member that is being replaced, and the device that will take its slot.
 #[derive(Debug)]
 pub(super) struct Replacement {
     stage: Stage,
+    last_flush: LastFlush,
     old: Slot,
     new: Slot,
     /// What is not copied yet of the write log's records, and of the data, in
@@ -148,6 +159,8 @@ pub(super) enum Copying {
         window: ScratchId,
         is_write: bool,
     },
+    /// The flush of a slot's new device before it takes the slot.
+    LastFlush { slot: Slot, new: Slot },
 }
 
 /// All replacements that are under way, and their commands.
@@ -367,6 +380,7 @@ impl PersistentArray {
         let log = self.ring.filter(|_| self.session != 0);
         let replacement = Replacement {
             stage: Stage::Copying,
+            last_flush: LastFlush::Due,
             old,
             new,
             log: log.into_iter().collect(),

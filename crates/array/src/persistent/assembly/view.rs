@@ -24,8 +24,9 @@ pub(super) struct View {
     copy_sets: Vec<SlotSet>,
     /// Numbers of members that a replay of the log did without.
     absent: Numbers,
-    /// The highest event count of the spares.
-    spares_events: u64,
+    /// The spare with the newest superblock, by its place in `candidates`. It belongs to no
+    /// member, but it has heard of what happened to them.
+    newest_spare: Option<usize>,
 }
 
 impl View {
@@ -56,10 +57,10 @@ impl View {
             copy_sets,
             candidates,
             absent: Numbers::default(),
-            spares_events: 0,
+            newest_spare: None,
         };
         view.leave_out_misfits();
-        view.spares_events = view.events_of_spares();
+        view.newest_spare = view.newest_spare();
         view.absent = view.named_absent();
         view.refuse_split_brain(options)?;
         Ok(view)
@@ -161,28 +162,34 @@ impl View {
         self.absent.contains(number) && !mutation::is(Mutation::AbsenceIgnored)
     }
 
-    /// The highest event count of the spares; 0 if there is none.
-    fn events_of_spares(&self) -> u64 {
-        let unheard = mutation::is(Mutation::SpareUnheard);
-        let candidates = self.candidates.iter().zip(&self.verdicts);
-        let fit = candidates.filter(|(_, verdict)| verdict.is_none() && !unheard);
-        let superblocks = fit.map(|(candidate, _)| candidate.superblock());
-        let spares = superblocks.filter(|superblock| superblock.role() == Role::Spare);
-        spares.map(|spare| spare.events).max().unwrap_or(0)
+    fn newest_spare(&self) -> Option<usize> {
+        let candidates = self.candidates.iter().zip(&self.verdicts).enumerate();
+        let superblocks = candidates
+            .filter(|(_, (_, verdict))| verdict.is_none())
+            .map(|(at, (candidate, _))| (at, candidate.superblock()));
+        let spares = superblocks.filter(|(_, superblock)| superblock.role() == Role::Spare);
+        let newest = spares.max_by_key(|(_, spare)| spare.events);
+        let newest = newest.filter(|_| !mutation::is(Mutation::SpareUnheard));
+        newest.map(|(at, _)| at)
     }
 
-    /// Whether the newest superblock gives a candidate the slot that it claims,
-    /// and its event count is at most one behind, behind the spares' too.
+    /// Whether the newest superblock gives a candidate the slot that it claims, that of a
+    /// spare too if it is newer than those of all members, and the candidate's event count
+    /// is at most one behind.
     fn is_recent(&self, at: usize) -> bool {
         let array = self.array();
         let superblock = self.candidates[at].superblock();
         let Some(slot) = claim(superblock) else {
             return false;
         };
+        let spare = self.newest_spare.map(|at| self.candidates[at].superblock());
+        let spare = spare.filter(|spare| spare.events > array.events);
         let slack = 1 + u64::from(mutation::is(Mutation::TwoEventsBehind));
-        let newest = array.events.max(self.spares_events);
+        let newest = spare.map_or(array.events, |spare| spare.events);
         let is_recent = superblock.events.saturating_add(slack) >= newest;
-        is_recent && role_of(array, superblock.device_number) == Role::Slot(slot.0)
+        let gives = |by: &Superblock| role_of(by, superblock.device_number) == Role::Slot(slot.0);
+        let spare = spare.filter(|_| !mutation::is(Mutation::SpareRolesUnheard));
+        is_recent && gives(array) && spare.is_none_or(gives)
     }
 
     /// Sectors that a member must have.

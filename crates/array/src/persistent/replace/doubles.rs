@@ -173,6 +173,7 @@ impl PersistentArray {
                 window,
                 is_write,
             } => self.window_answered((slot, new), window, is_write, result, out),
+            Copying::LastFlush { slot, new } => self.last_flush_answered((slot, new), result, out),
         }
         true
     }

@@ -1,11 +1,15 @@
 //! How a replacement ends: the new device takes the slot, or one of the two fails.
 
-use super::Stage;
+use super::{Copying, LastFlush, Stage};
 use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray};
-use crate::request::{Event, Outputs, Slot};
+use crate::request::{
+    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, Sender,
+    Slot,
+};
+use raidlab_units::Sectors;
 
 impl PersistentArray {
     /// The new device no longer takes part.
@@ -55,8 +59,8 @@ impl PersistentArray {
         }
     }
 
-    /// Everything is copied: the new device takes the slot.
-    pub(super) fn take_place(&mut self, slot: Slot) -> bool {
+    /// Everything is copied: the new device takes the slot, once it has been flushed.
+    pub(super) fn take_place(&mut self, slot: Slot, out: &mut Outputs) -> bool {
         // The last that was to be copied may have been found bad or empty instead.
         self.note_position(slot);
         let is_drained = self.replacements.is_drained(slot);
@@ -73,6 +77,11 @@ impl PersistentArray {
         {
             return !std::mem::replace(&mut self.want_superblocks, true);
         }
+        if replacement.last_flush != LastFlush::Answered
+            && !mutation::is(Mutation::ReplacementUnasked)
+        {
+            return self.send_last_flush(slot, out);
+        }
         replacement.stage = Stage::Taken;
         let (old, new) = (replacement.old, replacement.new);
         self.served[slot.index()] = Some(new);
@@ -83,6 +92,51 @@ impl PersistentArray {
         self.retire(old);
         self.want_superblocks = true;
         true
+    }
+
+    /// Says whether it has sent one: none is under way yet.
+    fn send_last_flush(&mut self, slot: Slot, out: &mut Outputs) -> bool {
+        let running = self.replacements.running.get_mut(&slot);
+        let Some(replacement) = running.filter(|it| it.last_flush == LastFlush::Due) else {
+            return false;
+        };
+        replacement.last_flush = LastFlush::UnderWay;
+        let new = replacement.new;
+        let id = CommandId(self.next_command);
+        self.next_command += 1;
+        let copying = Copying::LastFlush { slot, new };
+        self.replacements.commands.insert(id, copying);
+        self.data_commands.insert(id, new);
+        out.commands.push(MemberCommand {
+            id,
+            slot: new,
+            operation: Operation::Flush,
+            start: Sectors::ZERO,
+            count: Sectors::ZERO,
+            force_unit_access: false,
+            purpose: Purpose::Sync,
+            sender: Sender::Thread,
+            buffer: BufferId::None,
+        });
+        true
+    }
+
+    /// A new device has answered the flush before it takes its slot.
+    pub(super) fn last_flush_answered(
+        &mut self,
+        (slot, new): (Slot, Slot),
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        if result.is_err() {
+            return self.replacement_failed(new, out);
+        }
+        let running = self.replacements.running.get_mut(&slot);
+        if let Some(replacement) = running.filter(|it| it.new == new)
+            && replacement.last_flush == LastFlush::UnderWay
+        {
+            replacement.last_flush = LastFlush::Answered;
+        }
     }
 
     /// The old device has failed, and the superblocks know: the new one takes

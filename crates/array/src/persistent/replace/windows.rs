@@ -1,7 +1,8 @@
 //! The rest is copied in windows, upwards, where and when the engine lets it.
 
 use super::{
-    ATTEMPTS, BLOCK, CHECKPOINTS, Copying, PATIENCE, Replacement, Stage, Unreadable, WINDOW, Window,
+    ATTEMPTS, BLOCK, CHECKPOINTS, Copying, LastFlush, PATIENCE, Replacement, Stage, Unreadable,
+    WINDOW, Window,
 };
 use crate::engine::{SyncAction, SyncRequest};
 use crate::mutation::{self, Mutation};
@@ -146,8 +147,9 @@ impl PersistentArray {
         }
         let first = replacement.log.iter().next();
         let Some(rest) = first.or_else(|| replacement.data.iter().next()) else {
-            return self.rewrite_bad(slot, out) || self.take_place(slot);
+            return self.rewrite_bad(slot, out) || self.take_place(slot, out);
         };
+        replacement.last_flush = LastFlush::Due;
         if let Some(unreadable) = &mut replacement.unreadable
             && !std::mem::replace(&mut unreadable.was_checked, true)
         {

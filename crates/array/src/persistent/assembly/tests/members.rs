@@ -123,7 +123,8 @@ fn too_few_members_unless_force_takes_stale_ones() {
 }
 
 /// Both members are gone, and one that was replaced before is back: a spare has heard of all
-/// that happened since. One event more proves nothing.
+/// that happened since. One event more proves nothing by itself, but what it says of the
+/// member does.
 #[test]
 fn a_spare_bears_witness_that_a_member_is_out_of_date() {
     let found = |spares_events| {
@@ -152,6 +153,12 @@ fn a_spare_bears_witness_that_a_member_is_out_of_date() {
         "{refused}"
     );
     assert_eq!(run(&found(12), true).unwrap().forced, ["a"]);
+    for spares_events in [10, 11] {
+        let mut found = found(spares_events);
+        roles(&mut found[1], &[Role::Faulty]);
+        let decided = run(&found, false).map(|_| ());
+        assert_eq!(decided.is_err(), spares_events == 11, "{decided:?}");
+    }
 }
 
 #[test]
