@@ -21,9 +21,9 @@
 //!   disk's sake. Their number is found out for each process with one request at a time: one
 //!   more while its requests take less than one and a half of the time that they take alone.
 //! - **Raised weights**, seeking and thinking: `bfq/process_queue.rs`.
-//! - **Limits**: no more than three quarters of a disk's requests are held for writes, and a half for the
-//!   shared queue; six and three sixteenths while some weight is raised. The kernel's limit is on
-//!   the places of their tags, which reads take as well.
+//! - **Limits**: writes may have no more than three quarters of a disk's requests, and the shared
+//!   queue no more than half of them; while some weight is raised, six and three sixteenths. The
+//!   kernel's limit is on the places of their tags, which reads take as well.
 //! - **Merging**: queues that came up within 180 ms of each other are one, at once on flash, and
 //!   after 0.6 s on hard disks, unless the process then streams. fio's jobs of a group are such. So
 //!   BFQ shares a disk between them only in their first moments, or where they stream.
@@ -31,8 +31,9 @@
 //! - Where nothing is sent though something waits, it is asked again after 3 ms
 //!   (`BLK_MQ_BUDGET_DELAY`), when a request comes, and when the disk has done all that it had.
 //!
-//! Left out: groups (a `cgroup` with a weight of its own), priorities of processes, merging of queues whose requests lie close to each other and their splitting, who
-//! wakes whom (`waker_bfqq`), actuators. Times are exact, where the kernel counts ticks.
+//! Left out: groups (a `cgroup` with a weight of its own), priorities of processes, merging of
+//! queues whose requests lie close to each other and their splitting, who wakes whom
+//! (`waker_bfqq`), actuators. Times are exact, where the kernel counts ticks.
 
 mod owners;
 mod process_queue;
@@ -54,7 +55,7 @@ use std::collections::BTreeMap;
 const TURN: Nanos = Nanos::from_millis(125);
 /// When requests are late: of the shared queue, and of a process (`bfq_fifo_expire`).
 const EXPIRE: [Nanos; 2] = [Nanos::from_millis(250), Nanos::from_millis(125)];
-/// A process that thinks no longer thinks not at all (`BFQ_MIN_TT`).
+/// A pause between requests that is no longer than this counts as none (`BFQ_MIN_TT`).
 const SHORT: Nanos = Nanos::from_millis(2);
 /// Samples until it is known whether a disk has a queue, and requests that make one
 /// (`BFQ_HW_QUEUE_SAMPLES`, `BFQ_HW_QUEUE_THRESHOLD`).
@@ -81,11 +82,11 @@ struct Sent {
 #[derive(Debug, Clone)]
 pub(super) struct Bfq {
     rotational: bool,
-    /// Slots are used again.
+    /// All queues that there were; the slot of one that is gone is used again.
     queues: Vec<ProcessQueue>,
     processes: BTreeMap<u32, Process>,
     shared: Option<usize>,
-    /// Whose turn it is.
+    /// The queue whose turn it is.
     serving: Option<usize>,
     service: Service,
     rate: PeakRate,

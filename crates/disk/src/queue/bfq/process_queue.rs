@@ -254,7 +254,7 @@ impl ProcessQueue {
         }
     }
 
-    /// A request has come.
+    /// Takes down where the last request that came ends, by which seeking is told.
     pub(super) const fn ends_at(&mut self, end: u64) {
         self.end = end;
     }

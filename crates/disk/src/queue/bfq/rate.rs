@@ -49,15 +49,15 @@ pub(super) struct PeakRate {
     span: Nanos,
 }
 
-/// A request that is sent.
+/// What the disk's rate is estimated by: one request that is sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) sectors: u64,
-    /// It is far from the one before.
+    /// It lies far from the request before it.
     pub(super) seeks: bool,
-    /// Others are with the disk, or were just now.
+    /// Other requests are with the disk, or were just now.
     pub(super) follows: bool,
-    /// The disk has others.
+    /// The disk has other requests at this moment.
     pub(super) busy: bool,
 }
 
@@ -113,7 +113,7 @@ impl PeakRate {
         Nanos(time.0 / self.rate).clamp(RAISED[0], RAISED[1])
     }
 
-    /// A request is sent.
+    /// Takes a request that is sent into the sample of the rate, or begins a new sample.
     pub(super) fn sent(&mut self, now: Nanos, completed: Nanos, sent: Sent, timeout: Nanos) {
         if self.samples == 0 {
             self.begin(now, Some(sent.sectors));

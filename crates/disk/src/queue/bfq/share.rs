@@ -6,14 +6,14 @@ pub(super) const SECTOR: u64 = 1 << 22;
 /// Whether a queue counts, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum Place {
-    /// It does not.
+    /// It does not count: it has no requests, and virtual time has passed what it got.
     #[default]
     Out,
     /// It waits for its turn, since a moment by which the latest are known.
     Active(u64),
-    /// It is served.
+    /// It is the queue whose turn it is.
     Serving,
-    /// It is empty, and virtual time has not yet passed what it got.
+    /// It has no requests, and virtual time has not yet passed what it got.
     Idle,
 }
 
@@ -25,13 +25,13 @@ pub(super) struct Share {
     /// Sectors that it may have in a turn, and those that it has had.
     pub(super) budget: u64,
     pub(super) served: u64,
-    /// In virtual time.
+    /// When the service of its budget begins and ends, in virtual time.
     pub(super) start: u64,
     pub(super) finish: u64,
 }
 
 impl Share {
-    /// That of a queue which does not count yet.
+    /// The share of a queue with this weight that does not count yet.
     pub(super) fn of(weight: u64) -> Self {
         Self {
             weight,

@@ -55,7 +55,7 @@ const READER: Load = Load {
     thinks: Nanos(10_000),
 };
 
-/// What came of loads.
+/// What several loads on one disk got.
 #[derive(Debug, Default)]
 struct Outcome {
     /// Sectors that each got, from half of the time on.
@@ -66,7 +66,7 @@ struct Outcome {
     idle: Nanos,
 }
 
-/// Loads for so long.
+/// Runs the loads beside each other until this time.
 fn run(queue: &mut HostQueue, loads: &[Load], end: Nanos) -> Outcome {
     let mut outcome = Outcome {
         got: vec![0; loads.len()],

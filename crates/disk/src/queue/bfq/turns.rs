@@ -18,14 +18,14 @@ const TELLING: Nanos = Nanos::from_millis(20);
 /// Why a turn ends (`enum bfqq_expiration`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// Idling was in vain.
+    /// The disk was kept idle for the queue, and no request of it came.
     TooIdle,
     /// It lasted for too long; the same, at the end of idling, which is not counted.
     Timeout,
     IdledTimeout,
     /// The next request is more than what is left of the budget.
     Exhausted,
-    /// It has no requests.
+    /// The queue has no requests, and the disk is not kept idle for it.
     Empty,
     /// Another queue is to be served.
     Preempted,
@@ -44,7 +44,7 @@ impl Bfq {
         self.send(now, own, waiting)
     }
 
-    /// The queue that sends.
+    /// The queue that sends the next request: the one whose turn it is, or the next by weight.
     fn select(&mut self, now: Nanos) -> Option<usize> {
         if let Some(own) = self.serving
             && self.queues[own].times_out(now)
