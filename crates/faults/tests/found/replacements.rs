@@ -195,3 +195,40 @@ fn a_disk_is_added_over_what_cannot_be_read() {
     ];
     keeps(60_000_009_792, options, &script);
 }
+
+/// A member whose bad-block log names a range was being replaced when the array stopped, and
+/// was away at the next start: its successor was filled from where it was, and never got the
+/// range, which had not been copied.
+#[test]
+fn who_takes_the_slot_of_one_with_bad_blocks_is_filled_from_there() {
+    let options = Options {
+        bitmap_chunk: Some(16),
+        write_through: true,
+        tear: tear(40, 40, 100),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 40_000_000,
+        sync_block: 16,
+        sync_depth: 1,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (64, 384))
+    };
+    let script = [
+        after(10_315_092, write(76, 1)),
+        after(17_710_247_703, Action::Drain),
+        after(0, Action::Fail { member: 1 }),
+        after(2_042_391_570, Action::Drain),
+        after(0, noted(1, 72, 64)),
+        after(0, mend(false, true)),
+        after(397_174_117, unreadable(1, 235, 1)),
+        after(1_555_878_073, replace(1)),
+        after(
+            1_060_068_561,
+            stop(6_144_959_421_680_553_493, Some(1), true, None),
+        ),
+    ];
+    keeps(500_000_085_658, options, &script);
+}

@@ -13,7 +13,7 @@
 //!    again with what the bitmap says they missed, or filled anew.
 
 use super::view::{View, role_of};
-use super::{AssembleOptions, LeftOut, Part, Stale};
+use super::{AssembleOptions, Candidate, LeftOut, Part, Stale};
 use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
@@ -259,6 +259,7 @@ impl Chosen {
             _ => Sectors::ZERO,
         };
         for (at, part) in self.parts.iter_mut().enumerate() {
+            let takes_slot = matches!(part, Some(Part::Recovering(..)));
             let Some(Part::Recovering(_, admission) | Part::Replacing(_, admission)) = part else {
                 continue;
             };
@@ -272,6 +273,10 @@ impl Chosen {
             let from = match superblock.features.has(Features::RECOVERY_OFFSET) && is_told {
                 true => superblock.recovery_offset.min(same_below),
                 false => Sectors::ZERO,
+            };
+            let from = match takes_slot && superblock.features.has(Features::REPLACEMENT) {
+                true => from.min(first_bad(&view.candidates[at])),
+                false => from,
             };
             *admission = match &self.bitmap {
                 // Every chunk is copied again: the bits are of the array's
@@ -456,4 +461,13 @@ fn bitmap_space(view: &View) -> Sectors {
         raidlab_geometry::Level::Raid10 => view.size,
         _ => view.array().used_size,
     }
+}
+
+/// Where the first bad block of a device's log begins, in sectors of its data area. Those of
+/// a device that replaces a member are the member's: they were never copied to it.
+fn first_bad(candidate: &Candidate) -> Sectors {
+    let offset = candidate.superblock().data_offset;
+    let bad = candidate.metadata.bad_blocks.iter();
+    let first = bad.map(|entry| entry.span().start.0.saturating_sub(offset.0));
+    Sectors(first.min().unwrap_or(u64::MAX))
 }
