@@ -1,6 +1,7 @@
 //! The scripts.
 
 use super::*;
+use crate::spares::{SIZE, add, fail_and_remove};
 
 const WRITES: [Do; 12] = [
     Do::Write(0, 4),
@@ -181,6 +182,37 @@ fn the_two_halves_of_a_mirror_do_not_meet_again() {
         refused.err(),
         Some(AssembleError::SplitBrain { .. })
     ));
+}
+
+/// The other one has failed and was removed, and a new device has taken its place; later the
+/// removed one was started by itself and written to. A number that both had would make the two
+/// sides one, and what the removed one was given meanwhile would be taken for the array's.
+#[test]
+fn a_removed_member_that_ran_alone_is_not_taken_for_its_successor() {
+    let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
+    let mut world = World::assemble(Make::new(Level::Raid1, 2).disks(), false, run).unwrap();
+    world.write(0, 8, 1);
+    world.flush();
+    let removed = world.disks[&1].clone();
+    fail_and_remove(&mut world, 1);
+    add(&mut world, 2, SIZE).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().health, "[UU]");
+    world.write(0, 8, 2);
+    world.flush();
+    let mut alone = World::assemble(BTreeMap::from([(1, removed)]), false, run).unwrap();
+    alone.write(0, 8, 3);
+    alone.flush();
+    alone.run_for(Nanos::from_secs(1));
+    // The successor is away.
+    let kept = world.disks.remove(&0).unwrap();
+    let both = alone.disks.into_iter().map(|(_, disk)| (1, disk));
+    let both = both.chain([(0, kept)]).collect();
+    let refused = World::assemble(both, false, run).err();
+    assert!(
+        matches!(refused, Some(AssembleError::SplitBrain { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
