@@ -359,8 +359,8 @@ impl PersistentArray {
                 self.metadata_done(handle, result, out);
             }
         } else {
-            self.data_commands.remove(&command);
-            self.engine_answered(command, result, out);
+            let handle = self.data_commands.remove(&command);
+            self.engine_answered(command, handle, result, out);
         }
         self.pump(out);
     }

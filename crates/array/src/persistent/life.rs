@@ -324,6 +324,18 @@ impl PersistentArray {
         true
     }
 
+    /// A device that serves no slot of the engine counts as failed from now on.
+    pub(super) fn retire(&mut self, handle: Slot) {
+        if let Some(device) = self.devices.get_mut(&handle) {
+            device.place = Place::Faulty;
+            self.want_superblocks = true;
+        }
+        // The flush before they are cleared on the members will not be for it.
+        if let Some(intent) = self.intent.as_mut().filter(|_| !self.imitates_md) {
+            intent.keep_cleared();
+        }
+    }
+
     /// Goes on with a stop once everything is drained.
     fn follow_stop(&mut self) {
         let is_drained = self.writes == 0
@@ -354,6 +366,7 @@ impl PersistentArray {
         while let Some(slot) = self.unrecorded.pop_first() {
             self.tell_recorded(slot, out);
         }
+        self.release_answers(true, out);
         out.finished.append(&mut self.held_finished);
     }
 }

@@ -160,6 +160,9 @@ impl PersistentArray {
         }
         let skips_flush = may_be_clean && mutation::is(Mutation::CleanWithoutFlush)
             || had_cleared && mutation::is(Mutation::BitmapClearedWithoutFlush);
+        if writes_superblocks {
+            self.name_missed();
+        }
         self.pass = Some(Pass {
             targets,
             bad_blocks,
@@ -430,6 +433,7 @@ impl PersistentArray {
             self.replacement_recorded(*slot);
         }
         self.tell_what_is_recorded(out);
+        self.release_answers(false, out);
         if !self.has_unrecorded() {
             out.finished.append(&mut self.held_finished);
         }

@@ -40,9 +40,10 @@
 //! write without the old one, and after all writes to the new one have ended,
 //! so that it has missed none.
 //!
-//! *The new one fails*: the old one has all, nothing else happens. That the
-//! failure is not recorded yet does no harm: a crash leaves the chunks dirty
-//! that the new one missed.
+//! *The new one fails*: the old one has all, and goes on. What the new one missed is told the
+//! engine when the superblocks leave it out: if they call it filled, a power cut that the
+//! old one does not survive would give it the slot, and a resync might read it first.
+//! *The old one fails after the change of place*: the same, until they name the new one.
 
 mod doubles;
 mod ending;
@@ -147,6 +148,15 @@ pub(super) struct Double {
     copied: bool,
 }
 
+/// One of a slot's two devices has missed something while the superblocks may give it the slot.
+#[derive(Debug, Default)]
+struct Missed {
+    /// The superblocks of the pass under way leave that device out.
+    is_named: bool,
+    /// Answers to the engine's commands that it is not told before.
+    answers: Vec<(CommandId, Result<(), MemberError>)>,
+}
+
 /// What a command that the replacement sends by itself is for.
 #[derive(Debug)]
 pub(super) enum Copying {
@@ -172,6 +182,7 @@ pub(super) struct Replacements {
     /// The engine's reads of slots whose members are being replaced, with the device that
     /// was given each.
     reads: BTreeMap<CommandId, (Slot, MemberCommand)>,
+    missed: BTreeMap<Slot, Missed>,
     /// KiB/s: while others use the array, and at most.
     speeds: (u64, u64),
     /// Commands that the engine has sent.
@@ -187,6 +198,7 @@ impl Default for Replacements {
             doubles: BTreeMap::new(),
             commands: BTreeMap::new(),
             reads: BTreeMap::new(),
+            missed: BTreeMap::new(),
             // md's defaults of `sync_speed_min` and `sync_speed_max`.
             speeds: (1000, 200_000),
             engine_commands: 0,
@@ -198,6 +210,14 @@ impl Default for Replacements {
 impl Replacements {
     pub(super) fn set_speeds(&mut self, minimum: u64, maximum: u64) {
         self.speeds = (minimum.max(1), maximum.max(1));
+    }
+
+    /// Answers that the engine is not told yet.
+    pub(super) fn held_answers(&self) -> usize {
+        self.missed
+            .values()
+            .map(|missed| missed.answers.len())
+            .sum()
     }
 
     /// Whether a slot's member is being replaced.

@@ -484,13 +484,6 @@ impl PersistentArray {
         }
     }
 
-    pub(super) fn retire(&mut self, handle: Slot) {
-        if let Some(device) = self.devices.get_mut(&handle) {
-            device.place = Place::Faulty;
-            self.want_superblocks = true;
-        }
-    }
-
     /// How far the array is in sync, as its superblocks say.
     pub(super) fn is_in_sync(&self) -> bool {
         self.in_sync_below == Superblock::IN_SYNC

@@ -28,6 +28,13 @@ impl PersistentArray {
                 self.held_finished.len()
             ));
         }
+        let held = self.replacements.held_answers();
+        if held > 0 {
+            lines.push(format!(
+                "{held} answers of members wait until the superblocks leave out a device of a \
+                 replacement that has failed"
+            ));
+        }
         if let Some(pass) = &self.pass {
             lines.push(pass.waits());
         }

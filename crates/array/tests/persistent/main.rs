@@ -10,3 +10,4 @@ mod more_life;
 mod replace;
 mod restarts;
 mod spares;
+mod twins;

@@ -1,11 +1,16 @@
 //! What the engine writes goes to both devices, and is answered when both have.
+//!
+//! When one of the two fails, the engine is told nothing of the slot until superblocks are
+//! written that leave that device out: acknowledged writes would be missing on it, records of
+//! the write log might be let go that it needs, and after a power cut it might hold the slot.
 
-use super::{Copying, Double, Stage, span_of};
+use super::{Copying, Double, Missed, Stage, span_of};
 use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
 use crate::persistent::device::Place;
 use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, Slot};
 use raidlab_units::{Sectors, Span};
+use std::collections::BTreeMap;
 
 impl PersistentArray {
     /// Sends a command of the engine, to both devices where a member is being
@@ -73,6 +78,7 @@ impl PersistentArray {
     pub(in crate::persistent) fn engine_answered(
         &mut self,
         command: CommandId,
+        handle: Option<Slot>,
         result: Result<(), MemberError>,
         out: &mut Outputs,
     ) {
@@ -84,7 +90,14 @@ impl PersistentArray {
         }
         match self.replacements.doubles.get_mut(&command) {
             Some(double) if !double.copied => double.served = Some(result),
-            _ => self.tell_engine(command, result, out),
+            _ => {
+                let served = self
+                    .served
+                    .iter()
+                    .position(|it| it.is_some() && *it == handle);
+                let slot = served.and_then(|at| u16::try_from(at).ok()).map(Slot);
+                self.tell_engine(command, slot, result, out);
+            }
         }
     }
 
@@ -106,11 +119,17 @@ impl PersistentArray {
     fn tell_engine(
         &mut self,
         command: CommandId,
+        slot: Option<Slot>,
         result: Result<(), MemberError>,
         out: &mut Outputs,
     ) {
         let double = self.replacements.doubles.remove(&command);
-        let slot = double.map(|double| double.slot);
+        let slot = double.map_or(slot, |double| Some(double.slot));
+        let missed = slot.and_then(|slot| self.replacements.missed.get_mut(&slot));
+        if let Some(missed) = missed {
+            missed.answers.push((command, result));
+            return;
+        }
         let replacement = slot.and_then(|slot| self.replacements.running.get_mut(&slot));
         let span = replacement.and_then(|replacement| replacement.writes.remove(&command));
         let now = self.now;
@@ -143,6 +162,51 @@ impl PersistentArray {
         self.note_position(slot);
     }
 
+    /// The device that is given copies has not done what the engine asked for.
+    fn copy_missed(&mut self, command: CommandId, device: Slot, out: &mut Outputs) {
+        let double = self.replacements.doubles.get(&command);
+        let Some(slot) = double.map(|double| double.slot) else {
+            return;
+        };
+        let running = self.replacements.running.get(&slot);
+        if running.is_some_and(|it| it.stage == Stage::Taken && it.old == device) {
+            self.hold_answers(slot);
+        }
+        self.replacement_failed(device, out);
+    }
+
+    /// From now on one of the two devices of a slot misses what the engine asks for, and by the
+    /// superblocks it may be fit to hold the slot: the new one when it is filled, the old one
+    /// until they name the new one.
+    pub(super) fn hold_answers(&mut self, slot: Slot) {
+        if self.is_recorded() && self.may_write() && !mutation::is(Mutation::CopyMissUnrecorded) {
+            self.want_superblocks = true;
+            self.replacements.missed.entry(slot).or_default().is_named = false;
+        }
+    }
+
+    /// Superblocks are about to be written that leave out who has missed something so far.
+    pub(in crate::persistent) fn name_missed(&mut self) {
+        for missed in self.replacements.missed.values_mut() {
+            missed.is_named = true;
+        }
+    }
+
+    /// Tells the engine what was held back: where the superblocks are written, or where nothing
+    /// is written any more (`all`).
+    pub(in crate::persistent) fn release_answers(&mut self, all: bool, out: &mut Outputs) {
+        let missed = std::mem::take(&mut self.replacements.missed);
+        let (told, held) = missed.into_iter().partition(|(_, it)| all || it.is_named);
+        self.replacements.missed = held;
+        let told: BTreeMap<Slot, Missed> = told;
+        for (command, result) in told.into_values().flat_map(|missed| missed.answers) {
+            let now = self.now;
+            self.with_engine_do(out, |engine, out| {
+                engine.complete(now, command, result, out)
+            });
+        }
+    }
+
     /// Whether an answer is to a command of this layer; if so, it is taken.
     pub(in crate::persistent) fn copying_answered(
         &mut self,
@@ -157,14 +221,14 @@ impl PersistentArray {
         match copying {
             Copying::Double(id, device) => {
                 if result.is_err() {
-                    self.replacement_failed(device, out);
+                    self.copy_missed(id, device, out);
                 }
                 let Some(double) = self.replacements.doubles.get_mut(&id) else {
                     return true;
                 };
                 double.copied = true;
                 if let Some(result) = double.served {
-                    self.tell_engine(id, result, out);
+                    self.tell_engine(id, None, result, out);
                 }
             }
             Copying::Window {

@@ -20,6 +20,7 @@ impl PersistentArray {
             .map(|(slot, _)| *slot)
             .next();
         let Some(slot) = found else { return };
+        self.hold_answers(slot);
         self.abandon_replacement(slot, out);
         self.retire(device);
         out.events.push(Event::MemberFailed(device));

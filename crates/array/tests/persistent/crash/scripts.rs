@@ -206,7 +206,7 @@ fn a_removed_member_that_ran_alone_is_not_taken_for_its_successor() {
     alone.run_for(Nanos::from_secs(1));
     // The successor is away.
     let kept = world.disks.remove(&0).unwrap();
-    let both = alone.disks.into_iter().map(|(_, disk)| (1, disk));
+    let both = alone.disks.into_values().map(|disk| (1, disk));
     let both = both.chain([(0, kept)]).collect();
     let refused = World::assemble(both, false, run).err();
     assert!(
