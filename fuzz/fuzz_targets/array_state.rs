@@ -3,18 +3,15 @@
 
 use libfuzzer_sys::fuzz_target;
 use raidlab_systems::SystemError;
-use raidlab_systems::array::geom::{parse_list, parse_status as parse_geom_status};
-use raidlab_systems::array::md::mdstat::parse_mdstat;
+use raidlab_systems::array::geom::parse_list;
 use raidlab_systems::array::zfs::properties::parse_properties;
 use raidlab_systems::array::zfs::status::parse_status;
 
 fuzz_target!(|text: &str| {
     let lines = text.lines().count();
-    check(lines, parse_mdstat(text));
     check(lines, parse_status(text));
     check(lines, parse_properties("fuzz", text));
     check(lines, parse_list("fuzz", text));
-    check(lines, parse_geom_status("fuzz", text));
 });
 
 fn check<T>(lines: usize, read: Result<T, SystemError>) {

@@ -7,13 +7,13 @@
 //! - [`Inventory`]: every disk, partition and loop device, and what keeps it
 //!   from being used;
 //! - [`choose`]: from what a user typed to a disk that may be used, or the
-//!   reasons why not; [`files`]: disks made of files;
+//!   reasons why not;
 //! - [`environment`]: the facts that results depend on, by the names of one
 //!   table, and whether they are still the same when a run is carried on;
 //! - [`caches`]: dropped and seen to be dropped; disks that have come to rest;
 //! - [`counters`]: what the kernel counts, once a second, and what happened
 //!   between two readings;
-//! - [`channels`]: disks that share a cable, a controller or a hub;
+//! - [`channels`]: the controller, adapter and hub that a disk hangs on;
 //! - [`smart`] and [`smr`]: what drives say of themselves, and what they hide.
 //!
 //! Linux is tested on recordings of real machines. FreeBSD is known from its
@@ -27,7 +27,6 @@ mod disk;
 mod disks;
 pub mod environment;
 mod error;
-pub mod files;
 pub mod smart;
 pub mod smr;
 mod system;

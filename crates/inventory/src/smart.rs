@@ -37,28 +37,6 @@ pub struct Smart {
     pub messages: Vec<String>,
 }
 
-impl Smart {
-    /// What speaks against the drive, in words; empty for a healthy one.
-    #[must_use]
-    pub fn troubles(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        if self.passed == Some(false) {
-            found.push("the drive expects to fail".to_owned());
-        }
-        for (count, what) in [
-            (self.reallocated_sectors, "reallocated sectors"),
-            (self.pending_sectors, "pending sectors"),
-            (self.uncorrectable_sectors, "uncorrectable sectors"),
-            (self.media_errors, "errors of the medium"),
-        ] {
-            if let Some(count) = count.filter(|&count| count > 0) {
-                found.push(format!("{count} {what}"));
-            }
-        }
-        found
-    }
-}
-
 /// Asks a drive, unless it sleeps: then it says so in a message and goes on
 /// sleeping. Virtual disks and loop devices give an answer with messages
 /// only; `None` means that `smartctl` is not installed.
@@ -162,17 +140,14 @@ mod tests {
             (smart.checksum_errors, smart.rotation_rate_rpm),
             (Some(7), Some(7200))
         );
-        assert_eq!(smart.troubles(), ["3 reallocated sectors"]);
+        assert_eq!(smart.reallocated_sectors, Some(3));
     }
 
     #[test]
     fn an_nvme_drive_s_log_is_read() {
         let smart = parse(NVME).unwrap();
         assert_eq!(smart.used_percent, Some(103));
-        assert_eq!(
-            smart.troubles(),
-            ["the drive expects to fail", "12 errors of the medium"]
-        );
+        assert_eq!((smart.passed, smart.media_errors), (Some(false), Some(12)));
     }
 
     #[test]

@@ -42,10 +42,6 @@ pub const CPU_MODEL: &str = "cpu.model";
 pub const CPU_COUNT: &str = "cpu.count";
 /// Frequency policy: `performance`, `powersave`; the worst where they differ.
 pub const CPU_GOVERNOR: &str = "cpu.governor";
-/// Most that the ARC may grow to, bytes.
-pub const ARC_MAX_BYTES: &str = "memory.arc_max_bytes";
-/// `none`, or what the machine runs in: `kvm`, `docker`, `xen`.
-pub const VIRTUALISATION: &str = "machine.virtualisation";
 /// Version of a program: [`version`]`("fio")` is `version.fio`; of the machine
 /// or, where they differ by it, of a subject. `mdadm`, `zfs`, `bonnie++`.
 #[must_use]

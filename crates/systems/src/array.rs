@@ -223,7 +223,7 @@ pub enum SystemError {
     /// What it said was not understood.
     #[error("cannot understand {source_name}, line {line}: {problem}")]
     Unreadable {
-        /// `/proc/mdstat`, `zpool status`.
+        /// `zpool status`, `lvs --reportformat json`.
         source_name: String,
         /// The line, from 1; 0 for the whole.
         line: usize,

@@ -407,10 +407,6 @@ pub enum SeriesKind {
     BytesPerSecond,
     /// Requests per second.
     OperationsPerSecond,
-    /// Nanoseconds from the call to its return.
-    SubmissionLatency,
-    /// Nanoseconds from the call's return to the completion.
-    CompletionLatency,
     /// Nanoseconds from the call to the completion.
     TotalLatency,
 }

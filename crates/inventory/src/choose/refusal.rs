@@ -89,12 +89,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether a user's consent lifts it, and which option says so.
-    #[must_use]
-    pub fn consent(&self) -> Option<&'static str> {
-        matches!(self, Self::Signatures { .. }).then_some("--wipe-signatures")
-    }
-
     /// What is the matter.
     #[must_use]
     pub fn what(&self) -> String {

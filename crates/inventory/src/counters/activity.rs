@@ -57,12 +57,6 @@ impl DeviceActivity {
         (self.per_second(self.done.busy_ms) / 1000.0).min(1.0)
     }
 
-    /// The mean number of commands under way.
-    #[must_use]
-    pub fn mean_queue(&self) -> f64 {
-        self.per_second(self.done.weighted_ms) / 1000.0
-    }
-
     fn per_second(&self, count: u64) -> f64 {
         if self.interval_ms == 0 {
             return 0.0;
@@ -143,12 +137,6 @@ impl Activity {
         self.share(|cpu| cpu.steal)
     }
 
-    /// The part of the processors' time spent waiting for disks.
-    #[must_use]
-    pub fn iowait(&self) -> Option<f64> {
-        self.share(|cpu| cpu.iowait)
-    }
-
     #[expect(clippy::cast_precision_loss, reason = "a share is a statistic")]
     fn share(&self, part: impl Fn(&CpuTicks) -> u64) -> Option<f64> {
         let cpu = self.cpu?;
@@ -221,8 +209,7 @@ fn cpu(then: &CpuTicks, now: &CpuTicks) -> CpuTicks {
 /// The disks that are not under measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    own: BTreeSet<String>,
-    others: BTreeSet<String>,
+    disks: BTreeSet<String>,
 }
 
 impl Foreign {
@@ -238,46 +225,29 @@ impl Foreign {
                 family.extend(holding(inventory, file));
             }
         }
-        let name = |device: &String| device.trim_start_matches("/dev/").to_owned();
-        let others = inventory
+        let disks = inventory
             .disks
             .iter()
             .filter(|disk| matches!(disk.kind, DiskKind::Disk | DiskKind::Loop))
             .filter(|disk| !family.contains(&disk.device))
-            .map(|disk| name(&disk.device));
-        Self {
-            others: others.collect(),
-            own: own.iter().map(name).collect(),
-        }
+            .map(|disk| disk.device.trim_start_matches("/dev/").to_owned())
+            .collect();
+        Self { disks }
     }
 
     /// Bytes read and written on disks that are not under measurement.
     #[must_use]
     pub fn bytes(&self, activity: &Activity) -> u64 {
-        sum(activity, &self.others)
+        let done = self
+            .disks
+            .iter()
+            .filter_map(|name| activity.devices.get(name));
+        done.map(|device| {
+            let done = &device.done;
+            done.read_bytes.saturating_add(done.write_bytes)
+        })
+        .fold(0, u64::saturating_add)
     }
-
-    /// Bytes read and written on the devices under measurement.
-    #[must_use]
-    pub fn own_bytes(&self, activity: &Activity) -> u64 {
-        sum(activity, &self.own)
-    }
-
-    /// The kernel names of the disks that are not under measurement.
-    pub fn disks(&self) -> impl Iterator<Item = &str> {
-        self.others.iter().map(String::as_str)
-    }
-}
-
-fn sum(activity: &Activity, names: &BTreeSet<String>) -> u64 {
-    let done = names.iter().filter_map(|name| activity.devices.get(name));
-    done.map(|device| {
-        device
-            .done
-            .read_bytes
-            .saturating_add(device.done.write_bytes)
-    })
-    .fold(0, u64::saturating_add)
 }
 
 /// The devices below the file system that holds a file.

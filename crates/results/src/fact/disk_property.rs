@@ -29,14 +29,8 @@ pub const WRITE_CACHE: &str = "write_cache";
 pub const STATE: &str = "state";
 /// The I/O scheduler in force.
 pub const SCHEDULER: &str = "scheduler";
-/// Commands that the drive takes at once; 1: no native queueing.
-pub const QUEUE_DEPTH: &str = "queue_depth";
-/// Requests that the kernel holds for it.
-pub const REQUEST_QUEUE: &str = "request_queue";
 /// Read-ahead of the block layer, bytes.
 pub const READ_AHEAD_BYTES: &str = "read_ahead_bytes";
-/// `host-aware`, `host-managed` or `none`.
-pub const ZONED: &str = "zoned";
 /// What several disks share: a cable, a slow card, a hub. Written only
 /// where sharing it can limit them: `ide0`, `pci 0000:02:01.0`, `usb1-4`.
 pub const CHANNEL: &str = "channel";

@@ -159,57 +159,6 @@ fn add_fields(line: &str, fields: &mut Fields) -> bool {
     true
 }
 
-/// One line of `gmirror status -s`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusLine {
-    /// The array's device below `/dev`: `mirror/m0`.
-    pub name: String,
-    /// `COMPLETE`, `DEGRADED`, `UP`; `N/A` where the class has none.
-    pub status: String,
-    /// The member, `ada2`; `N/A` where there is none.
-    pub component: String,
-    /// What stands in brackets behind it: `SYNCHRONIZING, 14%`; empty without.
-    pub note: String,
-}
-
-/// Reads `CLASS status -s`, and `CLASS status` too, which has a heading and
-/// leaves out what the line before said.
-///
-/// # Errors
-/// When a line has more than three columns, or the first has less.
-pub fn parse_status(source_name: &str, text: &str) -> Result<Vec<StatusLine>, SystemError> {
-    let mut lines: Vec<StatusLine> = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let columns: Vec<&str> = line
-            .split("  ")
-            .map(str::trim)
-            .filter(|c| !c.is_empty())
-            .collect();
-        let (name, status, component) = match (columns.as_slice(), lines.last()) {
-            ([] | ["Name", "Status", "Components"], _) => continue,
-            ([name, status, component], _) => {
-                ((*name).to_owned(), (*status).to_owned(), *component)
-            }
-            ([component], Some(last)) => (last.name.clone(), last.status.clone(), *component),
-            _ => {
-                return Err(SystemError::Unreadable {
-                    source_name: source_name.to_owned(),
-                    line: index + 1,
-                    problem: format!("expected name, status and component, got `{}`", line.trim()),
-                });
-            }
-        };
-        let (component, note) = component.split_once(" (").unwrap_or((component, ""));
-        lines.push(StatusLine {
-            name,
-            status,
-            component: component.to_owned(),
-            note: note.trim_end_matches(')').to_owned(),
-        });
-    }
-    Ok(lines)
-}
-
 /// A class of GEOM with its tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Class {

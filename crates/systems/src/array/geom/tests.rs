@@ -70,22 +70,6 @@ fn what_is_no_list_is_refused_by_line() {
 }
 
 #[test]
-fn both_forms_of_status_say_the_same() {
-    let people = parse_status("gmirror status", include_str!("data/gmirror-status.txt"));
-    let script = parse_status(
-        "gmirror status -s",
-        include_str!("data/gmirror-status-script.txt"),
-    );
-    let lines = people.unwrap();
-    assert_eq!(lines, script.unwrap());
-    assert_eq!(lines[1].name, "mirror/gm0");
-    assert_eq!(lines[1].status, "DEGRADED");
-    assert_eq!(lines[1].component, "ada1");
-    assert_eq!(lines[1].note, "SYNCHRONIZING, 14%");
-    assert!(parse_status("gmirror status", "ada0\n").is_err());
-}
-
-#[test]
 fn percents_are_refined_by_bytes_only_where_both_agree() {
     let part = |percent: &str, bytes: &str| {
         let text = format!(
@@ -108,7 +92,6 @@ proptest! {
     #[test]
     fn no_text_makes_the_readers_panic(text in "[ -~\n\t]{0,400}") {
         let _ = parse_list("list", &text);
-        let _ = parse_status("status", &text);
     }
 
     /// Real text cut off anywhere, with a line of anything in the middle.

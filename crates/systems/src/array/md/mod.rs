@@ -17,7 +17,6 @@
 mod described;
 mod find;
 mod layout;
-pub mod mdstat;
 mod plan;
 mod settings;
 mod state;

@@ -37,7 +37,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 mod commands;
-pub mod counters;
 mod described;
 pub mod properties;
 mod settings;

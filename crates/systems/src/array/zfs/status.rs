@@ -38,7 +38,7 @@ pub enum Section {
 }
 
 impl Section {
-    pub(super) fn of_heading(word: &str) -> Option<Self> {
+    fn of_heading(word: &str) -> Option<Self> {
         match word {
             "logs" => Some(Self::Logs),
             "cache" => Some(Self::Cache),

@@ -1,10 +1,8 @@
-use super::super::counters::{ArcStats, arcstats, parse_arcstats, parse_iostat};
 use super::super::properties::parse_properties;
 use super::super::status::{Section, nice_number, parse_status};
 use super::{array, spec};
 use crate::array::{ArrayStatus, ArraySystem as _, Health, MemberState, SyncKind, SystemError};
 use proptest::prelude::*;
-use raidlab_shell::{Command, Recorded};
 
 const FAULTS: &str = include_str!("../data/status-faults-2.2.txt");
 const RESILVER: &str = include_str!("../data/status-resilver-2015.txt");
@@ -180,73 +178,10 @@ fn numbers_are_abbreviated_by_powers_of_1024() {
     }
 }
 
-#[test]
-fn arcstats_of_both_systems_are_the_same() {
-    let linux = include_str!("../data/arcstats-linux.txt");
-    let freebsd = include_str!("../data/arcstats-freebsd.txt");
-    let stats = parse_arcstats(linux).unwrap();
-    assert_eq!(stats, parse_arcstats(freebsd).unwrap());
-    assert_eq!(
-        stats,
-        ArcStats {
-            size: 4 << 30,
-            c_max: 8 << 30,
-            c: 8 << 30,
-            hits: 1523,
-            misses: 477,
-            demand_data_hits: 1200,
-            demand_data_misses: 300,
-            l2_hits: 40,
-            l2_misses: 437,
-            l2_size: 128 << 20,
-            l2_read_bytes: 5 << 20,
-            l2_write_bytes: 128 << 20,
-        }
-    );
-    assert!(parse_arcstats("name type data\n").is_err());
-    let path = super::counters::LINUX_ARCSTATS;
-    let of_linux = arcstats(&Recorded::new("linux").file(path, linux)).unwrap();
-    assert_eq!(of_linux, Some(stats));
-    let sysctl = Command::reads("sysctl", [super::counters::FREEBSD_ARCSTATS]);
-    let bsd = Recorded::new("bsd")
-        .file_missing(path)
-        .says(&sysctl, freebsd);
-    assert_eq!(arcstats(&bsd).unwrap(), Some(stats));
-}
-
-#[test]
-fn the_use_of_each_vdev_is_read() {
-    let all = parse_iostat(include_str!("../data/iostat-raidz-fuse.txt")).unwrap();
-    let names: Vec<(usize, Section, &str)> = all
-        .iter()
-        .map(|v| (v.depth, v.section, v.name.as_str()))
-        .collect();
-    assert_eq!(
-        names,
-        [
-            (0, Section::Data, "raidlabz0"),
-            (1, Section::Data, "raidz1"),
-            (2, Section::Data, "loop0"),
-            (2, Section::Data, "loop5"),
-            (2, Section::Data, "loop2"),
-            (1, Section::Data, "loop3"),
-            (1, Section::Cache, "loop4"),
-        ]
-    );
-    let cache = &all[6];
-    assert_eq!(cache.allocated, Some(130.0 * 1_048_576.0));
-    assert_eq!((cache.reads, cache.writes), (3.0, 270.0));
-    assert_eq!(all[2].allocated, None);
-    let error = parse_iostat("tank 1 2 3\n").unwrap_err();
-    insta::assert_snapshot!(error, @"cannot understand zpool iostat, line 1: expected a name and six numbers: `tank 1 2 3`");
-}
-
 proptest! {
     #[test]
     fn no_text_makes_the_readers_panic(text in "[ -~\n\t]{0,300}") {
         let _ = parse_status(&text);
-        let _ = parse_iostat(&text);
-        let _ = parse_arcstats(&text);
         let _ = parse_properties("zfs get", &text);
         let _ = nice_number(&text);
     }
