@@ -44,6 +44,17 @@ pub struct Member {
     pub backing: Option<String>,
 }
 
+impl Member {
+    /// One that was found as a member of an array.
+    pub(crate) fn found(device: impl Into<String>, size: Bytes) -> Self {
+        Self {
+            device: device.into(),
+            size,
+            backing: None,
+        }
+    }
+}
+
 /// An array that is built or to be built: its spec's name for it and its
 /// members in the order of their slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +67,17 @@ pub struct Built {
     /// Where data sets and file systems of the array itself (ZFS, btrfs) are
     /// mounted: an existing or creatable folder.
     pub folder: String,
+}
+
+impl Built {
+    /// One that was found on a machine, mounted nowhere.
+    pub(crate) fn found(name: impl Into<String>, members: Vec<Member>) -> Self {
+        Self {
+            name: name.into(),
+            members,
+            folder: String::new(),
+        }
+    }
 }
 
 /// How the finished array is used.
@@ -87,6 +109,13 @@ pub enum Need {
     /// A file system or driver that the kernel must have or be able to load:
     /// the module's name, `raid456`.
     Module(&'static str),
+}
+
+impl Need {
+    /// A program of Linux, or one that is a part of FreeBSD.
+    pub(crate) const fn program(name: &'static str, apt: &'static str) -> Self {
+        Self::Program { name, apt, pkg: "" }
+    }
 }
 
 /// The whole array's health.
@@ -124,6 +153,20 @@ pub struct MemberStatus {
     pub state: MemberState,
 }
 
+impl MemberStatus {
+    /// A device's state; one that is missing goes by no name.
+    pub(crate) fn of(device: &str, state: MemberState) -> Self {
+        let name = match state {
+            MemberState::Missing => "",
+            _ => steps::kernel_name(device),
+        };
+        Self {
+            device: name.to_owned(),
+            state,
+        }
+    }
+}
+
 /// What kind of background copying goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncKind {
@@ -148,6 +191,18 @@ pub struct SyncStatus {
     pub member: Option<Bytes>,
     /// Its rate now, where the system tells. More is better.
     pub bytes_per_second: Option<f64>,
+}
+
+impl SyncStatus {
+    /// What is told where neither the members' size nor a rate are.
+    pub(crate) const fn of(kind: SyncKind, percent: Option<f64>) -> Self {
+        Self {
+            kind,
+            percent,
+            member: None,
+            bytes_per_second: None,
+        }
+    }
 }
 
 /// The state of an array at one moment.
@@ -214,6 +269,25 @@ pub struct ReadBack {
     pub source: String,
 }
 
+impl ReadBack {
+    /// What was found counts as applied where just that was asked for, or nothing was.
+    pub(crate) fn new(
+        name: &str,
+        asked: Option<String>,
+        found: impl Into<String>,
+        source: &str,
+    ) -> Self {
+        let found = found.into();
+        Self {
+            name: name.to_owned(),
+            applied: asked.as_ref().is_none_or(|asked| *asked == found),
+            asked,
+            found,
+            source: source.to_owned(),
+        }
+    }
+}
+
 /// Why a system could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
@@ -248,11 +322,41 @@ pub enum SystemError {
     },
 }
 
-/// A kind of array of some operating system, with its settings decided.
-pub trait ArraySystem: Described + Send + Sync {
-    /// What people call it, with its level: `md raid5`, `ZFS raidz1`.
-    fn title(&self) -> String;
+/// What a system answers, or why it could not.
+pub(crate) type Result<T, E = SystemError> = std::result::Result<T, E>;
 
+impl SystemError {
+    pub(crate) fn unreadable(
+        source_name: impl Into<String>,
+        line: usize,
+        problem: impl Into<String>,
+    ) -> Self {
+        Self::Unreadable {
+            source_name: source_name.into(),
+            line,
+            problem: problem.into(),
+        }
+    }
+
+    pub(crate) fn unsupported(system: &str, what: &str, reason: impl Into<String>) -> Self {
+        Self::Unsupported {
+            system: system.to_owned(),
+            what: what.to_owned(),
+            reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn no_array(name: &str) -> Self {
+        Self::NoArray {
+            name: name.to_owned(),
+        }
+    }
+}
+
+/// A kind of array of some operating system, with its settings decided: how it is built,
+/// used and taken down. What it is, which members it has and how it fares are
+/// [`Described`], [`ChangeMembers`] and [`ReadState`].
+pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
     /// The operating systems it runs on.
     fn runs_on(&self) -> &'static [OperatingSystem];
 
@@ -263,7 +367,7 @@ pub trait ArraySystem: Described + Send + Sync {
     ///
     /// # Errors
     /// Too few or too many members, settings that exclude each other.
-    fn check(&self, members: &[Member]) -> Result<(), SystemError>;
+    fn check(&self, members: &[Member]) -> Result<()>;
 
     /// The bytes it will hold, roughly: what sizes of jobs are checked
     /// against before it is built.
@@ -274,90 +378,22 @@ pub trait ArraySystem: Described + Send + Sync {
     ///
     /// # Errors
     /// As [`ArraySystem::check`].
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError>;
+    fn create(&self, array: &Built) -> Result<Vec<Command>>;
 
     /// Where it is used once built.
     fn access(&self, array: &Built) -> Access;
-
-    /// What to read for its state: files where there are any, else the
-    /// cheapest command. Reading it each second must not disturb the disks.
-    fn sources(&self, array: &Built) -> Vec<Watched>;
-
-    /// The state out of what [`ArraySystem::sources`] gave, in their order.
-    ///
-    /// # Errors
-    /// When it is not understood or there is no such array.
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError>;
-
-    /// The state now.
-    ///
-    /// # Errors
-    /// When it cannot be read or understood.
-    fn status(&self, target: &dyn Target, array: &Built) -> Result<ArrayStatus, SystemError> {
-        let contents = read_all(target, &self.sources(array))?;
-        self.interpret(array, &contents)
-    }
-
-    /// The commands that make a member count as failed.
-    ///
-    /// # Errors
-    /// Where the system has no such verb.
-    fn fail(&self, _array: &Built, _slot: usize) -> Result<Vec<Command>, SystemError> {
-        Err(SystemError::Unsupported {
-            system: self.title(),
-            what: "make a member fail".to_owned(),
-            reason: "it has no such verb: remove the member".to_owned(),
-        })
-    }
-
-    /// The commands that take a member out; it is failed first where the
-    /// system wants that.
-    ///
-    /// # Errors
-    /// Where the array cannot live without it.
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
-
-    /// The commands that put a member (back) into its slot as if it were new:
-    /// everything is copied onto it.
-    ///
-    /// # Errors
-    /// Where the system has no such verb.
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
-
-    /// The commands that put a member back which was only away for a while:
-    /// the system copies what it missed, where it knows that (bitmap, ZFS).
-    ///
-    /// # Errors
-    /// Where the system has no such verb.
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
 
     /// The commands that begin a check: all that is there more than once is read and
     /// compared, and nothing changed.
     ///
     /// # Errors
     /// Where the system has no such verb, or none that is known here.
-    fn check_all(&self, _array: &Built) -> Result<Vec<Command>, SystemError> {
-        Err(SystemError::Unsupported {
-            system: self.title(),
-            what: "begin a check".to_owned(),
-            reason: "only md is known to".to_owned(),
-        })
-    }
-
-    /// What its cache holds and has done; `None` where it has none.
-    ///
-    /// # Errors
-    /// When it cannot be read or understood.
-    fn cache(
-        &self,
-        _target: &dyn Target,
-        _array: &Built,
-    ) -> Result<Option<CacheState>, SystemError> {
-        Ok(None)
+    fn check_all(&self, _array: &Built) -> Result<Vec<Command>> {
+        Err(SystemError::unsupported(
+            &self.title(),
+            "begin a check",
+            "only md is known to",
+        ))
     }
 
     /// How its cache is made to write back all that is dirty in it; `None` where
@@ -366,15 +402,81 @@ pub trait ArraySystem: Described + Send + Sync {
         None
     }
 
+    /// The commands that take it down and leave the members blank; each may
+    /// fail where a crash has left only a part of it, and the rest goes on.
+    fn destroy(&self, array: &Built) -> Vec<Command>;
+}
+
+/// How the members of an array change.
+pub trait ChangeMembers: Described {
+    /// The commands that make a member count as failed.
+    ///
+    /// # Errors
+    /// Where the system has no such verb.
+    fn fail(&self, _array: &Built, _slot: usize) -> Result<Vec<Command>> {
+        Err(SystemError::unsupported(
+            &self.title(),
+            "make a member fail",
+            "it has no such verb: remove the member",
+        ))
+    }
+
+    /// The commands that take a member out; it is failed first where the
+    /// system wants that.
+    ///
+    /// # Errors
+    /// Where the array cannot live without it.
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>>;
+
+    /// The commands that put a member (back) into its slot as if it were new:
+    /// everything is copied onto it.
+    ///
+    /// # Errors
+    /// Where the system has no such verb.
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>>;
+
+    /// The commands that put a member back which was only away for a while:
+    /// the system copies what it missed, where it knows that (bitmap, ZFS).
+    ///
+    /// # Errors
+    /// Where the system has no such verb.
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>>;
+}
+
+/// How an array fares, read without disturbing its disks.
+pub trait ReadState {
+    /// What to read for its state: files where there are any, else the
+    /// cheapest command. Reading it each second must not disturb the disks.
+    fn sources(&self, array: &Built) -> Vec<Watched>;
+
+    /// The state out of what [`ReadState::sources`] gave, in their order.
+    ///
+    /// # Errors
+    /// When it is not understood or there is no such array.
+    fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus>;
+
+    /// The state now.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    fn status(&self, target: &dyn Target, array: &Built) -> Result<ArrayStatus> {
+        let contents = read_all(target, &self.sources(array))?;
+        self.interpret(array, &contents)
+    }
+
+    /// What its cache holds and has done; `None` where it has none.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    fn cache(&self, _target: &dyn Target, _array: &Built) -> Result<Option<CacheState>> {
+        Ok(None)
+    }
+
     /// Every setting that matters to a measurement, as it is in force.
     ///
     /// # Errors
     /// When it cannot be read.
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError>;
-
-    /// The commands that take it down and leave the members blank; each may
-    /// fail where a crash has left only a part of it, and the rest goes on.
-    fn destroy(&self, array: &Built) -> Vec<Command>;
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>>;
 
     /// The names of arrays on the machine, of this kind, that begin with
     /// `prefix`: what a crash left, with their members' devices, ready for
@@ -382,7 +484,7 @@ pub trait ArraySystem: Described + Send + Sync {
     ///
     /// # Errors
     /// When the machine cannot be asked.
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError>;
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>>;
 }
 
 /// The contents of some sources, read one after the other; `None` for those

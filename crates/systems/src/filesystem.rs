@@ -13,7 +13,7 @@
 //! first mount, which would go on for minutes under a measurement.
 
 use crate::array::steps::{Reader, wipe};
-use crate::array::{Need, OperatingSystem, ReadBack, SystemError};
+use crate::array::{Need, OperatingSystem, ReadBack, Result, SystemError};
 use crate::mounts::{Mount, check_options, parse_mounts, parse_mounts_freebsd};
 use crate::words::{RefusedWord, check_mount_options};
 use options::{ANY_MOUNT, BTRFS, BTRFS_MOUNT, EXT, EXT_MOUNT, UFS, UFS_MOUNT, XFS, XFS_MOUNT};
@@ -108,7 +108,7 @@ impl FileSystemSpec {
             FileSystemKind::Btrfs => ("mkfs.btrfs", "apt-get install btrfs-progs", Some("btrfs")),
             FileSystemKind::Ufs => ("newfs", "", None),
         };
-        let program = Need::Program { name, apt, pkg: "" };
+        let program = Need::program(name, apt);
         let module = module.map(Need::Module);
         std::iter::once(program).chain(module).collect()
     }
@@ -118,17 +118,12 @@ impl FileSystemSpec {
     /// # Errors
     /// A stripe for a file system that knows none, or one that is no multiple
     /// of 4 KiB, or a second word on what the stripe decides.
-    pub fn check(&self) -> Result<(), SystemError> {
+    pub fn check(&self) -> Result<()> {
         let Some(stripe) = self.stripe else {
             return Ok(());
         };
-        let refuse = |reason: String| {
-            Err(SystemError::Unsupported {
-                system: self.label(),
-                what: "be made".to_owned(),
-                reason,
-            })
-        };
+        let refuse =
+            |reason: String| Err(SystemError::unsupported(&self.label(), "be made", reason));
         let ext = matches!(self.kind, FileSystemKind::Ext3 | FileSystemKind::Ext4);
         if !ext && self.kind != FileSystemKind::Xfs {
             return refuse("it cannot be told of stripes".to_owned());
@@ -164,7 +159,7 @@ impl FileSystemSpec {
     ///
     /// # Errors
     /// As [`FileSystemSpec::check`].
-    pub fn make(&self, device: &str) -> Result<Vec<Command>, SystemError> {
+    pub fn make(&self, device: &str) -> Result<Vec<Command>> {
         self.check()?;
         let own = self.options.iter().cloned();
         let mut commands = Vec::new();
@@ -257,7 +252,7 @@ impl FileSystemSpec {
         target: &dyn Target,
         device: &str,
         folder: &str,
-    ) -> Result<Vec<ReadBack>, SystemError> {
+    ) -> Result<Vec<ReadBack>> {
         let mut reader = Reader::new(target);
         let mount = self.mounted(target, folder)?;
         reader.found(
@@ -278,7 +273,7 @@ impl FileSystemSpec {
         Ok(reader.done())
     }
 
-    fn mounted(&self, target: &dyn Target, folder: &str) -> Result<Mount, SystemError> {
+    fn mounted(&self, target: &dyn Target, folder: &str) -> Result<Mount> {
         let mounts = match self.kind {
             FileSystemKind::Ufs => {
                 let list = Command::reads("mount", ["-p"]);
@@ -290,9 +285,7 @@ impl FileSystemSpec {
             .into_iter()
             .rev()
             .find(|mount| mount.folder == folder)
-            .ok_or_else(|| SystemError::NoArray {
-                name: folder.to_owned(),
-            })
+            .ok_or_else(|| SystemError::no_array(folder))
     }
 
     /// What rows call it.

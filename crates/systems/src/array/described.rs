@@ -8,6 +8,9 @@ use std::time::Duration;
 /// What a kind of array says of itself. What a kind does not say of itself is as most
 /// arrays are.
 pub trait Described {
+    /// What people call it, with its level: `md raid5`, `ZFS raidz1`.
+    fn title(&self) -> String;
+
     /// The level as the system names it: `raid5`, `mirror`; `None` where only
     /// somebody else knows it.
     fn level(&self) -> Option<&'static str>;

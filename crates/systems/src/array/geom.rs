@@ -9,12 +9,12 @@
 //! Source: FreeBSD sbin/geom/core/geom.c, `list_one_geom`.
 
 use super::blank::blank_ends;
-use super::steps::{cannot_build, kernel_name, member, smallest};
+use super::steps::{cannot_build, kernel_name, member, printed, smallest};
 use super::{
-    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SyncKind, SyncStatus,
-    SystemError,
+    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, Result, SyncKind,
+    SyncStatus, SystemError,
 };
-use raidlab_shell::{Command, Target, TargetError};
+use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 
 pub(super) mod array;
@@ -75,14 +75,16 @@ pub struct Geom {
 ///
 /// # Errors
 /// When a line is none of the kinds above, or comes before any `Geom name:`.
-pub fn parse_list(source_name: &str, text: &str) -> Result<Vec<Geom>, SystemError> {
+pub fn parse_list(source_name: &str, text: &str) -> Result<Vec<Geom>> {
     let mut geoms: Vec<Geom> = Vec::new();
     let mut consumers = false;
     for (index, line) in text.lines().enumerate() {
-        let unreadable = |problem: &str| SystemError::Unreadable {
-            source_name: source_name.to_owned(),
-            line: index + 1,
-            problem: format!("{problem}: `{}`", line.trim()),
+        let unreadable = |problem: &str| {
+            SystemError::unreadable(
+                source_name,
+                index + 1,
+                format!("{problem}: `{}`", line.trim()),
+            )
         };
         let trimmed = line.trim();
         if trimmed.is_empty() {
@@ -206,19 +208,17 @@ impl Class {
 
     /// The array out of what its sources gave. `list` ends with 0 and
     /// prints nothing where there is no such array.
-    pub fn find_in(self, name: &str, contents: &[Option<String>]) -> Result<Geom, SystemError> {
+    pub fn find_in(self, name: &str, contents: &[Option<String>]) -> Result<Geom> {
         let text = contents.first().and_then(Option::as_deref).unwrap_or("");
         let source = format!("{} list", self.tool);
         let mut geoms = parse_list(&source, text)?.into_iter();
         geoms
             .find(|geom| geom.name == name)
-            .ok_or_else(|| SystemError::NoArray {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| SystemError::no_array(name))
     }
 
     /// Asks the machine for the state of the array of this name.
-    pub fn read(self, target: &dyn Target, name: &str) -> Result<Geom, SystemError> {
+    pub fn read(self, target: &dyn Target, name: &str) -> Result<Geom> {
         let output = target.run(&self.reads(&["list", name]))?;
         self.find_in(name, &[Some(output.stdout)])
     }
@@ -226,14 +226,10 @@ impl Class {
     /// Every array of the class whose name begins with `prefix`, broken ones
     /// too (`-a`), without the helper that gmirror and graid3 keep beside each
     /// (`m0.sync`). Without the tool or its module there are none.
-    pub fn find(self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        let output = match target.output(&self.reads(&["list", "-a"])) {
-            Ok(output) if output.code == Some(0) => output,
-            Ok(_) | Err(TargetError::NoProgram { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-        };
+    pub fn find(self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
+        let text = printed(target, &self.reads(&["list", "-a"]))?;
         let source = format!("{} list -a", self.tool);
-        let geoms = parse_list(&source, &output.stdout)?;
+        let geoms = parse_list(&source, &text)?;
         let ours = geoms
             .into_iter()
             .filter(|geom| geom.name.starts_with(prefix) && !geom.name.ends_with(".sync"));
@@ -241,7 +237,7 @@ impl Class {
     }
 
     /// The settings of the class as a whole: `kern.geom.mirror.sync_requests`.
-    pub fn tunables(self, target: &dyn Target) -> Result<Vec<ReadBack>, SystemError> {
+    pub fn tunables(self, target: &dyn Target) -> Result<Vec<ReadBack>> {
         let tree = format!("kern.geom.{}", self.folder);
         let output = target.output(&Command::reads("sysctl", [tree.clone()]))?;
         // A class without tunables has no such tree.
@@ -251,13 +247,7 @@ impl Class {
         let lines = output.stdout.lines();
         let pairs = lines.filter_map(|line| line.split_once(": "));
         Ok(pairs
-            .map(|(name, value)| ReadBack {
-                name: name.to_owned(),
-                asked: None,
-                found: value.to_owned(),
-                applied: true,
-                source: format!("sysctl {tree}"),
-            })
+            .map(|(name, value)| ReadBack::new(name, None, value, &format!("sysctl {tree}")))
             .collect())
     }
 
@@ -267,53 +257,42 @@ impl Class {
     }
 
     /// What GEOM calls the member in a slot: `ada2`.
-    pub fn provider(self, array: &Built, slot: usize) -> Result<&str, SystemError> {
+    pub fn provider(self, array: &Built, slot: usize) -> Result<&str> {
         Ok(kernel_name(
             &member(self.tool, &array.members, slot)?.device,
         ))
     }
 
+    /// The error that a member can only be removed.
+    pub fn cannot_fail(self) -> SystemError {
+        let reason = "it has no such verb; remove the member instead";
+        self.lacks("fail a member", reason)
+    }
+
+    /// The error that a member is as good as new after it was away.
+    pub fn cannot_re_add(self) -> SystemError {
+        let reason = "it keeps no record of what a member missed; add copies everything";
+        self.lacks("re-add a member", reason)
+    }
+
     /// The error that the class lacks a verb, with the reason.
     pub fn lacks(self, what: &str, reason: &str) -> SystemError {
-        SystemError::Unsupported {
-            system: self.tool.to_owned(),
-            what: what.to_owned(),
-            reason: reason.to_owned(),
-        }
+        SystemError::unsupported(self.tool, what, reason)
     }
 }
 
 /// An array found on the machine.
 fn built(geom: Geom) -> Built {
     let members = geom.consumers.iter().filter(|part| !part.name.is_empty());
-    Built {
-        members: members
-            .map(|part| Member {
-                device: format!("/dev/{}", part.name),
-                size: Bytes(part.fields.number("Mediasize").unwrap_or(0)),
-                backing: None,
-            })
-            .collect(),
-        name: geom.name,
-        folder: String::new(),
-    }
-}
-
-/// A setting read back; the words of `asked` and `found` are compared.
-pub(super) fn read_back(
-    name: &str,
-    asked: Option<String>,
-    found: impl Into<String>,
-    source: &str,
-) -> ReadBack {
-    let found = found.into();
-    ReadBack {
-        name: name.to_owned(),
-        applied: asked.as_ref().is_none_or(|asked| *asked == found),
-        asked,
-        found,
-        source: source.to_owned(),
-    }
+    let members = members
+        .map(|part| {
+            Member::found(
+                format!("/dev/{}", part.name),
+                Bytes(part.fields.number("Mediasize").unwrap_or(0)),
+            )
+        })
+        .collect();
+    Built::found(geom.name, members)
 }
 
 /// A mirror's or RAID3's state, slot by slot, where `state` tells that of one
@@ -340,10 +319,7 @@ pub(super) fn redundant_status(
                 device: part.name.clone(),
                 state: state(part),
             },
-            None => MemberStatus {
-                device: String::new(),
-                state: MemberState::Missing,
-            },
+            None => MemberStatus::of("", MemberState::Missing),
         })
         .collect();
     let in_sync = |status: &&MemberStatus| status.state == MemberState::InSync;
@@ -363,12 +339,7 @@ pub(super) fn redundant_status(
     ArrayStatus {
         health,
         members,
-        sync: recovering.map(|part| SyncStatus {
-            kind: SyncKind::Recovery,
-            percent: percent(part),
-            member: None,
-            bytes_per_second: None,
-        }),
+        sync: recovering.map(|part| SyncStatus::of(SyncKind::Recovery, percent(part))),
     }
 }
 

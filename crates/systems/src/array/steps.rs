@@ -1,8 +1,8 @@
 //! Commands and checks that several systems share.
 
-use super::{Member, ReadBack, SystemError};
-use raidlab_shell::{Command, Target};
-use raidlab_units::Bytes;
+use super::{Member, ReadBack, Result, SystemError};
+use raidlab_shell::{Command, Target, TargetError};
+use raidlab_units::{Bytes, Sectors};
 
 /// Erases the signatures of whatever was on some devices, so that no tool
 /// asks about them and none finds an old array. `wipefs` opens a device
@@ -51,25 +51,36 @@ pub(crate) fn smallest(members: &[Member]) -> Bytes {
 ///
 /// # Errors
 /// When the array has no such slot.
-pub(crate) fn member<'a>(
-    title: &str,
-    members: &'a [Member],
-    slot: usize,
-) -> Result<&'a Member, SystemError> {
-    members.get(slot).ok_or_else(|| SystemError::Unsupported {
-        system: title.to_owned(),
-        what: format!("reach member {slot}"),
-        reason: format!("it has {} members, counted from 0", members.len()),
+pub(crate) fn member<'a>(title: &str, members: &'a [Member], slot: usize) -> Result<&'a Member> {
+    members.get(slot).ok_or_else(|| {
+        SystemError::unsupported(
+            title,
+            &format!("reach member {slot}"),
+            format!("it has {} members, counted from 0", members.len()),
+        )
     })
+}
+
+/// The size of a block device of Linux; 0 where it does not tell.
+pub(crate) fn device_size(target: &dyn Target, device: &str) -> Bytes {
+    let path = format!("/sys/class/block/{}/size", kernel_name(device));
+    let text = target.read(&path).unwrap_or_default();
+    let sectors = text.trim().parse().map(Sectors);
+    sectors.map_or(Bytes(0), Sectors::to_bytes)
+}
+
+/// What a command prints; nothing where its program is missing or it fails.
+pub(crate) fn printed(target: &dyn Target, command: &Command) -> Result<String> {
+    match target.output(command) {
+        Ok(output) if output.code == Some(0) => Ok(output.stdout),
+        Ok(_) | Err(TargetError::NoProgram { .. }) => Ok(String::new()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A refusal to build.
 pub(crate) fn cannot_build(system: &str, reason: impl Into<String>) -> SystemError {
-    SystemError::Unsupported {
-        system: system.to_owned(),
-        what: "be built".to_owned(),
-        reason: reason.into(),
-    }
+    SystemError::unsupported(system, "be built", reason.into())
 }
 
 /// Gathers settings as they are in force.
@@ -95,7 +106,7 @@ impl<'a> Reader<'a> {
         asked: Option<String>,
         path: &str,
         understand: impl FnOnce(&str) -> String,
-    ) -> Result<(), SystemError> {
+    ) -> Result<()> {
         let found = match self.target.read(path) {
             Ok(text) => understand(text.trim()),
             Err(error) if error.is_missing() => match &asked {
@@ -109,14 +120,15 @@ impl<'a> Reader<'a> {
     }
 
     /// A setting that was read elsewhere.
-    pub(crate) fn found(&mut self, name: &str, asked: Option<String>, found: String, source: &str) {
-        self.settings.push(ReadBack {
-            name: name.to_owned(),
-            applied: asked.as_ref().is_none_or(|asked| *asked == found),
-            asked,
-            found,
-            source: source.to_owned(),
-        });
+    pub(crate) fn found(
+        &mut self,
+        name: &str,
+        asked: Option<String>,
+        found: impl Into<String>,
+        source: &str,
+    ) {
+        self.settings
+            .push(ReadBack::new(name, asked, found, source));
     }
 
     pub(crate) fn done(self) -> Vec<ReadBack> {

@@ -1,7 +1,7 @@
 //! What each file system says of itself.
 
 use super::FileSystemSpec;
-use crate::array::SystemError;
+use crate::array::Result;
 use crate::array::steps::Reader;
 use raidlab_shell::{Command, Target};
 
@@ -11,7 +11,7 @@ pub(super) fn ext(
     reader: &mut Reader<'_>,
     target: &dyn Target,
     device: &str,
-) -> Result<(), SystemError> {
+) -> Result<()> {
     let dump = Command::reads("dumpe2fs", ["-h", device]);
     let dump = target.run(&dump)?.stdout;
     let source = "dumpe2fs -h";
@@ -47,7 +47,7 @@ pub(super) fn xfs(
     reader: &mut Reader<'_>,
     target: &dyn Target,
     folder: &str,
-) -> Result<(), SystemError> {
+) -> Result<()> {
     let info = target.run(&Command::reads("xfs_info", [folder]))?.stdout;
     let source = "xfs_info";
     let value = |section: &str, name: &str| xfs_value(&info, section, name);
@@ -99,11 +99,7 @@ fn xfs_value<'a>(info: &'a str, section: &str, wanted: &str) -> Option<&'a str> 
 
 /// `tunefs -p` prints to standard error:
 /// `tunefs: soft updates: (-n)                                 enabled`.
-pub(super) fn ufs(
-    reader: &mut Reader<'_>,
-    target: &dyn Target,
-    device: &str,
-) -> Result<(), SystemError> {
+pub(super) fn ufs(reader: &mut Reader<'_>, target: &dyn Target, device: &str) -> Result<()> {
     let output = target.run(&Command::reads("tunefs", ["-p", device]))?;
     let value = |wanted: &str| {
         output

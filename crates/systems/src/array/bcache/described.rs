@@ -4,6 +4,13 @@ use super::BcacheSpec;
 use crate::array::described::Described;
 
 impl Described for BcacheSpec {
+    fn title(&self) -> String {
+        match &self.md {
+            Some(md) => format!("bcache {} before {}", self.mode.name(), md.title()),
+            None => format!("bcache {}", self.mode.name()),
+        }
+    }
+
     fn level(&self) -> Option<&'static str> {
         self.md.as_ref().map_or(Some("single"), Described::level)
     }

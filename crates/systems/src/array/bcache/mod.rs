@@ -21,10 +21,10 @@ mod state;
 use super::md::MdSpec;
 use super::steps::cannot_build;
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, CacheState, Member, Need, OperatingSystem, ReadBack,
+    Access, ArraySystem, Built, ChangeMembers, Described, Member, Need, OperatingSystem, Result,
     SystemError, WriteBack,
 };
-use raidlab_shell::{Command, Target, Watched};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -120,11 +120,11 @@ impl Replacement {
 const DATA_START_BYTES: u64 = 16 * 512;
 
 impl BcacheSpec {
-    fn refuse<T>(&self, reason: impl Into<String>) -> Result<T, SystemError> {
+    fn refuse<T>(&self, reason: impl Into<String>) -> Result<T> {
         Err(cannot_build(&self.title(), reason))
     }
 
-    fn check_settings(&self) -> Result<(), SystemError> {
+    fn check_settings(&self) -> Result<()> {
         let whole = |size: Option<Bytes>, least: u64, most: u64| {
             size.is_none_or(|size| size.0.is_power_of_two() && (least..=most).contains(&size.0))
         };
@@ -159,47 +159,32 @@ impl BcacheSpec {
         array: &Built,
         slot: usize,
         what: &str,
-        verb: impl FnOnce(&MdSpec, &Built) -> Result<Vec<Command>, SystemError>,
-    ) -> Result<Vec<Command>, SystemError> {
+        verb: impl FnOnce(&MdSpec, &Built) -> Result<Vec<Command>>,
+    ) -> Result<Vec<Command>> {
         let reason = match self.behind(array) {
             Some((md, behind)) if slot < behind.members.len() => return verb(md, &behind),
             Some(_) => "the cache stays where it is",
             None => "there is no second copy of its data",
         };
-        Err(SystemError::Unsupported {
-            system: self.title(),
-            what: what.to_owned(),
-            reason: reason.to_owned(),
-        })
+        Err(SystemError::unsupported(&self.title(), what, reason))
     }
 }
 
 impl ArraySystem for BcacheSpec {
-    fn title(&self) -> String {
-        match &self.md {
-            Some(md) => format!("bcache {} before {}", self.mode.name(), md.title()),
-            None => format!("bcache {}", self.mode.name()),
-        }
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         &[OperatingSystem::Linux]
     }
 
     fn needs(&self) -> Vec<Need> {
         let mut needs = vec![
-            Need::Program {
-                name: "make-bcache",
-                apt: "apt-get install bcache-tools",
-                pkg: "",
-            },
+            Need::program("make-bcache", "apt-get install bcache-tools"),
             Need::Module("bcache"),
         ];
         needs.extend(self.md.iter().flat_map(ArraySystem::needs));
         needs
     }
 
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         self.check_settings()?;
         match (&self.md, members.split_last()) {
             (Some(md), Some((_, behind))) => md.check(behind),
@@ -220,7 +205,7 @@ impl ArraySystem for BcacheSpec {
         Bytes(behind.0.saturating_sub(DATA_START_BYTES))
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         plan::create(self, array)
     }
@@ -229,62 +214,40 @@ impl ArraySystem for BcacheSpec {
         Access::Device(plan::link(&array.name))
     }
 
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        state::sources(self, array)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        state::interpret(self, array, contents)
-    }
-
-    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.of_md(array, slot, "make that member fail", |md, behind| {
-            md.fail(behind, slot)
-        })
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.of_md(array, slot, "remove that member", |md, behind| {
-            md.remove(behind, slot)
-        })
-    }
-
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.of_md(array, slot, "add that member", |md, behind| {
-            md.add(behind, slot)
-        })
-    }
-
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.of_md(array, slot, "re-add that member", |md, behind| {
-            md.re_add(behind, slot)
-        })
-    }
-
-    fn cache(&self, target: &dyn Target, array: &Built) -> Result<Option<CacheState>, SystemError> {
-        state::cache(target, array).map(Some)
-    }
-
     /// Without a share that may stay dirty the kernel writes back all there is, as
     /// fast as the disk takes it.
     fn write_back(&self, array: &Built) -> Option<WriteBack> {
         Some(plan::write_back(self, array))
     }
 
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        state::settings(self, target, array)
-    }
-
     fn destroy(&self, array: &Built) -> Vec<Command> {
         plan::destroy(self, array)
     }
+}
 
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        state::find(target, prefix)
+impl ChangeMembers for BcacheSpec {
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        self.of_md(array, slot, "make that member fail", |md, behind| {
+            md.fail(behind, slot)
+        })
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        self.of_md(array, slot, "remove that member", |md, behind| {
+            md.remove(behind, slot)
+        })
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        self.of_md(array, slot, "add that member", |md, behind| {
+            md.add(behind, slot)
+        })
+    }
+
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        self.of_md(array, slot, "re-add that member", |md, behind| {
+            md.re_add(behind, slot)
+        })
     }
 }
 

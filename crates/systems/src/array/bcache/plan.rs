@@ -2,7 +2,7 @@
 
 use super::{BcacheSpec, CacheMode};
 use crate::array::steps::{kernel_name, set, wipe};
-use crate::array::{Access, ArraySystem, Built, SystemError, WriteBack};
+use crate::array::{Access, ArraySystem, Built, Result, WriteBack};
 use raidlab_shell::Command;
 use std::fmt::Write;
 
@@ -85,7 +85,7 @@ fn sides(spec: &BcacheSpec, array: &Built) -> Option<(String, String)> {
     Some((backing, cache.device.clone()))
 }
 
-pub(super) fn create(spec: &BcacheSpec, array: &Built) -> Result<Vec<Command>, SystemError> {
+pub(super) fn create(spec: &BcacheSpec, array: &Built) -> Result<Vec<Command>> {
     let Some((backing, cache)) = sides(spec, array) else {
         return spec.refuse("it has no members");
     };

@@ -1,6 +1,6 @@
 use super::plan::{name_of, of_backing, of_set, set_uuid};
-use super::state::interpret;
-use super::{ArraySystem, BcacheSpec, Built, Member};
+use super::{BcacheSpec, Built, Member};
+use crate::array::{ArraySystem, ChangeMembers, Described, ReadState};
 use crate::array::{Health, MemberState};
 use proptest::prelude::*;
 use raidlab_shell::{Command, Recorded};
@@ -102,7 +102,7 @@ fn members_behind_the_cache_come_and_go_by_the_verbs_of_their_array() {
 #[test]
 fn the_state_is_the_backing_devices() {
     let system = spec(WRITEBACK);
-    let state = |text: &str| interpret(&system, &array(2), &[Some(text.to_owned())]);
+    let state = |text: &str| system.interpret(&array(2), &[Some(text.to_owned())]);
     for text in ["clean\n", "dirty\n"] {
         let status = state(text).expect(text);
         assert_eq!(status.health, Health::Optimal);
@@ -114,7 +114,9 @@ fn the_state_is_the_backing_devices() {
     let status = state("inconsistent\n").expect("a state");
     assert_eq!(status.health, Health::Failed);
     state("?\n").expect_err("no state");
-    interpret(&system, &array(2), &[None]).expect_err("nothing is there");
+    system
+        .interpret(&array(2), &[None])
+        .expect_err("nothing is there");
 }
 
 /// The files of a running cache in writeback, as Linux 6.12 shows them.
@@ -213,7 +215,7 @@ proptest! {
     #[test]
     fn nothing_makes_it_panic(state in "[ -~]{0,12}", size in "[0-9.kMGx]{0,9}", uuid in "[0-9a-f-]{0,40}") {
         let system = spec(WRITEBACK);
-        let _ = interpret(&system, &array(2), &[Some(state)]);
+        let _ = system.interpret(&array(2), &[Some(state)]);
         let file = of_backing("raidlab0", "dirty_data");
         let _ = system.cache(&Recorded::new("localhost").file(&file, &size), &array(2));
         let _ = name_of(&uuid);

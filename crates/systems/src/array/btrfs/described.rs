@@ -6,6 +6,10 @@ use crate::filesystem::options::{ANY_MOUNT, BTRFS_MOUNT};
 use crate::words::{RefusedWord, check_mount_options, check_value, refuse};
 
 impl Described for BtrfsSpec {
+    fn title(&self) -> String {
+        format!("btrfs {}", self.data.name())
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some(self.data.name())
     }

@@ -1,12 +1,12 @@
 //! What a crash left: file systems whose label has our prefix.
 
 use super::state::parse_show;
-use crate::array::{Built, Member, SystemError};
+use crate::array::{Built, Member, Result};
 use crate::mounts::parse_mounts;
 use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 
-pub(super) fn find(target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+pub(super) fn find(target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
     let show = Command::reads("btrfs", ["filesystem", "show", "--raw"]);
     let shown = parse_show(&target.run(&show)?.stdout)?;
     let mounts = parse_mounts(&target.read("/proc/mounts")?);
@@ -19,11 +19,7 @@ pub(super) fn find(target: &dyn Target, prefix: &str) -> Result<Vec<Built>, Syst
             .devices
             .into_iter()
             .filter(|device| !device.path.is_empty())
-            .map(|device| Member {
-                device: device.path,
-                size: Bytes(device.size),
-                backing: None,
-            })
+            .map(|device| Member::found(device.path, Bytes(device.size)))
             .collect();
         let mount = mounts
             .iter()

@@ -28,10 +28,8 @@ mod settings;
 mod state;
 
 use super::steps::{cannot_build, smallest};
-use super::{
-    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
-};
-use raidlab_shell::{Command, Target, Watched};
+use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -174,26 +172,18 @@ impl BtrfsSpec {
 }
 
 impl ArraySystem for BtrfsSpec {
-    fn title(&self) -> String {
-        format!("btrfs {}", self.data.name())
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         &[OperatingSystem::Linux]
     }
 
     fn needs(&self) -> Vec<Need> {
         vec![
-            Need::Program {
-                name: "mkfs.btrfs",
-                apt: "apt-get install btrfs-progs",
-                pkg: "",
-            },
+            Need::program("mkfs.btrfs", "apt-get install btrfs-progs"),
             Need::Module("btrfs"),
         ]
     }
 
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         for profile in [self.data, self.metadata()] {
             let fewest = profile.fewest();
             if members.len() < fewest {
@@ -250,7 +240,7 @@ impl ArraySystem for BtrfsSpec {
         Bytes(net / 10 * 9)
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         Ok(plan::create(self, array))
     }
@@ -259,40 +249,8 @@ impl ArraySystem for BtrfsSpec {
         Access::Folder(array.folder.clone())
     }
 
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        state::sources(array)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        state::interpret(self, array, contents)
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::remove(self, array, slot)
-    }
-
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::add(self, array, slot)
-    }
-
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::re_add(self, array, slot)
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        settings::settings(self, target, array)
-    }
-
     fn destroy(&self, array: &Built) -> Vec<Command> {
         plan::destroy(array)
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        find::find(target, prefix)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::BtrfsSpec;
 use crate::array::steps::{devices, member, wipe};
-use crate::array::{ArraySystem, Built, SystemError};
+use crate::array::{Built, ChangeMembers, Described, Result, SystemError};
 use raidlab_shell::Command;
 
 pub(super) fn create(spec: &BtrfsSpec, array: &Built) -> Vec<Command> {
@@ -47,75 +47,64 @@ fn unmount(array: &Built) -> Command {
 }
 
 /// Members without redundancy cannot come and go.
-fn redundant(spec: &BtrfsSpec, what: &str) -> Result<(), SystemError> {
+fn redundant(spec: &BtrfsSpec, what: &str) -> Result<()> {
     if spec.tolerates() > 0 {
         return Ok(());
     }
-    Err(SystemError::Unsupported {
-        system: spec.title(),
-        what: what.to_owned(),
-        reason: "data or metadata have no copy on another member".to_owned(),
-    })
+    Err(SystemError::unsupported(
+        &spec.title(),
+        what,
+        "data or metadata have no copy on another member",
+    ))
 }
 
-pub(super) fn remove(
-    spec: &BtrfsSpec,
-    array: &Built,
-    slot: usize,
-) -> Result<Vec<Command>, SystemError> {
-    redundant(spec, "remove a member")?;
-    let gone = member(&spec.title(), &array.members, slot)?;
-    // check() has seen to it that there is another one.
-    let other = &array.members[usize::from(slot == 0)];
-    Ok(vec![
-        unmount(array),
-        Command::changes("btrfs", ["device", "scan", "--forget", &gone.device]),
-        mount(spec, array, &other.device, true),
-    ])
-}
-
-/// Members are numbered from 1, and a replacement inherits the number.
-pub(super) fn add(
-    spec: &BtrfsSpec,
-    array: &Built,
-    slot: usize,
-) -> Result<Vec<Command>, SystemError> {
-    redundant(spec, "add a member")?;
-    let new = member(&spec.title(), &array.members, slot)?;
-    let number = (slot + 1).to_string();
-    let folder = &array.folder;
-    Ok(vec![
-        wipe(&[&new.device]),
-        Command::destroys(
-            "btrfs",
-            ["replace", "start", "-f", &number, &new.device, folder],
-        ),
-    ])
-}
-
-pub(super) fn re_add(
-    spec: &BtrfsSpec,
-    array: &Built,
-    slot: usize,
-) -> Result<Vec<Command>, SystemError> {
-    redundant(spec, "re-add a member")?;
-    if spec.nodatacow {
-        return Err(SystemError::Unsupported {
-            system: spec.title(),
-            what: "re-add a member".to_owned(),
-            reason: "data written in place have no checksums that would tell what the member \
-                     missed: add it"
-                .to_owned(),
-        });
+impl ChangeMembers for BtrfsSpec {
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        redundant(self, "remove a member")?;
+        let gone = member(&self.title(), &array.members, slot)?;
+        // check() has seen to it that there is another one.
+        let other = &array.members[usize::from(slot == 0)];
+        Ok(vec![
+            unmount(array),
+            Command::changes("btrfs", ["device", "scan", "--forget", &gone.device]),
+            mount(self, array, &other.device, true),
+        ])
     }
-    let back = member(&spec.title(), &array.members, slot)?;
-    let other = &array.members[usize::from(slot == 0)];
-    Ok(vec![
-        unmount(array),
-        Command::changes("btrfs", ["device", "scan", &back.device]),
-        mount(spec, array, &other.device, false),
-        Command::changes("btrfs", ["scrub", "start", &array.folder]),
-    ])
+
+    /// Members are numbered from 1, and a replacement inherits the number.
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        redundant(self, "add a member")?;
+        let new = member(&self.title(), &array.members, slot)?;
+        let number = (slot + 1).to_string();
+        let folder = &array.folder;
+        Ok(vec![
+            wipe(&[&new.device]),
+            Command::destroys(
+                "btrfs",
+                ["replace", "start", "-f", &number, &new.device, folder],
+            ),
+        ])
+    }
+
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        redundant(self, "re-add a member")?;
+        if self.nodatacow {
+            return Err(SystemError::unsupported(
+                &self.title(),
+                "re-add a member",
+                "data written in place have no checksums that would tell what the member \
+                         missed: add it",
+            ));
+        }
+        let back = member(&self.title(), &array.members, slot)?;
+        let other = &array.members[usize::from(slot == 0)];
+        Ok(vec![
+            unmount(array),
+            Command::changes("btrfs", ["device", "scan", &back.device]),
+            mount(self, array, &other.device, false),
+            Command::changes("btrfs", ["scrub", "start", &array.folder]),
+        ])
+    }
 }
 
 /// The kernel is told to forget wiped members, or it would refuse the next

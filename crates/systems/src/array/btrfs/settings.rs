@@ -2,7 +2,7 @@
 
 use super::BtrfsSpec;
 use crate::array::steps::Reader;
-use crate::array::{Built, ReadBack, SystemError};
+use crate::array::{Built, ReadBack, Result, SystemError};
 use crate::mounts::{check_options, parse_mounts};
 use raidlab_shell::{Command, Target};
 
@@ -10,15 +10,13 @@ pub(super) fn settings(
     spec: &BtrfsSpec,
     target: &dyn Target,
     array: &Built,
-) -> Result<Vec<ReadBack>, SystemError> {
+) -> Result<Vec<ReadBack>> {
     let mounts = parse_mounts(&target.read("/proc/mounts")?);
     let mount = mounts
         .iter()
         .rev()
         .find(|mount| mount.folder == array.folder && mount.kind == "btrfs")
-        .ok_or_else(|| SystemError::NoArray {
-            name: array.name.clone(),
-        })?;
+        .ok_or_else(|| SystemError::no_array(&array.name))?;
     let usage = Command::reads("btrfs", ["filesystem", "df", "--raw", &array.folder]);
     let usage = target.run(&usage)?.stdout;
     let mut reader = Reader::new(target);

@@ -7,25 +7,14 @@
 use super::BtrfsSpec;
 use crate::array::steps::kernel_name;
 use crate::array::{
-    ArrayStatus, Built, Health, MemberState, MemberStatus, SyncKind, SyncStatus, SystemError,
+    ArrayStatus, Built, Health, MemberState, MemberStatus, ReadBack, ReadState, Result, SyncKind,
+    SyncStatus, SystemError,
 };
-use raidlab_shell::{Command, Watched};
+use raidlab_shell::{Command, Target, Watched};
 
 pub(super) const SHOW: &str = "btrfs filesystem show";
 const REPLACE: &str = "btrfs replace status";
 const SCRUB: &str = "btrfs scrub status";
-
-pub(super) fn sources(array: &Built) -> Vec<Watched> {
-    let folder = array.folder.as_str();
-    [
-        ["filesystem", "show", "--raw", folder],
-        ["replace", "status", "-1", folder],
-        ["scrub", "status", "--raw", folder],
-    ]
-    .into_iter()
-    .map(|words| Watched::Command(Command::reads("btrfs", words)))
-    .collect()
-}
 
 /// A file system as `btrfs filesystem show --raw` has it.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,15 +33,11 @@ pub(super) struct ShownDevice {
 }
 
 fn unreadable(source: &str, line: usize, problem: String) -> SystemError {
-    SystemError::Unreadable {
-        source_name: source.to_owned(),
-        line,
-        problem,
-    }
+    SystemError::unreadable(source, line, problem)
 }
 
 /// All file systems in a text of `btrfs filesystem show --raw`.
-pub(super) fn parse_show(text: &str) -> Result<Vec<Shown>, SystemError> {
+pub(super) fn parse_show(text: &str) -> Result<Vec<Shown>> {
     let mut found: Vec<Shown> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -87,45 +72,56 @@ fn parse_device(line: &str) -> Option<ShownDevice> {
     Some(ShownDevice { number, size, path })
 }
 
-pub(super) fn interpret(
-    spec: &BtrfsSpec,
-    array: &Built,
-    contents: &[Option<String>],
-) -> Result<ArrayStatus, SystemError> {
-    let text = |place: usize| contents.get(place).and_then(Option::as_deref);
-    let no_array = || SystemError::NoArray {
-        name: array.name.clone(),
-    };
-    let shown = parse_show(text(0).ok_or_else(no_array)?)?;
-    let shown = shown.first().ok_or_else(no_array)?;
-    let replacing = text(1).map(replace_percent).transpose()?.flatten();
-    let scrub = text(2).map(scrub_status).transpose()?.flatten();
-    let sync = replacing.map_or(scrub, |percent| {
-        Some(SyncStatus {
-            kind: SyncKind::Recovery,
-            percent: Some(percent),
-            member: None,
-            bytes_per_second: None,
-        })
-    });
+impl ReadState for BtrfsSpec {
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        let folder = array.folder.as_str();
+        [
+            ["filesystem", "show", "--raw", folder],
+            ["replace", "status", "-1", folder],
+            ["scrub", "status", "--raw", folder],
+        ]
+        .into_iter()
+        .map(|words| Watched::Command(Command::reads("btrfs", words)))
+        .collect()
+    }
 
-    let members: Vec<MemberStatus> = (1..=array.members.len() as u64)
-        .map(|number| member(&shown.devices, number, replacing.is_some()))
-        .collect();
-    let away = members
-        .iter()
-        .filter(|member| member.state != MemberState::InSync)
-        .count();
-    let health = match away {
-        0 => Health::Optimal,
-        away if away <= spec.tolerates() => Health::Degraded,
-        _ => Health::Failed,
-    };
-    Ok(ArrayStatus {
-        health,
-        members,
-        sync,
-    })
+    fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
+        let text = |place: usize| contents.get(place).and_then(Option::as_deref);
+        let no_array = || SystemError::no_array(&array.name);
+        let shown = parse_show(text(0).ok_or_else(no_array)?)?;
+        let shown = shown.first().ok_or_else(no_array)?;
+        let replacing = text(1).map(replace_percent).transpose()?.flatten();
+        let scrub = text(2).map(scrub_status).transpose()?.flatten();
+        let sync = replacing.map_or(scrub, |percent| {
+            Some(SyncStatus::of(SyncKind::Recovery, Some(percent)))
+        });
+
+        let members: Vec<MemberStatus> = (1..=array.members.len() as u64)
+            .map(|number| member(&shown.devices, number, replacing.is_some()))
+            .collect();
+        let away = members
+            .iter()
+            .filter(|member| member.state != MemberState::InSync)
+            .count();
+        let health = match away {
+            0 => Health::Optimal,
+            away if away <= self.tolerates() => Health::Degraded,
+            _ => Health::Failed,
+        };
+        Ok(ArrayStatus {
+            health,
+            members,
+            sync,
+        })
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
+        super::settings::settings(self, target, array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
+        super::find::find(target, prefix)
+    }
 }
 
 fn member(devices: &[ShownDevice], number: u64, replacing: bool) -> MemberStatus {
@@ -136,24 +132,15 @@ fn member(devices: &[ShownDevice], number: u64, replacing: bool) -> MemberStatus
             .map(|device| kernel_name(&device.path).to_owned())
     };
     match (path(number), path(0)) {
-        (Some(device), _) => MemberStatus {
-            device,
-            state: MemberState::InSync,
-        },
-        (None, Some(device)) if replacing => MemberStatus {
-            device,
-            state: MemberState::Recovering,
-        },
-        _ => MemberStatus {
-            device: String::new(),
-            state: MemberState::Missing,
-        },
+        (Some(device), _) => MemberStatus::of(&device, MemberState::InSync),
+        (None, Some(device)) if replacing => MemberStatus::of(&device, MemberState::Recovering),
+        _ => MemberStatus::of("", MemberState::Missing),
     }
 }
 
 /// `15.5% done, 0 write errs, 0 uncorr. read errs` while it runs; other lines
 /// when it never did, has ended or was given up.
-fn replace_percent(text: &str) -> Result<Option<f64>, SystemError> {
+fn replace_percent(text: &str) -> Result<Option<f64>> {
     let line = text.trim();
     let Some((percent, _)) = line.split_once("% done") else {
         return Ok(None);
@@ -166,7 +153,7 @@ fn replace_percent(text: &str) -> Result<Option<f64>, SystemError> {
 
 /// A running scrub has `Bytes scrubbed:   735821824  (12.34%)` and no
 /// `Duration` of an ended one; before its first report the percentage is 0.
-fn scrub_status(text: &str) -> Result<Option<SyncStatus>, SystemError> {
+fn scrub_status(text: &str) -> Result<Option<SyncStatus>> {
     let field = |name: &str| {
         text.lines().enumerate().find_map(|(index, line)| {
             let (found, value) = line.trim().split_once(':')?;
@@ -193,10 +180,8 @@ fn scrub_status(text: &str) -> Result<Option<SyncStatus>, SystemError> {
     };
     let rate = field("Rate").and_then(|(_, value)| value.split_once("/s")?.0.parse().ok());
     Ok(Some(SyncStatus {
-        kind: SyncKind::Check,
-        percent,
-        member: None,
         bytes_per_second: rate,
+        ..SyncStatus::of(SyncKind::Check, percent)
     }))
 }
 

@@ -1,4 +1,5 @@
-use super::{ArraySystem, BtrfsSpec, Built, Member};
+use super::{BtrfsSpec, Built, Member};
+use crate::array::{ArraySystem, ChangeMembers};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 

@@ -4,8 +4,8 @@ use super::blank::blank_ends;
 use super::described::Described;
 use super::steps::{cannot_build, devices, kernel_name, smallest, wipe};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
-    OperatingSystem, ReadBack, SystemError,
+    Access, ArrayStatus, ArraySystem, Built, ChangeMembers, Health, Member, MemberState,
+    MemberStatus, Need, OperatingSystem, ReadBack, ReadState, Result, SystemError,
 };
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
@@ -38,15 +38,19 @@ impl DiskSpec {
     }
 }
 
-fn alone<T>(what: &str) -> Result<T, SystemError> {
-    Err(SystemError::Unsupported {
-        system: TITLE.to_owned(),
-        what: what.to_owned(),
-        reason: "there is no second copy of its data".to_owned(),
-    })
+fn alone<T>(what: &str) -> Result<T> {
+    Err(SystemError::unsupported(
+        TITLE,
+        what,
+        "there is no second copy of its data",
+    ))
 }
 
 impl Described for DiskSpec {
+    fn title(&self) -> String {
+        TITLE.to_owned()
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some("single")
     }
@@ -57,10 +61,6 @@ impl Described for DiskSpec {
 }
 
 impl ArraySystem for DiskSpec {
-    fn title(&self) -> String {
-        TITLE.to_owned()
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         match self.operating_system {
             OperatingSystem::Linux => &[OperatingSystem::Linux],
@@ -72,7 +72,7 @@ impl ArraySystem for DiskSpec {
         Vec::new()
     }
 
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         match members.len() {
             1 => Ok(()),
             count => Err(cannot_build(
@@ -87,7 +87,7 @@ impl ArraySystem for DiskSpec {
     }
 
     /// Nothing is built, but what was on the disk goes: jobs write on it.
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         Ok(self.destroy(array))
     }
@@ -102,6 +102,34 @@ impl ArraySystem for DiskSpec {
         )
     }
 
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        array
+            .members
+            .iter()
+            .flat_map(|member| self.blank(member))
+            .collect()
+    }
+}
+
+impl ChangeMembers for DiskSpec {
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        alone("fail a member")
+    }
+
+    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        alone("remove a member")
+    }
+
+    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        alone("add a member")
+    }
+
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        alone("re-add a member")
+    }
+}
+
+impl ReadState for DiskSpec {
     /// The disk's size: it can be told as long as the disk is there.
     fn sources(&self, array: &Built) -> Vec<Watched> {
         devices(&array.members)
@@ -115,11 +143,7 @@ impl ArraySystem for DiskSpec {
             .collect()
     }
 
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
+    fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
         let there = contents.first().is_some_and(Option::is_some);
         let (health, state) = if there {
             (Health::Optimal, MemberState::InSync)
@@ -129,14 +153,7 @@ impl ArraySystem for DiskSpec {
         let members = array
             .members
             .iter()
-            .map(|member| MemberStatus {
-                device: if there {
-                    kernel_name(&member.device).to_owned()
-                } else {
-                    String::new()
-                },
-                state,
-            })
+            .map(|member| MemberStatus::of(&member.device, state))
             .collect();
         Ok(ArrayStatus {
             health,
@@ -145,36 +162,12 @@ impl ArraySystem for DiskSpec {
         })
     }
 
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        alone("fail a member")
-    }
-
-    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        alone("remove a member")
-    }
-
-    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        alone("add a member")
-    }
-
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        alone("re-add a member")
-    }
-
-    fn settings(&self, _: &dyn Target, _: &Built) -> Result<Vec<ReadBack>, SystemError> {
+    fn settings(&self, _: &dyn Target, _: &Built) -> Result<Vec<ReadBack>> {
         Ok(Vec::new())
     }
 
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        array
-            .members
-            .iter()
-            .flat_map(|member| self.blank(member))
-            .collect()
-    }
-
     /// A disk carries no name: none is ever found.
-    fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>, SystemError> {
+    fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>> {
         Ok(Vec::new())
     }
 }

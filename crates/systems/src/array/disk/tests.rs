@@ -1,5 +1,6 @@
 use super::DiskSpec;
-use crate::array::{Access, ArraySystem, Built, Health, Member};
+use crate::array::{Access, Built, Health, Member};
+use crate::array::{ArraySystem, ChangeMembers, ReadState};
 use raidlab_units::Bytes;
 
 fn spec(text: &str) -> DiskSpec {

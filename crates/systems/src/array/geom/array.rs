@@ -2,10 +2,10 @@
 //! class is built, found and taken down. A class says only what it does differently.
 
 use super::{Class, Geom};
-use crate::array::described::Described;
 use crate::array::steps::kernel_name;
 use crate::array::{
-    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
+    Access, ArrayStatus, ArraySystem, Built, ChangeMembers, Member, Need, OperatingSystem,
+    ReadBack, ReadState, Result,
 };
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
@@ -18,19 +18,14 @@ pub(in crate::array) fn providers(array: &Built) -> impl Iterator<Item = String>
 
 /// An array of a class, in what the classes do differently; the rest is the same in all
 /// of them.
-pub(in crate::array) trait GeomArray: Described + Send + Sync {
+pub(in crate::array) trait GeomArray: ChangeMembers + Send + Sync {
     /// The class of GEOM that it is of.
     const CLASS: Class;
     /// The verb that takes an array down.
     const STOP: &'static str;
 
-    /// The name of the array's kind, for people.
-    fn called(&self) -> String {
-        Self::CLASS.tool.to_owned()
-    }
-
     /// Whether so many members of such sizes can be built into it.
-    fn accepts(&self, members: &[Member]) -> Result<(), SystemError>;
+    fn accepts(&self, members: &[Member]) -> Result<()>;
 
     /// The bytes it will hold, roughly.
     fn room(&self, members: &[Member]) -> Bytes;
@@ -46,33 +41,11 @@ pub(in crate::array) trait GeomArray: Described + Send + Sync {
     /// Its state, out of what `list` says.
     fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus;
 
-    /// Makes a member count as failed.
-    fn failing(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        let reason = "it has no such verb; remove the member instead";
-        Err(Self::CLASS.lacks("fail a member", reason))
-    }
-
-    /// The commands that take a member out of the array.
-    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
-
-    /// Puts a member in, as if it were new.
-    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
-
-    /// Puts a member back that was only away for a while.
-    fn re_adding(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        let reason = "it keeps no record of what a member missed; add copies everything";
-        Err(Self::CLASS.lacks("re-add a member", reason))
-    }
-
     /// Its settings as `list` tells them; `source` is what they were read with.
     fn told(&self, array: &Built, geom: &Geom, source: &str) -> Vec<ReadBack>;
 }
 
 impl<T: GeomArray> ArraySystem for T {
-    fn title(&self) -> String {
-        self.called()
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         &[OperatingSystem::FreeBsd]
     }
@@ -90,7 +63,7 @@ impl<T: GeomArray> ArraySystem for T {
         ]
     }
 
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         self.accepts(members)
     }
 
@@ -98,7 +71,7 @@ impl<T: GeomArray> ArraySystem for T {
         self.room(members)
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.accepts(&array.members)?;
         let mut commands = T::CLASS.prepare(&array.members);
         commands.push(Command::destroys(T::CLASS.tool, self.label(array)));
@@ -110,49 +83,31 @@ impl<T: GeomArray> ArraySystem for T {
         Access::Device(format!("/dev/{}/{}", T::CLASS.folder, array.name))
     }
 
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        let mut commands = vec![T::CLASS.destroys(&[T::STOP, "-f", &array.name])];
+        commands.extend(T::CLASS.clear(&array.members));
+        commands
+    }
+}
+
+impl<T: GeomArray> ReadState for T {
     /// The kernel's tables by way of `list`; no disk is touched.
     fn sources(&self, array: &Built) -> Vec<Watched> {
         vec![Watched::Command(T::CLASS.reads(&["list", &array.name]))]
     }
 
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
+    fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
         Ok(self.state(array, &T::CLASS.find_in(&array.name, contents)?))
     }
 
-    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.failing(array, slot)
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.removing(array, slot)
-    }
-
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.adding(array, slot)
-    }
-
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.re_adding(array, slot)
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
         let geom = T::CLASS.read(target, &array.name)?;
         let mut all = self.told(array, &geom, &format!("{} list", T::CLASS.tool));
         all.extend(T::CLASS.tunables(target)?);
         Ok(all)
     }
 
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        let mut commands = vec![T::CLASS.destroys(&[T::STOP, "-f", &array.name])];
-        commands.extend(T::CLASS.clear(&array.members));
-        commands
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
         T::CLASS.find(target, prefix)
     }
 }

@@ -7,9 +7,9 @@
 
 use super::described::{Described, written};
 use super::geom::array::{GeomArray, providers};
-use super::geom::{Class, Geom, Part, read_back, redundant_status, usable};
+use super::geom::{Class, Geom, Part, redundant_status, usable};
 use super::spec::optional_size;
-use super::{ArrayStatus, Built, Member, MemberState, ReadBack, SystemError};
+use super::{ArrayStatus, Built, ChangeMembers, Member, MemberState, ReadBack, Result};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -59,6 +59,14 @@ impl GflashSpec {
 }
 
 impl Described for GflashSpec {
+    fn title(&self) -> String {
+        if self.cache {
+            format!("{} with cache", CLASS.tool)
+        } else {
+            CLASS.tool.to_owned()
+        }
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some("mirror")
     }
@@ -76,16 +84,8 @@ impl GeomArray for GflashSpec {
     const CLASS: Class = CLASS;
     const STOP: &'static str = "stop";
 
-    fn called(&self) -> String {
-        if self.cache {
-            format!("{} with cache", CLASS.tool)
-        } else {
-            CLASS.tool.to_owned()
-        }
-    }
-
     /// One disk is enough where there is a cache.
-    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn accepts(&self, members: &[Member]) -> Result<()> {
         if members.len() < 2 {
             let count = members.len();
             return Err(CLASS.cannot(format!("it takes 2 members or more and there are {count}")));
@@ -121,7 +121,34 @@ impl GeomArray for GflashSpec {
         redundant_status(geom, array, needed, member_state)
     }
 
-    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
+        let device = geom.providers.first();
+        let size = device.and_then(|device| device.fields.get("Sectorsize"));
+        let mut caches = geom.consumers.iter();
+        let cache = caches.find(|part| part.fields.get("Role") == Some("CACHE"));
+        let mut all = vec![
+            ReadBack::new("sector_size", None, size.unwrap_or(""), source),
+            ReadBack::new(
+                "cache",
+                Some(self.cache.to_string()),
+                cache.is_some().to_string(),
+                source,
+            ),
+        ];
+        if let Some(ram) = cache.and_then(|part| part.fields.get("RAM")) {
+            let asked = self.ram.map(|size| format!("{}MB", size.0 >> 20));
+            all.push(ReadBack::new("ram", asked, ram, source));
+        }
+        all
+    }
+}
+
+impl ChangeMembers for GflashSpec {
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        Err(CLASS.cannot_fail())
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         Ok(vec![if self.is_cache(array, slot) {
             CLASS.changes(&["remove", "-c", provider, &array.name])
@@ -130,7 +157,7 @@ impl GeomArray for GflashSpec {
         }])
     }
 
-    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         let mut words = vec!["insert".to_owned()];
         if self.is_cache(array, slot) {
@@ -142,25 +169,8 @@ impl GeomArray for GflashSpec {
         Ok(vec![Command::destroys(CLASS.tool, words)])
     }
 
-    fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
-        let device = geom.providers.first();
-        let size = device.and_then(|device| device.fields.get("Sectorsize"));
-        let mut caches = geom.consumers.iter();
-        let cache = caches.find(|part| part.fields.get("Role") == Some("CACHE"));
-        let mut all = vec![
-            read_back("sector_size", None, size.unwrap_or(""), source),
-            read_back(
-                "cache",
-                Some(self.cache.to_string()),
-                cache.is_some().to_string(),
-                source,
-            ),
-        ];
-        if let Some(ram) = cache.and_then(|part| part.fields.get("RAM")) {
-            let asked = self.ram.map(|size| format!("{}MB", size.0 >> 20));
-            all.push(read_back("ram", asked, ram, source));
-        }
-        all
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        Err(CLASS.cannot_re_add())
     }
 }
 

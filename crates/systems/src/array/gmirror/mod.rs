@@ -18,9 +18,9 @@
 
 use super::described::{Described, written};
 use super::geom::array::{GeomArray, providers};
-use super::geom::{Class, Geom, Part, read_back, redundant_status, usable};
+use super::geom::{Class, Geom, Part, redundant_status, usable};
 use super::steps::kernel_name;
-use super::{ArrayStatus, Built, Member, MemberState, ReadBack, SystemError};
+use super::{ArrayStatus, Built, ChangeMembers, Member, MemberState, ReadBack, Result};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -86,6 +86,13 @@ impl GmirrorSpec {
 }
 
 impl Described for GmirrorSpec {
+    fn title(&self) -> String {
+        match self.balance {
+            Some(balance) => format!("{} {}", CLASS.tool, balance.name()),
+            None => CLASS.tool.to_owned(),
+        }
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some("mirror")
     }
@@ -99,14 +106,7 @@ impl GeomArray for GmirrorSpec {
     const CLASS: Class = CLASS;
     const STOP: &'static str = "destroy";
 
-    fn called(&self) -> String {
-        match self.balance {
-            Some(balance) => format!("{} {}", CLASS.tool, balance.name()),
-            None => CLASS.tool.to_owned(),
-        }
-    }
-
-    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn accepts(&self, members: &[Member]) -> Result<()> {
         let count = members.len();
         if !(2..=256).contains(&count) {
             return Err(CLASS.cannot(format!("it takes 2 to 256 members and there are {count}")));
@@ -163,7 +163,62 @@ impl GeomArray for GmirrorSpec {
         redundant_status(geom, array, 1, member_state)
     }
 
-    fn failing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    fn told(&self, array: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
+        let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
+        let flags = found("Flags");
+        let unless = |flag: &str| (!flags.split(", ").any(|f| f == flag)).to_string();
+        let text = |value: Option<bool>| value.map(|value| value.to_string());
+        let mut all = vec![
+            ReadBack::new(
+                "balance",
+                self.balance.map(|balance| balance.name().to_owned()),
+                found("Balance"),
+                source,
+            ),
+            ReadBack::new(
+                "slice",
+                self.slice.map(|slice| slice.to_string()),
+                found("Slice"),
+                source,
+            ),
+            ReadBack::new(
+                "autosync",
+                text(self.autosync),
+                unless("NOAUTOSYNC"),
+                source,
+            ),
+            ReadBack::new(
+                "failsync",
+                text(self.failsync),
+                unless("NOFAILSYNC"),
+                source,
+            ),
+        ];
+        let device = geom.providers.first();
+        if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
+            all.push(ReadBack::new("sector_size", None, size, source));
+        }
+        for (slot, member) in array.members.iter().enumerate() {
+            let provider = kernel_name(&member.device);
+            let mut parts = geom.consumers.iter();
+            let part = parts.find(|part| part.name == provider);
+            if let Some(priority) = part.and_then(|part| part.fields.get("Priority")) {
+                let all_asked = self.priorities.as_ref();
+                let asked = all_asked.and_then(|asked| asked.get(slot));
+                all.push(ReadBack::new(
+                    &format!("priority of {provider}"),
+                    asked.map(u8::to_string),
+                    priority,
+                    source,
+                ));
+            }
+        }
+        all
+    }
+}
+
+impl ChangeMembers for GmirrorSpec {
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         Ok(vec![CLASS.changes(&["deactivate", &array.name, provider])])
     }
@@ -171,7 +226,7 @@ impl GeomArray for GmirrorSpec {
     /// A member that failed before is no longer connected: `remove` does not
     /// know it and ends with 1, and `forget` drops it from the count. Where
     /// all are connected `forget` does nothing.
-    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         Ok(vec![
             CLASS
@@ -183,7 +238,7 @@ impl GeomArray for GmirrorSpec {
 
     /// `insert` refuses while a member is missing, so `forget` comes first. It
     /// gives priority 0 unless told.
-    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         let priority = self.priority(slot).to_string();
         Ok(vec![
@@ -192,62 +247,9 @@ impl GeomArray for GmirrorSpec {
         ])
     }
 
-    fn re_adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         Ok(vec![CLASS.destroys(&["activate", &array.name, provider])])
-    }
-
-    fn told(&self, array: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
-        let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
-        let flags = found("Flags");
-        let unless = |flag: &str| (!flags.split(", ").any(|f| f == flag)).to_string();
-        let text = |value: Option<bool>| value.map(|value| value.to_string());
-        let mut all = vec![
-            read_back(
-                "balance",
-                self.balance.map(|balance| balance.name().to_owned()),
-                found("Balance"),
-                source,
-            ),
-            read_back(
-                "slice",
-                self.slice.map(|slice| slice.to_string()),
-                found("Slice"),
-                source,
-            ),
-            read_back(
-                "autosync",
-                text(self.autosync),
-                unless("NOAUTOSYNC"),
-                source,
-            ),
-            read_back(
-                "failsync",
-                text(self.failsync),
-                unless("NOFAILSYNC"),
-                source,
-            ),
-        ];
-        let device = geom.providers.first();
-        if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
-            all.push(read_back("sector_size", None, size, source));
-        }
-        for (slot, member) in array.members.iter().enumerate() {
-            let provider = kernel_name(&member.device);
-            let mut parts = geom.consumers.iter();
-            let part = parts.find(|part| part.name == provider);
-            if let Some(priority) = part.and_then(|part| part.fields.get("Priority")) {
-                let all_asked = self.priorities.as_ref();
-                let asked = all_asked.and_then(|asked| asked.get(slot));
-                all.push(read_back(
-                    &format!("priority of {provider}"),
-                    asked.map(u8::to_string),
-                    priority,
-                    source,
-                ));
-            }
-        }
-        all
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::array::ArraySystem;
 use crate::array::geom::fixtures::{array, plan};
+use crate::array::{ArraySystem, ReadState, SystemError};
 use crate::array::{Health, SyncKind};
 use raidlab_shell::Recorded;
 

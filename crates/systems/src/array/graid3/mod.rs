@@ -8,9 +8,9 @@
 
 use super::described::{Described, written};
 use super::geom::array::{GeomArray, providers};
-use super::geom::{Class, Geom, read_back, redundant_status, usable};
+use super::geom::{Class, Geom, redundant_status, usable};
 use super::gmirror::member_state;
-use super::{ArrayStatus, Built, Member, ReadBack, SystemError};
+use super::{ArrayStatus, Built, ChangeMembers, Member, ReadBack, Result};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -43,6 +43,10 @@ pub struct Graid3Spec {
 }
 
 impl Described for Graid3Spec {
+    fn title(&self) -> String {
+        CLASS.tool.to_owned()
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some("raid3")
     }
@@ -58,7 +62,7 @@ impl GeomArray for Graid3Spec {
     // It has no `destroy`.
     const STOP: &'static str = "stop";
 
-    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn accepts(&self, members: &[Member]) -> Result<()> {
         let count = members.len();
         if count < 3 || !(count - 1).is_power_of_two() {
             return Err(CLASS.cannot(format!(
@@ -92,37 +96,24 @@ impl GeomArray for Graid3Spec {
         redundant_status(geom, array, needed, member_state)
     }
 
-    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        CLASS.provider(array, slot)?;
-        let number = slot.to_string();
-        Ok(vec![CLASS.changes(&["remove", "-n", &number, &array.name])])
-    }
-
-    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = CLASS.provider(array, slot)?;
-        let number = slot.to_string();
-        let insert = CLASS.destroys(&["insert", "-n", &number, &array.name, provider]);
-        Ok(vec![insert])
-    }
-
     fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
         let flags = geom.fields.get("Flags").unwrap_or("");
         let has = |flag: &str| flags.split(", ").any(|f| f == flag);
         let text = |value: bool| Some(value.to_string());
         let mut all = vec![
-            read_back(
+            ReadBack::new(
                 "round_robin",
                 text(self.round_robin),
                 has("ROUND-ROBIN").to_string(),
                 source,
             ),
-            read_back(
+            ReadBack::new(
                 "verify",
                 text(self.verify),
                 has("VERIFY").to_string(),
                 source,
             ),
-            read_back(
+            ReadBack::new(
                 "autosync",
                 self.autosync.and_then(text),
                 (!has("NOAUTOSYNC")).to_string(),
@@ -131,8 +122,31 @@ impl GeomArray for Graid3Spec {
         ];
         let device = geom.providers.first();
         if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
-            all.push(read_back("sector_size", None, size, source));
+            all.push(ReadBack::new("sector_size", None, size, source));
         }
         all
+    }
+}
+
+impl ChangeMembers for Graid3Spec {
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        Err(CLASS.cannot_fail())
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        CLASS.provider(array, slot)?;
+        let number = slot.to_string();
+        Ok(vec![CLASS.changes(&["remove", "-n", &number, &array.name])])
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        let provider = CLASS.provider(array, slot)?;
+        let number = slot.to_string();
+        let insert = CLASS.destroys(&["insert", "-n", &number, &array.name, provider]);
+        Ok(vec![insert])
+    }
+
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        Err(CLASS.cannot_re_add())
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::array::ArraySystem;
 use crate::array::geom::fixtures::{array, plan};
+use crate::array::{ArraySystem, ReadState};
 use crate::array::{Health, MemberState, SyncKind};
 use raidlab_shell::Recorded;
 

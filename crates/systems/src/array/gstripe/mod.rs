@@ -3,10 +3,12 @@
 
 use super::described::{Described, data_of};
 use super::geom::array::{GeomArray, providers};
-use super::geom::{Class, Geom, read_back, usable};
+use super::geom::{Class, Geom, usable};
 use super::spec::optional_size;
 use super::steps::kernel_name;
-use super::{ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SystemError};
+use super::{
+    ArrayStatus, Built, ChangeMembers, Health, Member, MemberState, MemberStatus, ReadBack, Result,
+};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -37,11 +39,15 @@ pub struct GstripeSpec {
     pub stripesize: Option<Bytes>,
 }
 
-fn no_redundancy<T>(what: &str) -> Result<T, SystemError> {
+fn no_redundancy<T>(what: &str) -> Result<T> {
     Err(CLASS.lacks(what, "a stripe cannot live without any of its members"))
 }
 
 impl Described for GstripeSpec {
+    fn title(&self) -> String {
+        CLASS.tool.to_owned()
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some("raid0")
     }
@@ -59,7 +65,7 @@ impl GeomArray for GstripeSpec {
     const CLASS: Class = CLASS;
     const STOP: &'static str = "destroy";
 
-    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn accepts(&self, members: &[Member]) -> Result<()> {
         if members.len() < 2 {
             return Err(CLASS.cannot(format!(
                 "it takes 2 members or more and there are {}",
@@ -96,14 +102,8 @@ impl GeomArray for GstripeSpec {
             .members
             .iter()
             .map(|member| match kernel_name(&member.device) {
-                name if there(name) => MemberStatus {
-                    device: name.to_owned(),
-                    state: MemberState::InSync,
-                },
-                _ => MemberStatus {
-                    device: String::new(),
-                    state: MemberState::Missing,
-                },
+                name if there(name) => MemberStatus::of(name, MemberState::InSync),
+                _ => MemberStatus::of("", MemberState::Missing),
             })
             .collect();
         let complete = members.iter().all(|m| m.state == MemberState::InSync);
@@ -118,28 +118,30 @@ impl GeomArray for GstripeSpec {
         }
     }
 
-    fn failing(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_redundancy("fail a member")
-    }
-
-    fn removing(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_redundancy("remove a member")
-    }
-
-    fn adding(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_redundancy("add a member")
-    }
-
-    fn re_adding(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_redundancy("re-add a member")
-    }
-
     fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
         let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
         let asked = self.stripesize.map(|size| size.0.to_string());
         vec![
-            read_back("stripesize", asked, found("Stripesize"), source),
-            read_back("type", None, found("Type"), source),
+            ReadBack::new("stripesize", asked, found("Stripesize"), source),
+            ReadBack::new("type", None, found("Type"), source),
         ]
+    }
+}
+
+impl ChangeMembers for GstripeSpec {
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_redundancy("fail a member")
+    }
+
+    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_redundancy("remove a member")
+    }
+
+    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_redundancy("add a member")
+    }
+
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_redundancy("re-add a member")
     }
 }

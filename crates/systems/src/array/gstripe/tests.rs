@@ -1,6 +1,6 @@
 use super::*;
-use crate::array::ArraySystem;
 use crate::array::geom::fixtures::{array, plan};
+use crate::array::{ArraySystem, ReadState};
 use raidlab_shell::Recorded;
 
 const LIST: &str = include_str!("../geom/data/gstripe-list.txt");

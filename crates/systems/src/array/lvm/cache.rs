@@ -7,7 +7,7 @@
 
 use super::plan::{VOLUME, lvm, volume};
 use crate::array::steps::{Reader, devices};
-use crate::array::{Built, CacheCounts, CacheState, SystemError};
+use crate::array::{Built, CacheCounts, CacheState, Result, SystemError};
 use raidlab_shell::{Command, Effect, Target};
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -173,13 +173,15 @@ fn target_name(array: &Built) -> String {
 
 /// What `dmsetup status` tells of the cache. Unless told not to, the target would write
 /// its metadata for that.
-pub(super) fn state(target: &dyn Target, array: &Built) -> Result<CacheState, SystemError> {
+pub(super) fn state(target: &dyn Target, array: &Built) -> Result<CacheState> {
     let words = ["status", "--noflush", &target_name(array)];
     let output = target.run(&Command::reads("dmsetup", words))?;
-    parse_status(&output.stdout).ok_or_else(|| SystemError::Unreadable {
-        source_name: "dmsetup status".to_owned(),
-        line: 1,
-        problem: format!("`{}` is no state of a cache", output.stdout.trim()),
+    parse_status(&output.stdout).ok_or_else(|| {
+        SystemError::unreadable(
+            "dmsetup status",
+            1,
+            format!("`{}` is no state of a cache", output.stdout.trim()),
+        )
     })
 }
 

@@ -11,6 +11,13 @@ impl LvmSpec {
 }
 
 impl Described for LvmSpec {
+    fn title(&self) -> String {
+        match &self.cache {
+            Some(cache) => format!("LVM {} + {} cache", self.level.name(), cache.mode.name()),
+            None => format!("LVM {}", self.level.name()),
+        }
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some(self.level.name())
     }

@@ -18,11 +18,10 @@ mod state;
 
 use super::steps::{cannot_build, smallest};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, CacheState, Member, Need, OperatingSystem, ReadBack,
-    SystemError, WriteBack,
+    Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result, WriteBack,
 };
 pub use cache::{LvmCacheMode, LvmCacheSpec};
-use raidlab_shell::{Command, Target, Watched};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -134,25 +133,18 @@ impl LvmSpec {
         count.saturating_sub(cache)
     }
 
-    fn refuse(&self, reason: impl Into<String>) -> Result<(), SystemError> {
+    fn refuse(&self, reason: impl Into<String>) -> Result<()> {
         Err(cannot_build(&self.title(), reason))
     }
 }
 
 impl ArraySystem for LvmSpec {
-    fn title(&self) -> String {
-        match &self.cache {
-            Some(cache) => format!("LVM {} + {} cache", self.level.name(), cache.mode.name()),
-            None => format!("LVM {}", self.level.name()),
-        }
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         &[OperatingSystem::Linux]
     }
 
     fn needs(&self) -> Vec<Need> {
-        let program = |name, apt| Need::Program { name, apt, pkg: "" };
+        let program = |name, apt| Need::program(name, apt);
         let mut needs = vec![
             program("lvm", "apt-get install lvm2"),
             Need::Module(self.level.module()),
@@ -167,7 +159,7 @@ impl ArraySystem for LvmSpec {
         needs
     }
 
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         let (level, count) = (self.level, self.data_count(members.len()));
         if let Some(Err(reason)) = self.cache.as_ref().map(LvmCacheSpec::check) {
             return self.refuse(reason);
@@ -214,7 +206,7 @@ impl ArraySystem for LvmSpec {
         Bytes(each * self.level.stripes(members.len()) as u64)
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         Ok(plan::create(self, array))
     }
@@ -223,51 +215,14 @@ impl ArraySystem for LvmSpec {
         Access::Device(format!("/dev/{}/{}", array.name, plan::VOLUME))
     }
 
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        state::sources(self, array)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        state::interpret(self, array, contents)
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::remove(self, array, slot)
-    }
-
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::add(self, array, slot)
-    }
-
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::re_add(self, array, slot)
-    }
-
-    fn cache(&self, target: &dyn Target, array: &Built) -> Result<Option<CacheState>, SystemError> {
-        let cached = self.cache.as_ref();
-        cached.map(|_| cache::state(target, array)).transpose()
-    }
-
     /// By its policy's own doing: `smq` writes back everything whenever nobody uses
     /// the volume, `cleaner` at once.
     fn write_back(&self, _: &Built) -> Option<WriteBack> {
         self.cache.as_ref().map(|_| WriteBack::default())
     }
 
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        state::settings(self, target, array)
-    }
-
     fn destroy(&self, array: &Built) -> Vec<Command> {
         plan::destroy(array)
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        state::find(target, prefix)
     }
 }
 

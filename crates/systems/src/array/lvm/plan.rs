@@ -2,7 +2,7 @@
 
 use super::{LvmLevel, LvmSpec};
 use crate::array::steps::{devices, member, wipe};
-use crate::array::{ArraySystem, Built, SystemError};
+use crate::array::{Built, ChangeMembers, Described, Result, SystemError};
 use raidlab_shell::Command;
 
 /// The volume's name in its group.
@@ -96,13 +96,13 @@ fn level_words(spec: &LvmSpec, members: usize) -> Vec<String> {
     words
 }
 
-fn redundant(spec: &LvmSpec) -> Result<(), SystemError> {
+fn redundant(spec: &LvmSpec) -> Result<()> {
     let refuse = |reason: &str| {
-        Err(SystemError::Unsupported {
-            system: spec.title(),
-            what: "change its members".to_owned(),
-            reason: reason.to_owned(),
-        })
+        Err(SystemError::unsupported(
+            &spec.title(),
+            "change its members",
+            reason,
+        ))
     };
     if spec.cache.is_some() {
         return refuse("LVM would repair the cache in front of them: measure that without a cache");
@@ -124,55 +124,49 @@ fn switch(array: &Built, seen: &[&str], on: bool) -> Command {
     }
 }
 
-pub(super) fn remove(
-    spec: &LvmSpec,
-    array: &Built,
-    slot: usize,
-) -> Result<Vec<Command>, SystemError> {
-    redundant(spec)?;
-    let gone = member(&spec.title(), &array.members, slot)?;
-    let all = devices(&array.members);
-    let others: Vec<&str> = all
-        .iter()
-        .copied()
-        .filter(|device| *device != gone.device)
-        .collect();
-    Ok(vec![
-        switch(array, &all, false),
-        switch(array, &others, true),
-    ])
-}
+impl ChangeMembers for LvmSpec {
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        redundant(self)?;
+        let gone = member(&self.title(), &array.members, slot)?;
+        let all = devices(&array.members);
+        let others: Vec<&str> = all
+            .iter()
+            .copied()
+            .filter(|device| *device != gone.device)
+            .collect();
+        Ok(vec![
+            switch(array, &all, false),
+            switch(array, &others, true),
+        ])
+    }
 
-pub(super) fn add(spec: &LvmSpec, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-    redundant(spec)?;
-    let new = member(&spec.title(), &array.members, slot)?;
-    let all = devices(&array.members);
-    let device = new.device.as_str();
-    Ok(vec![
-        wipe(&[device]),
-        Command {
-            effect: raidlab_shell::Effect::Destroys,
-            ..lvm("pvcreate", &all, &["--yes", device])
-        },
-        lvm("vgextend", &all, &["--yes", &array.name, device]),
-        lvm(
-            "lvconvert",
-            &all,
-            &["--yes", "--repair", &volume(array), device],
-        ),
-        lvm("vgreduce", &all, &["--yes", "--removemissing", &array.name]),
-    ])
-}
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        redundant(self)?;
+        let new = member(&self.title(), &array.members, slot)?;
+        let all = devices(&array.members);
+        let device = new.device.as_str();
+        Ok(vec![
+            wipe(&[device]),
+            Command {
+                effect: raidlab_shell::Effect::Destroys,
+                ..lvm("pvcreate", &all, &["--yes", device])
+            },
+            lvm("vgextend", &all, &["--yes", &array.name, device]),
+            lvm(
+                "lvconvert",
+                &all,
+                &["--yes", "--repair", &volume(array), device],
+            ),
+            lvm("vgreduce", &all, &["--yes", "--removemissing", &array.name]),
+        ])
+    }
 
-pub(super) fn re_add(
-    spec: &LvmSpec,
-    array: &Built,
-    slot: usize,
-) -> Result<Vec<Command>, SystemError> {
-    redundant(spec)?;
-    member(&spec.title(), &array.members, slot)?;
-    let all = devices(&array.members);
-    Ok(vec![switch(array, &all, false), switch(array, &all, true)])
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        redundant(self)?;
+        member(&self.title(), &array.members, slot)?;
+        let all = devices(&array.members);
+        Ok(vec![switch(array, &all, false), switch(array, &all, true)])
+    }
 }
 
 pub(super) fn destroy(array: &Built) -> Vec<Command> {

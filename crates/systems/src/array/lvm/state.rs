@@ -6,10 +6,10 @@
 
 use super::plan::VOLUME;
 use super::{LvmSpec, cache};
-use crate::array::steps::{Reader, devices, kernel_name};
+use crate::array::steps::{Reader, devices};
 use crate::array::{
-    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SyncKind, SyncStatus,
-    SystemError,
+    ArrayStatus, Built, CacheState, Health, Member, MemberState, MemberStatus, ReadBack, ReadState,
+    Result, SyncKind, SyncStatus, SystemError,
 };
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
@@ -51,10 +51,6 @@ fn lvs(spec: &LvmSpec, array: &Built) -> Command {
     Command::reads("lvs", words)
 }
 
-pub(super) fn sources(spec: &LvmSpec, array: &Built) -> Vec<Watched> {
-    vec![Watched::Command(lvs(spec, array))]
-}
-
 /// A report: each row by the columns' names.
 #[derive(Deserialize)]
 struct Report {
@@ -63,12 +59,9 @@ struct Report {
 
 type Row = BTreeMap<String, String>;
 
-fn rows(text: &str, table: &str, source: &str) -> Result<Vec<Row>, SystemError> {
-    let report: Report = serde_json::from_str(text).map_err(|error| SystemError::Unreadable {
-        source_name: source.to_owned(),
-        line: error.line(),
-        problem: error.to_string(),
-    })?;
+fn rows(text: &str, table: &str, source: &str) -> Result<Vec<Row>> {
+    let report: Report = serde_json::from_str(text)
+        .map_err(|error| SystemError::unreadable(source, error.line(), error.to_string()))?;
     Ok(report
         .report
         .into_iter()
@@ -88,50 +81,121 @@ fn name(row: &Row) -> &str {
         .trim_end_matches(']')
 }
 
-pub(super) fn interpret(
-    spec: &LvmSpec,
-    array: &Built,
-    contents: &[Option<String>],
-) -> Result<ArrayStatus, SystemError> {
-    let no_array = || SystemError::NoArray {
-        name: array.name.clone(),
-    };
-    let text = contents
-        .first()
-        .and_then(Option::as_deref)
-        .ok_or_else(no_array)?;
-    let rows = rows(text, "lv", LVS)?;
-    let volume = rows
-        .iter()
-        .find(|row| name(row) == made_of_members(spec))
-        .ok_or_else(no_array)?;
-    let sync = sync(volume)?;
-    let members = members(spec, array, &rows, sync.as_ref());
-    let lost = members
-        .iter()
-        .filter(|member| member.state != MemberState::InSync)
-        .count();
-    let health = match column(volume, "lv_health_status") {
-        _ if lost > 0 && !spec.level.redundant() => Health::Failed,
-        "" if lost == 0 => Health::Optimal,
-        _ => Health::Degraded,
-    };
-    Ok(ArrayStatus {
-        health,
-        members,
-        sync,
-    })
+impl ReadState for LvmSpec {
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        vec![Watched::Command(lvs(self, array))]
+    }
+
+    fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
+        let no_array = || SystemError::no_array(&array.name);
+        let text = contents
+            .first()
+            .and_then(Option::as_deref)
+            .ok_or_else(no_array)?;
+        let rows = rows(text, "lv", LVS)?;
+        let volume = rows
+            .iter()
+            .find(|row| name(row) == made_of_members(self))
+            .ok_or_else(no_array)?;
+        let sync = sync(volume)?;
+        let members = members(self, array, &rows, sync.as_ref());
+        let lost = members
+            .iter()
+            .filter(|member| member.state != MemberState::InSync)
+            .count();
+        let health = match column(volume, "lv_health_status") {
+            _ if lost > 0 && !self.level.redundant() => Health::Failed,
+            "" if lost == 0 => Health::Optimal,
+            _ => Health::Degraded,
+        };
+        Ok(ArrayStatus {
+            health,
+            members,
+            sync,
+        })
+    }
+
+    fn cache(&self, target: &dyn Target, array: &Built) -> Result<Option<CacheState>> {
+        let cached = self.cache.as_ref();
+        cached.map(|_| cache::state(target, array)).transpose()
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
+        let output = target.run(&lvs(self, array))?;
+        let rows = rows(&output.stdout, "lv", LVS)?;
+        let find = |wanted: &str| {
+            let found = rows.iter().find(|row| name(row) == wanted);
+            found.ok_or_else(|| SystemError::no_array(&array.name))
+        };
+        let volume = find(made_of_members(self))?;
+        let mut reader = Reader::new(target);
+        // LVM calls its default layout of raid5 and raid6 by its full name.
+        let found = match (self.level.name(), column(volume, "segtype")) {
+            ("raid5", "raid5_ls") => "raid5",
+            ("raid6", "raid6_zr") => "raid6",
+            (_, found) => found,
+        };
+        let asked = Some(self.level.name().to_owned());
+        reader.found("level", asked, found.to_owned(), LVS);
+        let bytes = |size: Option<Bytes>| size.map(|size| size.0.to_string());
+        if self.level.striped() {
+            let found = column(volume, "stripe_size").to_owned();
+            reader.found("stripe_size", bytes(self.stripe_size), found, LVS);
+        }
+        if self.level.redundant() {
+            let found = column(volume, "region_size").to_owned();
+            reader.found("region_size", bytes(self.region_size), found, LVS);
+        }
+        if let Some(cached) = &self.cache {
+            let row = find(VOLUME)?;
+            cached.settings(&mut reader, &|name| column(row, name).to_owned());
+            let dirty = cache::state(target, array)?.dirty;
+            let source = "dmsetup status";
+            reader.found("dirty_bytes", None, dirty.0.to_string(), source);
+        }
+        Ok(reader.done())
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
+        const PVS: &str = "pvs --reportformat json";
+        let words = [
+            "--reportformat",
+            "json",
+            "--units",
+            "b",
+            "--nosuffix",
+            "--options",
+            "pv_name,vg_name,dev_size",
+        ];
+        let output = target.run(&Command::reads("pvs", words))?;
+        let mut found: BTreeMap<String, Vec<Member>> = BTreeMap::new();
+        for row in rows(&output.stdout, "pv", PVS)? {
+            let group = column(&row, "vg_name");
+            let device = column(&row, "pv_name");
+            if group.starts_with(prefix) && !group.is_empty() && device.starts_with('/') {
+                found
+                    .entry(group.to_owned())
+                    .or_default()
+                    .push(Member::found(
+                        device,
+                        Bytes(column(&row, "dev_size").parse().unwrap_or(0)),
+                    ));
+            }
+        }
+        Ok(found
+            .into_iter()
+            .map(|(name, members)| Built::found(name, members))
+            .collect())
+    }
 }
 
-fn sync(volume: &Row) -> Result<Option<SyncStatus>, SystemError> {
+fn sync(volume: &Row) -> Result<Option<SyncStatus>> {
     let text = column(volume, "sync_percent");
     if text.is_empty() {
         return Ok(None);
     }
-    let percent: f64 = text.parse().map_err(|_| SystemError::Unreadable {
-        source_name: LVS.to_owned(),
-        line: 0,
-        problem: format!("sync_percent `{text}` is no number"),
+    let percent: f64 = text.parse().map_err(|_| {
+        SystemError::unreadable(LVS, 0, format!("sync_percent `{text}` is no number"))
     })?;
     let kind = match column(volume, "raid_sync_action") {
         "recover" => SyncKind::Recovery,
@@ -142,12 +206,7 @@ fn sync(volume: &Row) -> Result<Option<SyncStatus>, SystemError> {
         _ if percent < 100.0 => SyncKind::Resync,
         _ => return Ok(None),
     };
-    Ok(Some(SyncStatus {
-        kind,
-        percent: Some(percent),
-        member: None,
-        bytes_per_second: None,
-    }))
+    Ok(Some(SyncStatus::of(kind, Some(percent))))
 }
 
 /// Slot by slot from the hidden volumes `volume_rimage_0`, ... In `lv_attr` a
@@ -185,90 +244,7 @@ fn members(
                 (true, true, false) => MemberState::Missing,
                 _ => MemberState::InSync,
             };
-            MemberStatus {
-                device: if state == MemberState::Missing {
-                    String::new()
-                } else {
-                    kernel_name(&member.device).to_owned()
-                },
-                state,
-            }
+            MemberStatus::of(&member.device, state)
         })
         .collect()
-}
-
-pub(super) fn settings(
-    spec: &LvmSpec,
-    target: &dyn Target,
-    array: &Built,
-) -> Result<Vec<ReadBack>, SystemError> {
-    let output = target.run(&lvs(spec, array))?;
-    let rows = rows(&output.stdout, "lv", LVS)?;
-    let find = |wanted: &str| {
-        let found = rows.iter().find(|row| name(row) == wanted);
-        found.ok_or_else(|| SystemError::NoArray {
-            name: array.name.clone(),
-        })
-    };
-    let volume = find(made_of_members(spec))?;
-    let mut reader = Reader::new(target);
-    // LVM calls its default layout of raid5 and raid6 by its full name.
-    let found = match (spec.level.name(), column(volume, "segtype")) {
-        ("raid5", "raid5_ls") => "raid5",
-        ("raid6", "raid6_zr") => "raid6",
-        (_, found) => found,
-    };
-    let asked = Some(spec.level.name().to_owned());
-    reader.found("level", asked, found.to_owned(), LVS);
-    let bytes = |size: Option<Bytes>| size.map(|size| size.0.to_string());
-    if spec.level.striped() {
-        let found = column(volume, "stripe_size").to_owned();
-        reader.found("stripe_size", bytes(spec.stripe_size), found, LVS);
-    }
-    if spec.level.redundant() {
-        let found = column(volume, "region_size").to_owned();
-        reader.found("region_size", bytes(spec.region_size), found, LVS);
-    }
-    if let Some(cached) = &spec.cache {
-        let row = find(VOLUME)?;
-        cached.settings(&mut reader, &|name| column(row, name).to_owned());
-        let dirty = cache::state(target, array)?.dirty;
-        let source = "dmsetup status";
-        reader.found("dirty_bytes", None, dirty.0.to_string(), source);
-    }
-    Ok(reader.done())
-}
-
-pub(super) fn find(target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-    const PVS: &str = "pvs --reportformat json";
-    let words = [
-        "--reportformat",
-        "json",
-        "--units",
-        "b",
-        "--nosuffix",
-        "--options",
-        "pv_name,vg_name,dev_size",
-    ];
-    let output = target.run(&Command::reads("pvs", words))?;
-    let mut found: BTreeMap<String, Vec<Member>> = BTreeMap::new();
-    for row in rows(&output.stdout, "pv", PVS)? {
-        let group = column(&row, "vg_name");
-        let device = column(&row, "pv_name");
-        if group.starts_with(prefix) && !group.is_empty() && device.starts_with('/') {
-            found.entry(group.to_owned()).or_default().push(Member {
-                device: device.to_owned(),
-                size: Bytes(column(&row, "dev_size").parse().unwrap_or(0)),
-                backing: None,
-            });
-        }
-    }
-    Ok(found
-        .into_iter()
-        .map(|(name, members)| Built {
-            name,
-            members,
-            folder: String::new(),
-        })
-        .collect())
 }

@@ -1,5 +1,5 @@
-use super::state::interpret;
-use super::{ArraySystem, Built, LvmSpec, Member};
+use super::{Built, LvmSpec, Member};
+use crate::array::{ArraySystem, ChangeMembers, Described, ReadState};
 use proptest::prelude::*;
 use raidlab_shell::{Command, Recorded, Watched};
 use raidlab_units::Bytes;
@@ -76,7 +76,7 @@ const REPORT: &str = r#"{"report": [{"lv": [
 
 #[test]
 fn the_state_behind_a_cache_is_that_of_the_volume_that_the_members_make() {
-    let status = interpret(&spec(CACHED), &array(3), &[Some(REPORT.to_owned())]);
+    let status = spec(CACHED).interpret(&array(3), &[Some(REPORT.to_owned())]);
     insta::assert_snapshot!(format!("{:?}", status.expect("a state")));
 }
 
@@ -144,7 +144,7 @@ fn a_dead_disk_is_missing() {
         {"lv_name":"[volume_rimage_1]", "lv_attr":"Iwi-aor-p-", "devices":"[unknown](1)"}
     ]}]}"#;
     let mirror = spec("level = 'raid1'");
-    let status = interpret(&mirror, &array(2), &[Some(report.to_owned())]);
+    let status = mirror.interpret(&array(2), &[Some(report.to_owned())]);
     insta::assert_snapshot!(format!("{:?}", status.expect("a state")));
 }
 
@@ -153,7 +153,7 @@ fn what_is_no_report_is_refused() {
     let mirror = spec("level = 'raid1'");
     let seen: Vec<String> = [Some("{\n\"report\": 3}"), Some(r#"{"report":[]}"#), None]
         .into_iter()
-        .map(|text| interpret(&mirror, &array(2), &[text.map(str::to_owned)]))
+        .map(|text| mirror.interpret(&array(2), &[text.map(str::to_owned)]))
         .map(|status| status.expect_err("no report").to_string())
         .collect();
     insta::assert_snapshot!(seen.join("\n"));
@@ -170,6 +170,6 @@ proptest! {
         });
         let volume = serde_json::json!({"lv_name": "volume", "sync_percent": percent});
         let report = serde_json::json!({"report": [{"lv": [row, volume]}]}).to_string();
-        let _ = interpret(&spec("level = 'raid1'"), &array(2), &[Some(report)]);
+        let _ = spec("level = 'raid1'").interpret(&array(2), &[Some(report)]);
     }
 }

@@ -4,6 +4,10 @@ use super::{ConsistencyPolicy, MdLevel, MdSpec};
 use crate::array::described::{Described, data_of, written};
 
 impl Described for MdSpec {
+    fn title(&self) -> String {
+        format!("md {}", self.level.name())
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some(self.level.name())
     }

@@ -10,42 +10,25 @@
 //!
 //! The devices come in no order of slots: enough to take the array down.
 
-use crate::array::{Built, Member, SystemError};
+use crate::array::steps::device_size;
+use crate::array::{Built, Member, Result};
 use raidlab_shell::{Command, Target};
-use raidlab_units::Sectors;
 
-pub(super) fn find(target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+pub(super) fn find(target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
     let scan = Command::reads("mdadm", ["--examine", "--scan", "--verbose"]);
     let output = target.run(&scan)?;
     let mut found: Vec<Built> = parse_scan(&output.stdout)
         .into_iter()
         .filter(|(name, _)| name.starts_with(prefix))
-        .map(|(name, devices)| Built {
-            name,
-            members: devices
-                .into_iter()
-                .map(|device| Member {
-                    size: size(target, &device),
-                    device,
-                    backing: None,
-                })
-                .collect(),
-            folder: String::new(),
+        .map(|(name, devices)| {
+            let members = devices.into_iter();
+            let members =
+                members.map(|device| Member::found(&device, device_size(target, &device)));
+            Built::found(name, members.collect())
         })
         .collect();
     found.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(found)
-}
-
-/// A device's size; zero where it cannot be told.
-fn size(target: &dyn Target, device: &str) -> raidlab_units::Bytes {
-    let name = crate::array::steps::kernel_name(device);
-    target
-        .read(&format!("/sys/class/block/{name}/size"))
-        .ok()
-        .and_then(|text| text.trim().parse().ok())
-        .map(|sectors| Sectors(sectors).to_bytes())
-        .unwrap_or_default()
 }
 
 /// Names, without the host that mdadm puts before them, and devices.

@@ -22,11 +22,9 @@ mod settings;
 mod state;
 
 use super::steps::{cannot_build, smallest};
-use super::{
-    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
-};
+use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
 use layout::layout_number;
-use raidlab_shell::{Command, Target, Watched};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -237,12 +235,12 @@ impl MdSpec {
         self.layout_number().unwrap_or(layout::NEAR_2)
     }
 
-    fn refuse(&self, reason: impl Into<String>) -> Result<(), SystemError> {
+    fn refuse(&self, reason: impl Into<String>) -> Result<()> {
         Err(cannot_build(&self.title(), reason))
     }
 
     /// Settings that exclude each other, whatever the members.
-    fn check_settings(&self) -> Result<(), SystemError> {
+    fn check_settings(&self) -> Result<()> {
         let level = self.level;
         if let Some(chunk) = self.chunk {
             if !level.striped() {
@@ -292,26 +290,18 @@ impl MdSpec {
 }
 
 impl ArraySystem for MdSpec {
-    fn title(&self) -> String {
-        format!("md {}", self.level.name())
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         &[OperatingSystem::Linux]
     }
 
     fn needs(&self) -> Vec<Need> {
         vec![
-            Need::Program {
-                name: "mdadm",
-                apt: "apt-get install mdadm",
-                pkg: "",
-            },
+            Need::program("mdadm", "apt-get install mdadm"),
             Need::Module(self.level.module()),
         ]
     }
 
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         self.check_settings()?;
         let active = self.active(members.len());
         let fewest = self.level.fewest();
@@ -352,7 +342,7 @@ impl ArraySystem for MdSpec {
         })
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         Ok(plan::create(self, array))
     }
@@ -361,55 +351,12 @@ impl ArraySystem for MdSpec {
         Access::Device(plan::device(&array.name))
     }
 
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        state::sources(array)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        state::interpret(self, array, contents)
-    }
-
-    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::fail(self, array, slot)
-    }
-
-    /// Failed first: md does not give up a member that works.
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::remove(self, array, slot)
-    }
-
-    /// Wiped first: `mdadm --add` of a member with a superblock that the array
-    /// knows is a `--re-add`, and with a bitmap copies next to nothing.
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::add(self, array, slot)
-    }
-
-    /// Only with a bitmap, without which md refuses or copies everything, and
-    /// only where no spare has taken the member's place meanwhile.
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        plan::re_add(self, array, slot)
-    }
-
-    fn check_all(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn check_all(&self, array: &Built) -> Result<Vec<Command>> {
         plan::check_all(self, array)
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        settings::settings(self, target, array)
     }
 
     fn destroy(&self, array: &Built) -> Vec<Command> {
         plan::destroy(array)
-    }
-
-    /// By the name in the superblock, of assembled arrays and others; metadata
-    /// 0.90 has no room for one, so an array with it is never found.
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        find::find(target, prefix)
     }
 }
 

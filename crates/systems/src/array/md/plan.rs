@@ -2,7 +2,7 @@
 
 use super::{Bitmap, ConsistencyPolicy, MdSpec};
 use crate::array::steps::{devices, kernel_name, member, set, trailing_number, wipe};
-use crate::array::{ArraySystem, Built, SystemError};
+use crate::array::{Built, ChangeMembers, Described, Result, SystemError};
 use raidlab_shell::Command;
 
 /// The array's device node: 100 plus the number the name ends in.
@@ -117,18 +117,13 @@ fn tune(spec: &MdSpec, array: &Built) -> Vec<Command> {
 }
 
 /// A manage command: `mdadm /dev/md100 <verb> /dev/sdb`.
-fn manage(
-    spec: &MdSpec,
-    array: &Built,
-    slot: usize,
-    verb: &[&str],
-) -> Result<Command, SystemError> {
+fn manage(spec: &MdSpec, array: &Built, slot: usize, verb: &[&str]) -> Result<Command> {
     if !spec.level.redundant() {
-        return Err(SystemError::Unsupported {
-            system: spec.title(),
-            what: "change its members".to_owned(),
-            reason: "it has no redundancy".to_owned(),
-        });
+        return Err(SystemError::unsupported(
+            &spec.title(),
+            "change its members",
+            "it has no redundancy",
+        ));
     }
     let member = member(&spec.title(), &array.members, slot)?;
     let device = device(&array.name);
@@ -138,60 +133,54 @@ fn manage(
     Ok(Command::changes("mdadm", words))
 }
 
-pub(super) fn fail(spec: &MdSpec, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-    Ok(vec![manage(spec, array, slot, &["--fail"])?])
-}
-
-/// `--force` makes mdadm wait up to 5 s for requests in flight to the failed
-/// member, not 50 ms (mdadm 4.2 util.c, `hot_remove_disk`).
-pub(super) fn remove(
-    spec: &MdSpec,
-    array: &Built,
-    slot: usize,
-) -> Result<Vec<Command>, SystemError> {
-    Ok(vec![
-        manage(spec, array, slot, &["--fail"])?,
-        manage(spec, array, slot, &["--remove", "--force"])?,
-    ])
-}
-
-pub(super) fn add(spec: &MdSpec, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-    let add = manage(spec, array, slot, &["--add"])?;
-    Ok(vec![wipe(&[&array.members[slot].device]), add])
-}
-
-pub(super) fn re_add(
-    spec: &MdSpec,
-    array: &Built,
-    slot: usize,
-) -> Result<Vec<Command>, SystemError> {
-    let re_add = manage(spec, array, slot, &["--re-add"])?;
-    let refuse = |reason: &str| {
-        Err(SystemError::Unsupported {
-            system: spec.title(),
-            what: "re-add a member".to_owned(),
-            reason: reason.to_owned(),
-        })
-    };
-    if spec.bitmap() == Bitmap::None {
-        return refuse("without a bitmap it does not know what the member missed: add it");
-    }
-    if spec.spares > 0 {
-        return refuse("a spare has taken its place: add it");
-    }
-    Ok(vec![re_add])
-}
-
 /// The commands that begin a check of the whole array, as `mdadm --action=check` does.
-pub(super) fn check_all(spec: &MdSpec, array: &Built) -> Result<Vec<Command>, SystemError> {
+pub(super) fn check_all(spec: &MdSpec, array: &Built) -> Result<Vec<Command>> {
     if !spec.level.redundant() {
-        return Err(SystemError::Unsupported {
-            system: spec.title(),
-            what: "begin a check".to_owned(),
-            reason: "it has no redundancy".to_owned(),
-        });
+        return Err(SystemError::unsupported(
+            &spec.title(),
+            "begin a check",
+            "it has no redundancy",
+        ));
     }
     Ok(vec![set(&attribute(&array.name, "sync_action"), "check")])
+}
+
+impl ChangeMembers for MdSpec {
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        Ok(vec![manage(self, array, slot, &["--fail"])?])
+    }
+
+    /// `--force` makes mdadm wait up to 5 s for requests in flight to the failed
+    /// member, not 50 ms (mdadm 4.2 util.c, `hot_remove_disk`).
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        Ok(vec![
+            manage(self, array, slot, &["--fail"])?,
+            manage(self, array, slot, &["--remove", "--force"])?,
+        ])
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        let add = manage(self, array, slot, &["--add"])?;
+        Ok(vec![wipe(&[&array.members[slot].device]), add])
+    }
+
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        let re_add = manage(self, array, slot, &["--re-add"])?;
+        let refuse = |reason: &str| {
+            Err(SystemError::unsupported(
+                &self.title(),
+                "re-add a member",
+                reason,
+            ))
+        };
+        if self.bitmap() == Bitmap::None {
+            return refuse("without a bitmap it does not know what the member missed: add it");
+        }
+        if self.spares > 0 {
+            return refuse("a spare has taken its place: add it");
+        }
+        Ok(vec![re_add])
+    }
 }
 
 pub(super) fn destroy(array: &Built) -> Vec<Command> {

@@ -4,14 +4,10 @@ use super::layout::NEAR_2;
 use super::plan::{attribute, kernel};
 use super::{Bitmap, ConsistencyPolicy, MdLevel, MdSpec};
 use crate::array::steps::{Reader, kernel_name};
-use crate::array::{Built, ReadBack, SystemError};
+use crate::array::{Built, ReadBack, Result, SystemError};
 use raidlab_shell::Target;
 
-pub(super) fn settings(
-    spec: &MdSpec,
-    target: &dyn Target,
-    array: &Built,
-) -> Result<Vec<ReadBack>, SystemError> {
+pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
     let file = |name: &str| attribute(&array.name, name);
     let text = |value: Option<u64>| value.map(|value| value.to_string());
     let bytes = |value: Option<raidlab_units::Bytes>| text(value.map(|value| value.0));
@@ -20,9 +16,7 @@ pub(super) fn settings(
     let same = str::to_owned;
 
     if !target.list(&file(""))?.iter().any(|name| name == "level") {
-        return Err(SystemError::NoArray {
-            name: array.name.clone(),
-        });
+        return Err(SystemError::no_array(&array.name));
     }
     let mut reader = Reader::new(target);
     let active = spec.active(array.members.len()).to_string();

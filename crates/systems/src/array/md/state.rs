@@ -9,9 +9,10 @@ use super::plan::attribute;
 use super::{MdLevel, MdSpec};
 use crate::array::steps::kernel_name;
 use crate::array::{
-    ArrayStatus, Built, Health, MemberState, MemberStatus, SyncKind, SyncStatus, SystemError,
+    ArrayStatus, Built, Health, MemberState, MemberStatus, ReadBack, ReadState, Result, SyncKind,
+    SyncStatus, SystemError,
 };
-use raidlab_shell::Watched;
+use raidlab_shell::{Target, Watched};
 use raidlab_units::Bytes;
 
 /// The array's own files, before two for each member.
@@ -23,19 +24,6 @@ const FILES: [&str; 6] = [
     "sync_speed",
     "resync_start",
 ];
-
-pub(super) fn sources(array: &Built) -> Vec<Watched> {
-    let members = array.members.iter().flat_map(|member| {
-        let name = kernel_name(&member.device);
-        [format!("dev-{name}/slot"), format!("dev-{name}/state")]
-    });
-    FILES
-        .iter()
-        .map(|file| (*file).to_owned())
-        .chain(members)
-        .map(|file| Watched::File(attribute(&array.name, &file)))
-        .collect()
-}
 
 /// The contents of the sources, each without its line end.
 struct Contents<'a> {
@@ -50,14 +38,10 @@ impl Contents<'_> {
     }
 
     fn unreadable(&self, file: &str, problem: String) -> SystemError {
-        SystemError::Unreadable {
-            source_name: attribute(&self.array.name, file),
-            line: 1,
-            problem,
-        }
+        SystemError::unreadable(attribute(&self.array.name, file), 1, problem)
     }
 
-    fn number(&self, file: &str) -> Result<Option<u64>, SystemError> {
+    fn number(&self, file: &str) -> Result<Option<u64>> {
         self.text(file)
             .map(|text| {
                 text.parse()
@@ -67,43 +51,60 @@ impl Contents<'_> {
     }
 }
 
-pub(super) fn interpret(
-    spec: &MdSpec,
-    array: &Built,
-    contents: &[Option<String>],
-) -> Result<ArrayStatus, SystemError> {
-    let contents = Contents {
-        array,
-        texts: contents
-            .iter()
-            .map(|text| text.as_deref().map(str::trim))
-            .collect(),
-    };
-    let Some(state) = contents.text("array_state") else {
-        return Err(SystemError::NoArray {
-            name: array.name.clone(),
+impl ReadState for MdSpec {
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        let members = array.members.iter().flat_map(|member| {
+            let name = kernel_name(&member.device);
+            [format!("dev-{name}/slot"), format!("dev-{name}/state")]
         });
-    };
-    let sync = sync(spec, &contents)?;
-    let recovering = sync
-        .as_ref()
-        .is_some_and(|sync| sync.kind == SyncKind::Recovery);
-    let members = members(spec, &contents, recovering)?;
-    let degraded = contents.number("degraded")?.unwrap_or(0);
-    let health = if !matches!(state, "clear" | "inactive" | "broken") && lives(spec, &members) {
-        if degraded > 0 {
-            Health::Degraded
+        FILES
+            .iter()
+            .map(|file| (*file).to_owned())
+            .chain(members)
+            .map(|file| Watched::File(attribute(&array.name, &file)))
+            .collect()
+    }
+
+    fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
+        let contents = Contents {
+            array,
+            texts: contents
+                .iter()
+                .map(|text| text.as_deref().map(str::trim))
+                .collect(),
+        };
+        let Some(state) = contents.text("array_state") else {
+            return Err(SystemError::no_array(&array.name));
+        };
+        let sync = sync(self, &contents)?;
+        let recovering = sync
+            .as_ref()
+            .is_some_and(|sync| sync.kind == SyncKind::Recovery);
+        let members = members(self, &contents, recovering)?;
+        let degraded = contents.number("degraded")?.unwrap_or(0);
+        let health = if !matches!(state, "clear" | "inactive" | "broken") && lives(self, &members) {
+            if degraded > 0 {
+                Health::Degraded
+            } else {
+                Health::Optimal
+            }
         } else {
-            Health::Optimal
-        }
-    } else {
-        Health::Failed
-    };
-    Ok(ArrayStatus {
-        health,
-        members,
-        sync,
-    })
+            Health::Failed
+        };
+        Ok(ArrayStatus {
+            health,
+            members,
+            sync,
+        })
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
+        super::settings::settings(self, target, array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
+        super::find::find(target, prefix)
+    }
 }
 
 /// Whether enough members hold data.
@@ -125,11 +126,7 @@ fn lives(spec: &MdSpec, members: &[MemberStatus]) -> bool {
 
 /// Slot by slot, then the spares and the journal, then what is faulty or gone
 /// and has no slot any more.
-fn members(
-    spec: &MdSpec,
-    contents: &Contents<'_>,
-    recovering: bool,
-) -> Result<Vec<MemberStatus>, SystemError> {
+fn members(spec: &MdSpec, contents: &Contents<'_>, recovering: bool) -> Result<Vec<MemberStatus>> {
     let count = contents.array.members.len();
     let active = spec.active(count);
     let mut slots: Vec<Option<MemberStatus>> = vec![None; count];
@@ -157,10 +154,7 @@ fn members(
         } else {
             MemberState::Spare
         };
-        let status = MemberStatus {
-            device: kernel_name(&member.device).to_owned(),
-            state,
-        };
+        let status = MemberStatus::of(&member.device, state);
         match number {
             Some(number) if number < active => slots[number] = Some(status),
             _ => homeless.push((place, status)),
@@ -177,16 +171,11 @@ fn members(
     }
     Ok(slots
         .into_iter()
-        .map(|slot| {
-            slot.unwrap_or(MemberStatus {
-                device: String::new(),
-                state: MemberState::Missing,
-            })
-        })
+        .map(|slot| slot.unwrap_or(MemberStatus::of("", MemberState::Missing)))
         .collect())
 }
 
-fn sync(spec: &MdSpec, contents: &Contents<'_>) -> Result<Option<SyncStatus>, SystemError> {
+fn sync(spec: &MdSpec, contents: &Contents<'_>) -> Result<Option<SyncStatus>> {
     let action = contents.text("sync_action").unwrap_or("idle");
     let kind = match action {
         "resync" => SyncKind::Resync,
@@ -199,12 +188,7 @@ fn sync(spec: &MdSpec, contents: &Contents<'_>) -> Result<Option<SyncStatus>, Sy
             let owed = contents
                 .text("resync_start")
                 .is_some_and(|start| start != "none");
-            return Ok(owed.then_some(SyncStatus {
-                kind: SyncKind::Resync,
-                percent: None,
-                member: None,
-                bytes_per_second: None,
-            }));
+            return Ok(owed.then_some(SyncStatus::of(SyncKind::Resync, None)));
         }
         other => {
             let problem = format!("`{other}` is no action of sync");
@@ -236,7 +220,7 @@ fn on_each_member(spec: &MdSpec, contents: &Contents<'_>, kind: SyncKind, total:
 /// How far it is in percent, and how many sectors there are; `none`, `delayed`, or
 /// `done / total` in sectors.
 #[expect(clippy::cast_precision_loss, reason = "a percentage is a statistic")]
-fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>, SystemError> {
+fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>> {
     let Some(text) = contents.text("sync_completed") else {
         return Ok(None);
     };
@@ -262,7 +246,7 @@ fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>, SystemError> 
 
 /// KiB a second, or `none`.
 #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
-fn speed(contents: &Contents<'_>) -> Result<Option<f64>, SystemError> {
+fn speed(contents: &Contents<'_>) -> Result<Option<f64>> {
     if contents.text("sync_speed") == Some("none") {
         return Ok(None);
     }

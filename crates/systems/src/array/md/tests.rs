@@ -1,5 +1,6 @@
 use super::MdSpec;
-use crate::array::{ArraySystem, Built, Member, SystemError};
+use crate::array::{ArraySystem, ChangeMembers, ReadState};
+use crate::array::{Built, Member, SystemError};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 

@@ -10,8 +10,8 @@
 use super::described::Described;
 use super::steps::{cannot_build, trailing_number};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, Health, Member, Need, OperatingSystem, ReadBack,
-    SystemError,
+    Access, ArrayStatus, ArraySystem, Built, ChangeMembers, Health, Member, Need, OperatingSystem,
+    ReadBack, ReadState, Result, SystemError,
 };
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::{Bytes, Sectors};
@@ -59,7 +59,7 @@ const TITLE: &str = "NBD export";
 const DEFAULT_PORT: u16 = 10809;
 
 impl NbdSpec {
-    fn export(&self) -> Result<Export<'_>, SystemError> {
+    fn export(&self) -> Result<Export<'_>> {
         let wrong = || {
             let reason = format!("`{}` is not `nbd://host:port/name`", self.uri);
             cannot_build(TITLE, reason)
@@ -92,25 +92,25 @@ fn kernel(name: &str) -> String {
     format!("nbd{}", trailing_number(name))
 }
 
-fn no_members<T>(what: &str) -> Result<T, SystemError> {
-    Err(SystemError::Unsupported {
-        system: TITLE.to_owned(),
-        what: what.to_owned(),
-        reason: "its members are the server's: change them there".to_owned(),
-    })
+fn no_members<T>(what: &str) -> Result<T> {
+    Err(SystemError::unsupported(
+        TITLE,
+        what,
+        "its members are the server's: change them there",
+    ))
 }
 
 impl Described for NbdSpec {
+    fn title(&self) -> String {
+        TITLE.to_owned()
+    }
+
     fn level(&self) -> Option<&'static str> {
         None
     }
 }
 
 impl ArraySystem for NbdSpec {
-    fn title(&self) -> String {
-        TITLE.to_owned()
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         match self.through {
             Through::Device => &[OperatingSystem::Linux],
@@ -122,18 +122,14 @@ impl ArraySystem for NbdSpec {
         match self.through {
             Through::Direct => Vec::new(),
             Through::Device => vec![
-                Need::Program {
-                    name: "nbd-client",
-                    apt: "apt-get install nbd-client",
-                    pkg: "",
-                },
+                Need::program("nbd-client", "apt-get install nbd-client"),
                 Need::Module("nbd"),
             ],
         }
     }
 
     /// It takes no members of this machine.
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         self.export()?;
         if !members.is_empty() {
             return Err(cannot_build(TITLE, "it takes no disks of this machine"));
@@ -148,7 +144,7 @@ impl ArraySystem for NbdSpec {
         self.size
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         let export = self.export()?;
         if self.through == Through::Direct {
@@ -174,6 +170,36 @@ impl ArraySystem for NbdSpec {
         }
     }
 
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        match self.through {
+            Through::Device => {
+                let device = format!("/dev/{}", kernel(&array.name));
+                vec![Command::changes("nbd-client", ["-d", &device])]
+            }
+            Through::Direct => Vec::new(),
+        }
+    }
+}
+
+impl ChangeMembers for NbdSpec {
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_members("make a member fail")
+    }
+
+    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_members("remove a member")
+    }
+
+    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_members("add a member")
+    }
+
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
+        no_members("re-add a member")
+    }
+}
+
+impl ReadState for NbdSpec {
     /// The process that holds the connection: there as long as it is.
     fn sources(&self, array: &Built) -> Vec<Watched> {
         match self.through {
@@ -186,11 +212,7 @@ impl ArraySystem for NbdSpec {
     }
 
     /// Whether it is attached; the server's array cannot be seen from here.
-    fn interpret(
-        &self,
-        _: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
+    fn interpret(&self, _: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
         let attached =
             self.through == Through::Direct || contents.first().is_some_and(Option::is_some);
         Ok(ArrayStatus {
@@ -204,23 +226,7 @@ impl ArraySystem for NbdSpec {
         })
     }
 
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_members("make a member fail")
-    }
-
-    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_members("remove a member")
-    }
-
-    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_members("add a member")
-    }
-
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        no_members("re-add a member")
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
         if self.through == Through::Direct {
             return Ok(Vec::new());
         }
@@ -233,18 +239,8 @@ impl ArraySystem for NbdSpec {
         Ok(reader.done())
     }
 
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        match self.through {
-            Through::Device => {
-                let device = format!("/dev/{}", kernel(&array.name));
-                vec![Command::changes("nbd-client", ["-d", &device])]
-            }
-            Through::Direct => Vec::new(),
-        }
-    }
-
     /// An attached export carries no name of ours: none is ever found.
-    fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>, SystemError> {
+    fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>> {
         Ok(Vec::new())
     }
 }

@@ -3,8 +3,8 @@
 use super::status::{Section, parse_status};
 use super::{PATIENCE, Role, Topology, ZfsSpec};
 use crate::array::blank::blank_ends;
-use crate::array::steps::{kernel_name, wipe};
-use crate::array::{Built, Member, SystemError};
+use crate::array::steps::{kernel_name, member, wipe};
+use crate::array::{Built, ChangeMembers, Described, Member, Result, SystemError};
 use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 
@@ -44,16 +44,7 @@ fn clear_label(member: &Member) -> Command {
 impl ZfsSpec {
     /// The error that this pool cannot do something, with the reason.
     pub(super) fn lacks(&self, what: &str, reason: &str) -> SystemError {
-        SystemError::Unsupported {
-            system: self.title_text(),
-            what: what.to_owned(),
-            reason: reason.to_owned(),
-        }
-    }
-
-    fn title_text(&self) -> String {
-        use crate::array::ArraySystem as _;
-        self.title()
+        SystemError::unsupported(&self.title(), what, reason)
     }
 
     pub(super) fn create_commands(&self, array: &Built) -> Vec<Command> {
@@ -145,12 +136,7 @@ impl ZfsSpec {
     }
 
     /// Refuses where the pool cannot live without a data member.
-    pub(super) fn redundant(
-        &self,
-        array: &Built,
-        slot: usize,
-        what: &str,
-    ) -> Result<(), SystemError> {
+    pub(super) fn redundant(&self, array: &Built, slot: usize, what: &str) -> Result<()> {
         let data = self.role(array.members.len(), slot) == Role::Data;
         let alone = self.partners(array, slot).is_empty() && self.topology.parity().is_none();
         if data && alone {
@@ -158,12 +144,23 @@ impl ZfsSpec {
         }
         Ok(())
     }
+}
 
-    pub(super) fn remove_commands(
-        &self,
-        array: &Built,
-        slot: usize,
-    ) -> Result<Vec<Command>, SystemError> {
+impl ChangeMembers for ZfsSpec {
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        let device = &member(&self.title(), &array.members, slot)?.device;
+        if self.role(array.members.len(), slot) == Role::Cache {
+            return Err(self.lacks("fail a cache device", "remove it instead"));
+        }
+        self.redundant(array, slot, "fail a member")?;
+        Ok(vec![Command::changes(
+            "zpool",
+            ["offline", "-f", &array.name, device],
+        )])
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        member(&self.title(), &array.members, slot)?;
         self.redundant(array, slot, "remove a member")?;
         let verb = if !self.partners(array, slot).is_empty() {
             "detach"
@@ -179,11 +176,8 @@ impl ZfsSpec {
         )])
     }
 
-    pub(super) fn add_commands(
-        &self,
-        array: &Built,
-        slot: usize,
-    ) -> Result<Vec<Command>, SystemError> {
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        member(&self.title(), &array.members, slot)?;
         self.redundant(array, slot, "add a member")?;
         let member = &array.members[slot];
         let (pool, device) = (array.name.as_str(), member.device.as_str());
@@ -213,6 +207,19 @@ impl ZfsSpec {
         let add = Command::destroys("zpool", ["add", "-f", pool, class, device]);
         Ok(vec![clear_label(member), add])
     }
+
+    /// `online` brings back a member that is offline, and ends with 1 for one
+    /// that was faulted; `clear` brings that back.
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
+        let device = &member(&self.title(), &array.members, slot)?.device;
+        if self.role(array.members.len(), slot) == Role::Cache {
+            return self.add(array, slot);
+        }
+        Ok(vec![
+            Command::changes("zpool", ["online", &array.name, device]).success(&[0, 1]),
+            Command::changes("zpool", ["clear", &array.name, device]),
+        ])
+    }
 }
 
 /// The pool goes, then what it left on the members: the labels, and the
@@ -231,7 +238,7 @@ pub(super) fn destroy(array: &Built) -> Vec<Command> {
 
 /// A pool found on the machine, with its members of any kind. Their sizes are
 /// not known.
-pub(super) fn find_one(target: &dyn Target, name: &str) -> Result<Built, SystemError> {
+pub(super) fn find_one(target: &dyn Target, name: &str) -> Result<Built> {
     let status = Command::reads("zpool", ["status", name]).timeout(PATIENCE);
     let output = target.run(&status)?;
     let pools = parse_status(&output.stdout)?;
@@ -245,17 +252,9 @@ pub(super) fn find_one(target: &dyn Target, name: &str) -> Result<Built, SystemE
         if inner || outer {
             continue;
         }
-        members.push(Member {
-            device: device_of(target, &vdev.name),
-            size: Bytes(0),
-            backing: None,
-        });
+        members.push(Member::found(device_of(target, &vdev.name), Bytes(0)));
     }
-    Ok(Built {
-        name: name.to_owned(),
-        members,
-        folder: String::new(),
-    })
+    Ok(Built::found(name, members))
 }
 
 /// The node of a device that ZFS names without its folder.

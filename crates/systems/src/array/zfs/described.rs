@@ -57,6 +57,17 @@ const DATA_PROPERTIES: &[&str] = &[
 ];
 
 impl Described for ZfsSpec {
+    fn title(&self) -> String {
+        let mut title = format!("ZFS {}", self.topology.name());
+        for (count, what) in [(self.log, "log"), (self.cache, "cache")] {
+            if count > 0 {
+                title.push_str(" + ");
+                title.push_str(what);
+            }
+        }
+        title
+    }
+
     fn level(&self) -> Option<&'static str> {
         Some(match self.topology {
             Topology::Single => "single",

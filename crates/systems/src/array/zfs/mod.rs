@@ -26,11 +26,12 @@
 //! zpool-replace(8), zpool-online(8), zpool-clear(8) of OpenZFS.
 
 use super::spec::optional_size;
-use super::steps::{cannot_build, member, smallest};
+use super::steps::{cannot_build, printed, smallest};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
+    Access, ArrayStatus, ArraySystem, Built, Described, Member, Need, OperatingSystem, ReadBack,
+    ReadState, Result, SystemError,
 };
-use raidlab_shell::{Command, Target, TargetError, Watched};
+use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -41,6 +42,38 @@ mod described;
 pub mod properties;
 mod settings;
 pub mod status;
+
+impl ReadState for ZfsSpec {
+    /// One look into the kernel's tables; the disks are not touched. The text
+    /// is the same in every release since 2010, the JSON of OpenZFS 2.3 is not
+    /// asked for: one source does for all.
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        let status = Command::reads("zpool", ["status", &array.name]);
+        vec![Watched::Command(status.timeout(PATIENCE))]
+    }
+
+    fn interpret(&self, array: &Built, contents: &[Option<String>]) -> Result<ArrayStatus> {
+        let text = contents.first().and_then(Option::as_deref).unwrap_or("");
+        let pools = status::parse_status(text)?;
+        let pool = pools.iter().find(|pool| pool.name == array.name);
+        let pool = pool.ok_or_else(|| SystemError::no_array(&array.name))?;
+        Ok(status::interpret(pool, array))
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
+        self.read_settings(target, array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
+        let list = Command::reads("zpool", ["list", "-H", "-o", "name"]).timeout(PATIENCE);
+        let text = printed(target, &list)?;
+        let names = text.lines().map(str::trim);
+        names
+            .filter(|name| name.starts_with(prefix))
+            .map(|name| commands::find_one(target, name))
+            .collect()
+    }
+}
 
 #[cfg(test)]
 mod tests;
@@ -328,17 +361,6 @@ impl ZfsSpec {
 }
 
 impl ArraySystem for ZfsSpec {
-    fn title(&self) -> String {
-        let mut title = format!("ZFS {}", self.topology.name());
-        for (count, what) in [(self.log, "log"), (self.cache, "cache")] {
-            if count > 0 {
-                title.push_str(" + ");
-                title.push_str(what);
-            }
-        }
-        title
-    }
-
     fn runs_on(&self) -> &'static [OperatingSystem] {
         &[OperatingSystem::Linux, OperatingSystem::FreeBsd]
     }
@@ -352,7 +374,7 @@ impl ArraySystem for ZfsSpec {
         vec![program("zpool"), program("zfs"), Need::Module("zfs")]
     }
 
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn check(&self, members: &[Member]) -> Result<()> {
         self.check_members(members.len())
             .and_then(|()| self.check_settings())
             .map_err(|reason| cannot_build(&self.title(), reason))
@@ -365,7 +387,7 @@ impl ArraySystem for ZfsSpec {
         }
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+    fn create(&self, array: &Built) -> Result<Vec<Command>> {
         self.check(&array.members)?;
         Ok(self.create_commands(array))
     }
@@ -377,82 +399,7 @@ impl ArraySystem for ZfsSpec {
         }
     }
 
-    /// One look into the kernel's tables; the disks are not touched. The text
-    /// is the same in every release since 2010, the JSON of OpenZFS 2.3 is not
-    /// asked for: one source does for all.
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        let status = Command::reads("zpool", ["status", &array.name]);
-        vec![Watched::Command(status.timeout(PATIENCE))]
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        let text = contents.first().and_then(Option::as_deref).unwrap_or("");
-        let pools = status::parse_status(text)?;
-        let pool = pools.iter().find(|pool| pool.name == array.name);
-        let pool = pool.ok_or_else(|| SystemError::NoArray {
-            name: array.name.clone(),
-        })?;
-        Ok(status::interpret(pool, array))
-    }
-
-    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let device = &member(&self.title(), &array.members, slot)?.device;
-        if self.role(array.members.len(), slot) == Role::Cache {
-            return Err(self.lacks("fail a cache device", "remove it instead"));
-        }
-        self.redundant(array, slot, "fail a member")?;
-        Ok(vec![Command::changes(
-            "zpool",
-            ["offline", "-f", &array.name, device],
-        )])
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        member(&self.title(), &array.members, slot)?;
-        self.remove_commands(array, slot)
-    }
-
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        member(&self.title(), &array.members, slot)?;
-        self.add_commands(array, slot)
-    }
-
-    /// `online` brings back a member that is offline, and ends with 1 for one
-    /// that was faulted; `clear` brings that back.
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let device = &member(&self.title(), &array.members, slot)?.device;
-        if self.role(array.members.len(), slot) == Role::Cache {
-            return self.add(array, slot);
-        }
-        Ok(vec![
-            Command::changes("zpool", ["online", &array.name, device]).success(&[0, 1]),
-            Command::changes("zpool", ["clear", &array.name, device]),
-        ])
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        self.read_settings(target, array)
-    }
-
     fn destroy(&self, array: &Built) -> Vec<Command> {
         commands::destroy(array)
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        let list = Command::reads("zpool", ["list", "-H", "-o", "name"]).timeout(PATIENCE);
-        let output = match target.output(&list) {
-            Ok(output) if output.code == Some(0) => output,
-            Ok(_) | Err(TargetError::NoProgram { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-        };
-        let names = output.stdout.lines().map(str::trim);
-        names
-            .filter(|name| name.starts_with(prefix))
-            .map(|name| commands::find_one(target, name))
-            .collect()
     }
 }

@@ -1,6 +1,6 @@
 //! What `zfs get` and `zpool get` print.
 
-use crate::array::SystemError;
+use crate::array::{Result, SystemError};
 use raidlab_shell::{Command, Target};
 
 /// A property of a pool, volume or data set.
@@ -22,7 +22,7 @@ pub struct Property {
 ///
 /// # Errors
 /// When there are columns too few, or no heading where there are no tabs.
-pub fn parse_properties(source_name: &str, text: &str) -> Result<Vec<Property>, SystemError> {
+pub fn parse_properties(source_name: &str, text: &str) -> Result<Vec<Property>> {
     let mut columns: Option<[usize; 3]> = None;
     let mut all = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -51,11 +51,11 @@ pub fn parse_properties(source_name: &str, text: &str) -> Result<Vec<Property>, 
             })
         };
         let Some([owner, name, value, source]) = fields else {
-            return Err(SystemError::Unreadable {
-                source_name: source_name.to_owned(),
-                line: index + 1,
-                problem: format!("expected name, property, value and source: `{line}`"),
-            });
+            return Err(SystemError::unreadable(
+                source_name,
+                index + 1,
+                format!("expected name, property, value and source: `{line}`"),
+            ));
         };
         all.push(Property {
             owner: owner.trim().to_owned(),
@@ -69,11 +69,7 @@ pub fn parse_properties(source_name: &str, text: &str) -> Result<Vec<Property>, 
 
 /// All properties of `owner` by `zfs` or `zpool`; exact numbers where the
 /// program knows `-Hp` (`zpool` since 2013), else as it prints them.
-pub(super) fn read(
-    target: &dyn Target,
-    program: &str,
-    owner: &str,
-) -> Result<Vec<Property>, SystemError> {
+pub(super) fn read(target: &dyn Target, program: &str, owner: &str) -> Result<Vec<Property>> {
     let source = format!("{program} get");
     let exact = target.output(&Command::reads(program, ["get", "-Hp", "all", owner]))?;
     if exact.code == Some(0) {

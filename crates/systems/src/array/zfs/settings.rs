@@ -2,8 +2,9 @@
 
 use super::ZfsSpec;
 use super::properties::{self, Property};
-use crate::array::{Built, ReadBack, SystemError};
-use raidlab_shell::{Command, Target, TargetError};
+use crate::array::steps::printed;
+use crate::array::{Built, ReadBack, Result};
+use raidlab_shell::{Command, Target};
 use raidlab_units::parse_bytes;
 
 /// Properties of the pool that matter to a measurement.
@@ -77,7 +78,7 @@ impl ZfsSpec {
         &self,
         target: &dyn Target,
         array: &Built,
-    ) -> Result<Vec<ReadBack>, SystemError> {
+    ) -> Result<Vec<ReadBack>> {
         let pool = properties::read(target, "zpool", &array.name)?;
         let dataset = properties::read(target, "zfs", &self.dataset(array))?;
         let mut all = vec![self.ashift_found(target, array, &pool)?];
@@ -107,13 +108,9 @@ impl ZfsSpec {
         target: &dyn Target,
         array: &Built,
         pool: &[Property],
-    ) -> Result<ReadBack, SystemError> {
+    ) -> Result<ReadBack> {
         let zdb = Command::reads("zdb", ["-C", &array.name]);
-        let text = match target.output(&zdb) {
-            Ok(output) if output.code == Some(0) => output.stdout,
-            Ok(_) | Err(TargetError::NoProgram { .. }) => String::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let text = printed(target, &zdb)?;
         let lines = text.lines().map(str::trim);
         let mut found: Vec<&str> = lines
             .filter_map(|line| line.strip_prefix("ashift: "))
@@ -126,13 +123,7 @@ impl ZfsSpec {
             (true, None) => (String::from("unknown"), "zpool get"),
         };
         let asked = self.ashift.map(|ashift| ashift.to_string());
-        Ok(ReadBack {
-            name: "ashift".to_owned(),
-            applied: asked.as_ref().is_none_or(|asked| *asked == found),
-            asked,
-            found,
-            source: source.to_owned(),
-        })
+        Ok(ReadBack::new("ashift", asked, found, source))
     }
 }
 
@@ -157,15 +148,7 @@ fn compare(
     let rest = besides
         .iter()
         .filter(|name| asked.iter().all(|(other, _)| other != *name));
-    let rest = rest.filter_map(|name| {
-        Some(ReadBack {
-            name: (*name).to_owned(),
-            asked: None,
-            found: value(name)?.clone(),
-            applied: true,
-            source: source.to_owned(),
-        })
-    });
+    let rest = rest.filter_map(|name| Some(ReadBack::new(name, None, value(name)?, source)));
     asked_for.chain(rest).collect()
 }
 
@@ -181,7 +164,7 @@ fn same(asked: &str, found: &str) -> bool {
 /// The module's version and parameters: of Linux by one `grep` over the files,
 /// of FreeBSD by `sysctl`. `grep` ends with 2 when it could not read one of
 /// them; the others count.
-fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>, SystemError> {
+fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>> {
     let files = ["parameters", "version"].map(|name| format!("{LINUX_MODULE}/{name}"));
     let linux = Command::reads(
         "grep",
@@ -201,12 +184,13 @@ fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>, SystemError> {
             let name = name.replace('.', "_");
             PARAMETERS.iter().any(|part| name.contains(part))
         })
-        .map(|(name, value)| ReadBack {
-            name: name.rsplit('/').next().unwrap_or(name).to_owned(),
-            asked: None,
-            found: value.trim().to_owned(),
-            applied: true,
-            source: source.to_owned(),
+        .map(|(name, value)| {
+            ReadBack::new(
+                name.rsplit('/').next().unwrap_or(name),
+                None,
+                value.trim(),
+                source,
+            )
         })
         .collect();
     // A folder has no order of its own.

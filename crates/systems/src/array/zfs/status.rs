@@ -18,7 +18,7 @@
 
 use crate::array::steps::kernel_name;
 use crate::array::{
-    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, SyncKind, SyncStatus,
+    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, Result, SyncKind, SyncStatus,
     SystemError,
 };
 
@@ -101,17 +101,14 @@ const KEYS: [&str; 14] = [
 /// # Errors
 /// When something comes before the first `pool:`, or a line of the table has
 /// no state.
-pub fn parse_status(text: &str) -> Result<Vec<PoolStatus>, SystemError> {
+pub fn parse_status(text: &str) -> Result<Vec<PoolStatus>> {
     let mut pools: Vec<PoolStatus> = Vec::new();
     let mut key = "";
     let mut scan = String::new();
     let mut table = Table::default();
     for (index, line) in text.lines().enumerate() {
-        let unreadable = |problem: String| SystemError::Unreadable {
-            source_name: "zpool status".to_owned(),
-            line: index + 1,
-            problem,
-        };
+        let unreadable =
+            |problem: String| SystemError::unreadable("zpool status", index + 1, problem);
         if line.trim().is_empty() {
             continue;
         }
@@ -254,10 +251,8 @@ fn sync_of(scan: &str) -> Option<SyncStatus> {
         nice_number(number)
     };
     Some(SyncStatus {
-        kind,
-        percent,
-        member: None,
         bytes_per_second: rate(" issued at ").or_else(|| rate(" at ")),
+        ..SyncStatus::of(kind, percent)
     })
 }
 
@@ -304,10 +299,7 @@ pub(super) fn interpret(pool: &PoolStatus, array: &Built) -> ArrayStatus {
 fn member_status(pool: &PoolStatus, member: &Member) -> MemberStatus {
     let lines = pool.vdevs.iter().enumerate();
     let Some((index, vdev)) = lines.rev().find(|(_, vdev)| is(vdev, &member.device)) else {
-        return MemberStatus {
-            device: String::new(),
-            state: MemberState::Missing,
-        };
+        return MemberStatus::of("", MemberState::Missing);
     };
     let mut above = pool.vdevs[..index].iter().rev();
     let parent = above.find(|other| other.depth < vdev.depth);
@@ -326,13 +318,7 @@ fn member_status(pool: &PoolStatus, member: &Member) -> MemberStatus {
         "AVAIL" => MemberState::Spare,
         _ => MemberState::Missing,
     };
-    MemberStatus {
-        device: match state {
-            MemberState::Missing => String::new(),
-            _ => kernel_name(&member.device).to_owned(),
-        },
-        state,
-    }
+    MemberStatus::of(&member.device, state)
 }
 
 /// Whether a line means this device: by its name as printed, or, where it is

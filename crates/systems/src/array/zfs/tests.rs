@@ -1,4 +1,5 @@
 use super::*;
+use crate::array::ChangeMembers;
 use crate::array::geom::fixtures::{array, plan};
 use raidlab_shell::{Output, Recorded};
 

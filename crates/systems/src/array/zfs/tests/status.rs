@@ -1,7 +1,8 @@
 use super::super::properties::parse_properties;
 use super::super::status::{Section, nice_number, parse_status};
 use super::{array, spec};
-use crate::array::{ArrayStatus, ArraySystem as _, Health, MemberState, SyncKind, SystemError};
+use crate::array::ReadState;
+use crate::array::{ArrayStatus, Health, MemberState, SyncKind, SystemError};
 use proptest::prelude::*;
 
 const FAULTS: &str = include_str!("../data/status-faults-2.2.txt");
