@@ -46,11 +46,9 @@ impl Platters {
         if write.partial == [false; 2] {
             return 0;
         }
-        let waiting = self.dirty.candidates();
-        let starts = write.partial[0]
-            && before != write.start
-            && waiting.iter().all(|other| other.end != write.start);
-        let ends = write.partial[1] && waiting.iter().all(|other| other.start != write.end);
+        let starts =
+            write.partial[0] && before != write.start && !self.dirty.has_end(write.start);
+        let ends = write.partial[1] && !self.dirty.has_start(write.end);
         let turn = self.parameters.revolution.0;
         let turns = match (starts, ends) {
             (true, true) if write.end - write.start > turn => 2,

@@ -45,11 +45,8 @@ impl Platters {
 
     /// A read wholly inside one dirty write is answered from the cache.
     pub(super) fn read_from_write_cache(&mut self, now: u64, read: &Candidate, tag: u64) -> bool {
-        let held = self
-            .dirty
-            .candidates()
-            .iter()
-            .any(|write| write.start <= read.start && read.end <= write.end);
+        let holds = |write: &Candidate| write.start <= read.start && read.end <= write.end;
+        let held = self.dirty.candidates().iter().any(holds);
         if held {
             self.interface
                 .transfer(now + self.interface.overhead, read.bytes, tag);
@@ -147,12 +144,11 @@ impl Platters {
         let stream = &self.parameters.stream;
         let others = self.reads.len() + usize::from(!self.door.is_empty());
         let idle = others == 0 && self.dirty.is_empty() && self.flushes.is_empty();
-        let waits_already = |other: &Candidate| other.start == read.end;
         let decide_at = if idle {
             u64::MAX
         } else if sequential
             && stream.follow_on_wait > Nanos::ZERO
-            && !self.reads.candidates().iter().any(waits_already)
+            && !self.reads.has_start(read.end)
             && stream.budget_left(self.visit_bytes, others)
         {
             now + stream.follow_on_wait.0
@@ -173,8 +169,7 @@ impl Platters {
     /// Reads that came while the head was on its way past them.
     pub(super) fn answer_from_segment(&mut self, now: u64, segment: usize) {
         let held = *self.segments.get(segment);
-        let inside = |read: &Candidate| held.start <= read.start && read.end <= held.end;
-        while let Some(index) = self.reads.candidates().iter().position(inside) {
+        while let Some(index) = self.reads.first_within(held.start, held.end) {
             let read = self.reads.remove(index);
             if let Some(tag) = read.tag {
                 self.interface.transfer(now, read.bytes, tag);

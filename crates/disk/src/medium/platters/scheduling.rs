@@ -8,6 +8,8 @@
 //! the prediction. The command with the least predicted time wins, minus a
 //! small credit for age. A command that continues where the head is costs
 //! nothing, and one a little ahead on the same track is simply waited for.
+//! The commands are looked at from the nearest to the farthest: where the seek
+//! alone takes longer than the best one's whole time, the rest need no look.
 //!
 //! This is the shortest-access-time-first of Jacobson and Wilkes (HPL-CSP-91-7,
 //! 1991) with the imperfection that real drives show.
@@ -75,28 +77,97 @@ pub struct Candidate {
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     candidates: Vec<Candidate>,
+    /// Where each of them ends, once more: what comes is compared with all of these.
+    ends: Vec<u64>,
+    /// Where each of them starts, and its index, in the order of the positions.
+    by_start: Vec<(u64, usize)>,
 }
 
 impl Pool {
     /// Takes a command in.
     pub fn insert(&mut self, mut candidate: Candidate) {
-        candidate.follows = false;
-        for other in &mut self.candidates {
-            candidate.follows |= other.end == candidate.start;
-            other.follows |= candidate.end == other.start;
-        }
+        candidate.follows = self.has_end(candidate.start);
+        self.mark_followers(candidate.end, true);
+        let place = self.first_from(candidate.start);
+        self.by_start.insert(place, (candidate.start, self.candidates.len()));
+        self.ends.push(candidate.end);
         self.candidates.push(candidate);
     }
 
     /// Takes a command out.
     pub fn remove(&mut self, index: usize) -> Candidate {
+        self.ends.swap_remove(index);
         let candidate = self.candidates.swap_remove(index);
-        for other in &mut self.candidates {
-            // Two commands may end at the same place; that one of them is
-            // still there costs its follower a turn, no more.
-            other.follows &= other.start != candidate.end;
+        let place = self.place_of(candidate.start, index);
+        self.by_start.remove(place);
+        if let Some(moved) = self.candidates.get(index) {
+            // It was the last one.
+            let place = self.place_of(moved.start, self.candidates.len());
+            self.by_start[place].1 = index;
         }
+        // Two commands may end at the same place; that one of them is
+        // still there costs its follower a turn, no more.
+        self.mark_followers(candidate.end, false);
         candidate
+    }
+
+    /// Notes of the commands that start at `position` whether they continue another one.
+    fn mark_followers(&mut self, position: u64, follows: bool) {
+        let first = self.first_from(position);
+        for &(_, index) in self.by_start[first..].iter().take_while(|entry| entry.0 == position) {
+            self.candidates[index].follows = follows;
+        }
+    }
+
+    /// Where among the starts that of a command is.
+    fn place_of(&self, start: u64, index: usize) -> usize {
+        let first = self.first_from(start);
+        let same = self.by_start[first..].iter().position(|entry| entry.1 == index);
+        first + same.unwrap_or_else(|| unreachable!("each command has its start there"))
+    }
+
+    /// How many commands start before `position`.
+    fn first_from(&self, position: u64) -> usize {
+        self.by_start.partition_point(|entry| entry.0 < position)
+    }
+
+    /// Whether one of the commands starts at `position`.
+    #[must_use]
+    pub fn has_start(&self, position: u64) -> bool {
+        let next = self.by_start.get(self.first_from(position));
+        next.is_some_and(|entry| entry.0 == position)
+    }
+
+    /// Whether one of the commands ends at `position`.
+    #[must_use]
+    pub fn has_end(&self, position: u64) -> bool {
+        self.ends.contains(&position)
+    }
+
+    /// The index of the first command of those that lie between `start` and `end`.
+    #[must_use]
+    pub fn first_within(&self, start: u64, end: u64) -> Option<usize> {
+        let entries = self.by_start[self.first_from(start)..].iter();
+        let entries = entries.take_while(|entry| entry.0 <= end);
+        let inside = entries.filter(|entry| self.ends[entry.1] <= end);
+        inside.map(|entry| entry.1).min()
+    }
+
+    /// How far each command starts from `head`, and its index, the nearest first.
+    fn outwards(&self, head: u64) -> impl Iterator<Item = (u64, usize)> {
+        let (below, above) = self.by_start.split_at(self.first_from(head));
+        let (mut below, mut above) = (below.iter().rev(), above.iter());
+        let (mut left, mut right) = (below.next(), above.next());
+        std::iter::from_fn(move || {
+            let to = |next: Option<&(u64, usize)>| next.map_or(u64::MAX, |one| one.0.abs_diff(head));
+            let (before, behind) = (to(left), to(right));
+            let next = if before < behind {
+                std::mem::replace(&mut left, below.next())
+            } else {
+                std::mem::replace(&mut right, above.next())
+            };
+            next.map(|one| (before.min(behind), one.1))
+        })
     }
 
     /// The commands, in no order.
@@ -266,7 +337,16 @@ impl Scheduling {
         let now = departure.at + mechanics.phase;
         let ahead = (now / mechanics.revolution + MOST_REVOLUTIONS) * mechanics.revolution - now;
         let mut best: Option<Choice> = None;
-        for (index, candidate) in pool.candidates.iter().enumerate() {
+        for (distance, index) in pool.outwards(departure.head) {
+            let candidate = &pool.candidates[index];
+            let start = candidate.start;
+            let seek = mechanics.seek_ns(departure, start) + self.margin_ns;
+            // Neither a seek nor the way on of a head that reads on gets shorter from here.
+            let least = if departure.streaming { seek.min(distance) } else { seek };
+            let best_cost = best.map_or(i64::MAX, |best| best.cost.0);
+            if least as i64 > best_cost && self.age_weight <= 0.0 {
+                break;
+            }
             if excluded(candidate) {
                 continue;
             }
@@ -275,18 +355,13 @@ impl Scheduling {
             } else {
                 0
             };
-            let seek = mechanics.seek_ns(departure, candidate.start) + self.margin_ns;
-            let mut cost = seek as i64;
-            let best_cost = best.map_or(i64::MAX, |best| best.cost.0);
-            // The seek alone is a lower bound: most of a deep pool ends here.
-            if cost - credit < best_cost {
-                cost += ((candidate.start + ahead - seek) % mechanics.revolution) as i64;
-            }
-            if let Some(through) = mechanics.read_through(departure, candidate.start) {
+            let mut cost = (seek + (start + ahead - seek) % mechanics.revolution) as i64;
+            if let Some(through) = mechanics.read_through(departure, start) {
                 cost = cost.min(through as i64);
             }
-            if cost - credit < best_cost {
-                let cost = (cost - credit, 0);
+            cost -= credit;
+            if best.is_none_or(|best| (cost, index) < (best.cost.0, best.index)) {
+                let cost = (cost, 0);
                 best = Some(Choice { index, cost });
             }
         }

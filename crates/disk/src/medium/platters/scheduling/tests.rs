@@ -271,19 +271,23 @@ fn a_run_of_many_frees_one_after_the_other() {
 }
 
 /// What must hold of a choice, told slowly: no command of the pool passes earlier, as far as
-/// the drive can tell, and of those that pass at the same time it is the first.
+/// the drive can tell and less its credit for age, and of those that pass at the same time it
+/// is the first.
 fn slowest_choice(
     pool: &Pool,
     mechanics: &Mechanics<'_>,
     departure: &Departure,
-    margin_ns: u64,
+    scheduling: &Scheduling,
 ) -> Option<usize> {
     let cost = |index: &usize| {
-        let start = pool.candidates()[*index].start;
-        let seek = mechanics.seek_ns(departure, start) + margin_ns;
+        let candidate = &pool.candidates()[*index];
+        let start = candidate.start;
+        let seek = mechanics.seek_ns(departure, start) + scheduling.margin_ns;
         let turned = seek + mechanics.rotation(start, departure.at + seek);
         let through = mechanics.read_through(departure, start);
-        through.map_or(turned, |through| through.min(turned))
+        let waited = departure.at.saturating_sub(candidate.arrived);
+        let credit = waited as f64 * scheduling.age_weight;
+        through.map_or(turned, |through| through.min(turned)) as i64 - credit as i64
     };
     let served = (0..pool.len()).filter(|index| !pool.candidates()[*index].follows);
     served.min_by_key(cost)
@@ -296,6 +300,7 @@ proptest! {
         steps in collection::vec((0_u64..400, 0_u64..8, any::<Option<prop::sample::Index>>()), 1..60),
         heads in collection::vec((0_u64..400, any::<bool>(), 0_u64..20_000_000), 1..8),
         margin_ns in prop::sample::select(vec![0, 300_000]),
+        age_weight in prop::sample::select(vec![0.0, 0.05, 1.0]),
     ) {
         let surface = surface();
         let seek = SeekCurve { root_ns: 9e6, knee: 0.1, slope_ns: 6e6, ..SEEK };
@@ -303,17 +308,56 @@ proptest! {
         let mut pool = Pool::default();
         for (sequence, (track, eighth, leaves)) in (0..).zip(steps) {
             let start = on_track(track, eighth * 8);
-            pool.insert(candidate(sequence, start, 0));
+            pool.insert(candidate(sequence, start, sequence * 400_000));
             if let Some(index) = leaves {
                 pool.remove(index.index(pool.len()));
             }
         }
-        let scheduling = Scheduling { margin_ns, ..ROTATION };
+        let scheduling = Scheduling { margin_ns, age_weight, ..ROTATION };
         for (track, streaming, at) in heads {
             let departure = Departure { head: on_track(track, 16), at, streaming, ..DEPARTURE };
             let chosen = scheduling.choose(&pool, &mechanics, &departure, |it| it.follows);
-            let slowest = slowest_choice(&pool, &mechanics, &departure, margin_ns);
+            let slowest = slowest_choice(&pool, &mechanics, &departure, &scheduling);
             prop_assert_eq!(chosen.map(|choice| choice.index), slowest);
         }
+    }
+
+    /// Against a list that is looked through from its start to its end each time.
+    #[test]
+    fn a_pool_is_a_list(
+        steps in collection::vec((0_u64..30, 1_u64..4, any::<Option<prop::sample::Index>>()), 1..60),
+        (from, to) in (0_u64..30, 0_u64..30),
+        head in 0_u64..30,
+    ) {
+        let (mut pool, mut list) = (Pool::default(), Vec::<Candidate>::new());
+        for (sequence, (start, length, leaves)) in (0..).zip(steps) {
+            let mut new = Candidate { end: start + length, ..candidate(sequence, start, 0) };
+            pool.insert(new);
+            new.follows = list.iter().any(|other| other.end == new.start);
+            for other in &mut list {
+                other.follows |= other.start == new.end;
+            }
+            list.push(new);
+            if let Some(index) = leaves {
+                let index = index.index(list.len());
+                let gone = list.swap_remove(index);
+                prop_assert_eq!(pool.remove(index), gone);
+                for other in &mut list {
+                    other.follows &= other.start != gone.end;
+                }
+            }
+        }
+        prop_assert_eq!(pool.candidates(), &list[..]);
+        prop_assert_eq!(pool.has_start(from), list.iter().any(|one| one.start == from));
+        prop_assert_eq!(pool.has_end(from), list.iter().any(|one| one.end == from));
+        let within = list.iter().position(|one| from <= one.start && one.end <= to);
+        prop_assert_eq!(pool.first_within(from, to), within);
+        let outwards: Vec<(u64, usize)> = pool.outwards(head).collect();
+        prop_assert!(outwards.is_sorted_by_key(|(distance, _)| *distance));
+        let mut all: Vec<usize> = outwards.iter().map(|(_, index)| *index).collect();
+        all.sort_unstable();
+        prop_assert!(all.into_iter().eq(0..list.len()));
+        let is_far = |&(distance, index): &(u64, usize)| list[index].start.abs_diff(head) == distance;
+        prop_assert!(outwards.iter().all(is_far));
     }
 }
