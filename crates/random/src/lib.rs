@@ -77,7 +77,8 @@ impl Stream {
                 reason = "the halves of the product are what the method uses"
             )]
             let (high, low) = ((product >> 64) as u64, product as u64);
-            if low >= bound.wrapping_neg() % bound {
+            // The remainder is below the bound: most draws need no division.
+            if low >= bound || low >= bound.wrapping_neg() % bound {
                 return high;
             }
         }

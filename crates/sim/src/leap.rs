@@ -117,6 +117,9 @@ impl Machine {
             plan.sample_at = Nanos::MAX;
             return Ok(());
         }
+        if matches!(&plan.sample, Some(sample) if self.now < sample.ends) {
+            return Ok(());
+        }
         let latency = match direction {
             Direction::Write => &jobs.results[0].writes.latency,
             _ => &jobs.results[0].reads.latency,
@@ -133,7 +136,6 @@ impl Machine {
                     members: self.member_statistics(),
                 });
             }
-            Some(sample) if self.now < sample.ends => plan.sample = Some(sample),
             Some(sample) => {
                 self.leap_over(&sample, (direction, offset), jobs, watch)?;
                 plan.sample_at = self.now + self.subject.leap_sample();
