@@ -112,7 +112,6 @@ fn groups(result: &ToolResult) -> Vec<ToolResult> {
         if !single {
             // Disks are counted over all groups together.
             group.disks.clear();
-            group.series.clear();
         }
     }
     groups.into_values().collect()

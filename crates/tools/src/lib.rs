@@ -25,8 +25,8 @@ pub use error::ParseError;
 pub use facts::Facts;
 pub use raidlab_results::Operation;
 pub use result::{
-    DiskCounters, DiskUse, LatencyKind, Part, Point, Reported, ReportedLatency, ReportedOption,
-    ReportedValue, Series, SeriesKind, ToolResult,
+    DiskCounters, DiskUse, LatencyKind, Part, Reported, ReportedLatency, ReportedOption,
+    ReportedValue, ToolResult,
 };
 pub use title::Title;
 pub use tool::{Benchmark, Call, Format, Place, Tool, UnknownTool, detect};

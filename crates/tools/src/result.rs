@@ -27,8 +27,6 @@ pub struct ToolResult {
     pub facts: Vec<Reported>,
     /// Lines that belong to no field: warnings before the JSON, say.
     pub messages: Vec<String>,
-    /// Numbers over time.
-    pub series: Vec<Series>,
 }
 
 impl ToolResult {
@@ -44,7 +42,6 @@ impl ToolResult {
             options: Vec::new(),
             facts: Vec::new(),
             messages: Vec::new(),
-            series: Vec::new(),
         }
     }
 
@@ -65,9 +62,6 @@ impl ToolResult {
         for option in &mut other.options {
             shifted(&mut option.job);
         }
-        for series in &mut other.series {
-            shifted(&mut series.job);
-        }
         for part in &mut other.parts {
             part.job += shift;
             part.facts
@@ -79,7 +73,6 @@ impl ToolResult {
         self.options.append(&mut other.options);
         self.facts.append(&mut other.facts);
         self.messages.append(&mut other.messages);
-        self.series.append(&mut other.series);
     }
 
     /// Gives flushes the time of their job: no tool tells one of their own, and
@@ -398,45 +391,6 @@ impl From<String> for ReportedValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
-}
-
-/// What a [`Series`] counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SeriesKind {
-    /// Bytes per second.
-    BytesPerSecond,
-    /// Requests per second.
-    OperationsPerSecond,
-    /// Nanoseconds from the call to the completion.
-    TotalLatency,
-}
-
-/// Numbers over time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// What is counted.
-    pub kind: SeriesKind,
-    /// Its job, from 0, where it is known.
-    pub job: Option<u32>,
-    /// In the order of the source.
-    pub points: Vec<Point>,
-}
-
-/// One number of a [`Series`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
-    /// Since the job began, nanoseconds.
-    pub time_ns: u64,
-    /// In the series' unit; the mean where the point stands for a window.
-    pub value: f64,
-    /// The highest in the window, where the tool gives both.
-    pub highest: Option<f64>,
-    /// Read, write or trim, where it is told.
-    pub operation: Option<Operation>,
-    /// Bytes of the request; `None` where the point stands for a window.
-    pub block_size_bytes: Option<u64>,
-    /// Where the request began, bytes, where it is told.
-    pub offset_bytes: Option<u64>,
 }
 
 #[cfg(test)]

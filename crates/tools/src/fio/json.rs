@@ -20,8 +20,7 @@ use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{differ, whole};
 use crate::result::{
-    DiskCounters, DiskUse, Part, Point, Reported, ReportedOption, ReportedValue, Series,
-    SeriesKind, ToolResult,
+    DiskCounters, DiskUse, Part, Reported, ReportedOption, ReportedValue, ToolResult,
 };
 use raidlab_units::{line_of, parse_bytes};
 use serde_json::Value;
@@ -254,33 +253,8 @@ fn read_steady_state(
         }
     };
     scalars(state);
-    let Some(data) = state.object("data")? else {
-        return Ok(());
-    };
-    scalars(&data);
-    for (key, kind, factor) in [
-        ("bw", SeriesKind::BytesPerSecond, 1024.0),
-        ("iops", SeriesKind::OperationsPerSecond, 1.0),
-        ("lat_ns", SeriesKind::TotalLatency, 1.0),
-    ] {
-        let values = data.numbers(key)?;
-        if values.is_empty() {
-            continue;
-        }
-        // One value a second, the last ones before the end of the window.
-        let points = (1_u64..).zip(values).map(|(second, value)| Point {
-            time_ns: second * 1_000_000_000,
-            value: value * factor,
-            highest: None,
-            operation: None,
-            block_size_bytes: None,
-            offset_bytes: None,
-        });
-        result.series.push(Series {
-            kind,
-            job: Some(number),
-            points: points.collect(),
-        });
+    if let Some(data) = state.object("data")? {
+        scalars(&data);
     }
     Ok(())
 }

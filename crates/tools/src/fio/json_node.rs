@@ -80,15 +80,6 @@ impl<'json> Node<'json> {
             .collect()
     }
 
-    /// The numbers of an array; those that are none are left out.
-    pub(super) fn numbers(&self, key: &str) -> Result<Vec<f64>, ParseError> {
-        match self.get(key) {
-            None => Ok(Vec::new()),
-            Some(Value::Array(values)) => Ok(values.iter().filter_map(Value::as_f64).collect()),
-            Some(value) => Err(wrong(value, self.path(key), self.line, "an array")),
-        }
-    }
-
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, ParseError> {
         self.get(key)
             .map(|value| {

@@ -2,7 +2,7 @@
 //! and what is rare in it, written after stat.c.
 
 use super::{parse, without_nan};
-use crate::result::{LatencyKind, SeriesKind};
+use crate::result::LatencyKind;
 use crate::{Operation, ParseError};
 
 const TWO_JOBS: &str = include_str!("../data/fio-3.33-two-jobs.json");
@@ -87,7 +87,7 @@ fn unified_and_reduced_reports_are_read() {
 }
 
 #[test]
-fn a_steady_state_is_a_series_and_facts() {
+fn a_steady_state_is_told_as_facts() {
     let result = parse(STEADY).expect("fio's own output");
     let value = |name: &str| {
         result
@@ -96,12 +96,6 @@ fn a_steady_state_is_a_series_and_facts() {
     };
     assert_eq!(value("steadystate attained").as_deref(), Some("1"));
     assert_eq!(value("steadystate ss").as_deref(), Some("iops:50.000000%"));
-    let kinds: Vec<_> = result.series.iter().map(|series| series.kind).collect();
-    assert_eq!(
-        kinds,
-        [SeriesKind::BytesPerSecond, SeriesKind::OperationsPerSecond]
-    );
-    assert_eq!(result.series[1].points.len(), 3);
 }
 
 /// A direction of fio 2.1.14 to 2.20 with 1024 requests of 4 KiB in 2 s.
