@@ -1,9 +1,8 @@
 //! The facts about a machine that results depend on.
 //!
 //! Each fact has a dotted name, a value, a unit and where it was read. The
-//! names are those of [`NAMES`], and no others: rules that judge results and
-//! the documentation read the same table. A fact that a machine does not tell
-//! is absent, never empty.
+//! names are those of [`NAMES`], and no others. A fact that a machine does not tell is
+//! absent, never empty.
 
 mod disks;
 mod freebsd;
