@@ -12,7 +12,6 @@ pub use step::{Step, Watcher};
 
 use crate::cache::{Cache, Kernel, remove_folder};
 use crate::changes;
-use crate::charges::CHARGES;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lacking, lines};
 use crate::edits;
 use crate::error::{BuildError, SPACE};
@@ -223,7 +222,7 @@ impl Build {
         edits::apply(&tree, &edits::KERNEL)?;
         if release(&tree)?.since(SHARED_MEMORY) {
             edits::apply(&tree, &edits::SHARED_MEMORY)?;
-            edits::apply(&tree, CHARGES)?;
+            edits::apply(&tree, &edits::CHARGES)?;
         }
         Ok(())
     }

@@ -8,9 +8,8 @@
 //! compiler do not count: they are not raidlab's.
 
 use crate::cache::Kernel;
-use crate::charges::CHARGES;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lines};
-use crate::edits::{Edit, KERNEL, OPENZFS, SHARED_MEMORY};
+use crate::edits::{CHARGES, Edit, KERNEL, OPENZFS, SHARED_MEMORY};
 use crate::source::TREE;
 use crate::zfs;
 use raidlab_units::{FNV_BASIS, fnv1a};
@@ -70,11 +69,11 @@ impl Kernel {
 pub(crate) fn digest(with_zfs: bool) -> String {
     if with_zfs {
         of(
-            &[&KERNEL, &SHARED_MEMORY, CHARGES, &OPENZFS],
+            &[&KERNEL, &SHARED_MEMORY, &CHARGES, &OPENZFS],
             &[&lines(FOR_ZFS), &lines(WITH_ZFS), zfs::KCONFIG],
         )
     } else {
-        of(&[&KERNEL, &SHARED_MEMORY, CHARGES], &[&lines("")])
+        of(&[&KERNEL, &SHARED_MEMORY, &CHARGES], &[&lines("")])
     }
 }
 
@@ -109,12 +108,12 @@ mod tests {
 
     #[test]
     fn every_edit_and_every_setting_counts() {
-        let edits = [&KERNEL[..], &SHARED_MEMORY, CHARGES];
+        let edits = [&KERNEL[..], &SHARED_MEMORY, &CHARGES];
         let whole = of(&edits, &[&lines("")]);
         assert_eq!(whole, digest(false));
         assert_eq!(whole.len(), 16);
         assert_ne!(
-            of(&[&KERNEL[1..], &SHARED_MEMORY, CHARGES], &[&lines("")]),
+            of(&[&KERNEL[1..], &SHARED_MEMORY, &CHARGES], &[&lines("")]),
             whole
         );
         assert_ne!(of(&[&KERNEL], &[&lines("")]), whole);

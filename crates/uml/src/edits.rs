@@ -40,278 +40,111 @@
 //! thread that never runs if no time passes meanwhile.
 //!
 //! An edit replaces a text that must be in its file exactly once, so that a
-//! kernel in which the place looks different is refused instead of broken.
+//! kernel in which the place looks different is refused instead of broken. The edits stand
+//! in files, `edits/*.edits`. After a line that begins with `=== ` and names the file,
+//! behind `optional` where versions without the place do not need the change, comes the
+//! text, then a line `--->`, then what takes its place, up to the next such line or the
+//! end. A last line `\` says that the text ends without a line end. A line `@NAME` is the
+//! file of that name beside it. What follows a colon in the head is a remark.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// A place of the source that is changed.
 pub(crate) struct Edit {
     pub(crate) file: &'static str,
-    pub(crate) from: &'static str,
-    pub(crate) to: &'static str,
+    pub(crate) from: String,
+    pub(crate) to: String,
     /// Versions without the place do not need the change.
     pub(crate) optional: bool,
 }
 
 impl Edit {
     /// All that it consists of, as texts.
-    pub(crate) const fn texts(&self) -> [&'static str; 4] {
+    pub(crate) fn texts(&self) -> [&str; 4] {
         let optional = if self.optional { "optional" } else { "" };
-        [self.file, self.from, self.to, optional]
+        [self.file, &self.from, &self.to, optional]
     }
 }
 
-/// A place that every kernel has.
-pub(crate) const fn place(file: &'static str, from: &'static str, to: &'static str) -> Edit {
-    Edit {
-        file,
-        from,
-        to,
-        optional: false,
-    }
-}
-
-pub(crate) const TIME: &str = "arch/um/kernel/time.c";
-const PROCESS: &str = "arch/um/os-Linux/skas/process.c";
-const VDSO: &str = "arch/x86/um/vdso/um_vdso.c";
-const VDSO_MAPPING: &str = "arch/x86/um/vdso/vma.c";
-const DISKS: &str = "arch/um/drivers/virtio_uml.c";
-pub(crate) const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
-const UTIL: &str = "arch/um/os-Linux/util.c";
-const OFFSETS: &str = "arch/x86/um/user-offsets.c";
-const CHECKSUMS: &str = "fs/zfs/zfs/zfs_chksum.c";
-const FLETCHER: &str = "fs/zfs/zcommon/zfs_fletcher.c";
-const RAIDZ: &str = "fs/zfs/zfs/vdev_raidz_math.c";
-const LUA: &str = "fs/zfs/lua/ldo.c";
-const PAGES: &str = "mm/page_alloc.c";
+/// Edits that are made together.
+pub(crate) type Edits = LazyLock<Vec<Edit>>;
 
 /// What changes in the kernel itself.
-pub(crate) const KERNEL: [Edit; 6] = [
-    Edit {
-        file: TIME,
-        from: "static u64 timer_read(struct clocksource *cs)\n{\n",
-        to: include_str!("edits/clock_cost.c"),
-        optional: false,
-    },
-    Edit {
-        file: TIME,
-        from: "\t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n",
-        to: "\t\t\ttime_travel_update_time_rel(raidlab_clock_cost);\n",
-        optional: false,
-    },
-    Edit {
-        file: SYSCALL,
-        from: "void handle_syscall(struct uml_pt_regs *r)\n{\n",
-        to: include_str!("edits/syscall_cost.c"),
-        optional: false,
-    },
-    Edit {
-        file: SYSCALL,
-        from: "out:\n\tsyscall_trace_leave(regs);\n",
-        to: include_str!("edits/syscall_charge.c"),
-        optional: false,
-    },
-    Edit {
-        file: UTIL,
-        from: "ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)\n{\n\
-               \treturn getrandom(buf, len, flags);\n",
-        to: include_str!("edits/seed.c"),
-        optional: false,
-    },
-    Edit {
-        file: OFFSETS,
-        from: "\tDEFINE_LONGS(HOST_FP_SIZE, 2696);\n",
-        to: "\tDEFINE_LONGS(HOST_FP_SIZE, 12288);\n",
-        optional: true,
-    },
-];
+pub(crate) static KERNEL: Edits = LazyLock::new(|| read(include_str!("edits/kernel.edits")));
 
 /// What changes where the kernel shares the time by memory, since 6.11: programs read the
 /// clock without it, and its disks are kicked and interrupt without messages.
-pub(crate) const SHARED_MEMORY: [Edit; 22] = [
-    place(
-        TIME,
-        "#include <linux/um_timetravel.h>\n",
-        concat!(
-            "#include <linux/um_timetravel.h>\n#include <linux/pvclock_gtod.h>\n\
-             #include <linux/timekeeper_internal.h>\n\n",
-            include_str!("edits/clock_page.h")
-        ),
-    ),
-    place(
-        TIME,
-        "void read_persistent_clock64(struct timespec64 *ts)\n{\n",
-        include_str!("edits/clock_time.c"),
-    ),
-    place(
-        PROCESS,
-        "#include <skas.h>\n",
-        "#include <skas.h>\n\nvoid raidlab_enter_user(void);\nvoid raidlab_leave_user(void);\n",
-    ),
-    place(
-        PROCESS,
-        "\t\tcurrent_mm_sync();\n",
-        "\t\tcurrent_mm_sync();\n\t\traidlab_enter_user();\n",
-    ),
-    place(
-        PROCESS,
-        "\t\tUPT_SYSCALL_NR(regs) = -1; /* Assume: It's not a syscall */\n",
-        "\t\traidlab_leave_user();\n\
-         \t\tUPT_SYSCALL_NR(regs) = -1; /* Assume: It's not a syscall */\n",
-    ),
-    place(
-        VDSO,
-        "#include <asm/unistd.h>\n",
-        concat!(
-            include_str!("edits/clock_page.h"),
-            include_str!("edits/clock_read.c")
-        ),
-    ),
-    place(
-        VDSO,
-        "\tasm(\"syscall\"\n\t\t: \"=a\" (ret)\n\
-         \t\t: \"0\" (__NR_clock_gettime), \"D\" (clock), \"S\" (ts)\n",
-        include_str!("edits/clock_gettime.c"),
-    ),
-    place(
-        VDSO,
-        "\tasm(\"syscall\"\n\t\t: \"=a\" (ret)\n\
-         \t\t: \"0\" (__NR_gettimeofday), \"D\" (tv), \"S\" (tz)\n",
+pub(crate) static SHARED_MEMORY: Edits =
+    LazyLock::new(|| read(include_str!("edits/shared_memory.edits")));
+
+/// Where kernels since 6.11 are charged for what they compute.
+pub(crate) static CHARGES: Edits = LazyLock::new(|| read(include_str!("edits/charges.edits")));
+
+/// What changes in OpenZFS, below the kernel's tree, and in the kernel for it.
+pub(crate) static OPENZFS: Edits = LazyLock::new(|| read(include_str!("edits/openzfs.edits")));
+
+/// The files that edits name.
+const FILES: [(&str, &str); 20] = [
+    ("charges.c", include_str!("edits/charges.c")),
+    ("charges.h", include_str!("edits/charges.h")),
+    ("clock_cost.c", include_str!("edits/clock_cost.c")),
+    ("clock_gettime.c", include_str!("edits/clock_gettime.c")),
+    (
+        "clock_gettimeofday.c",
         include_str!("edits/clock_gettimeofday.c"),
     ),
-    place(
-        VDSO_MAPPING,
-        "int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)\n{\n",
-        include_str!("edits/clock_map.c"),
-    ),
-    place(
-        VDSO_MAPPING,
-        "\tvma = _install_special_mapping(mm, um_vdso_addr, PAGE_SIZE,\n",
-        include_str!("edits/clock_install.c"),
-    ),
-    place(
-        TIME,
-        "static void time_travel_setup_shm(int fd, u16 id)\n{\n",
-        include_str!("edits/disks_shared.c"),
-    ),
-    place(
-        TIME,
-        "\t/* always look at that free_until from now on */\n",
-        include_str!("edits/disks_setup.c"),
-    ),
-    place(
-        TIME,
-        "static void time_travel_ext_wait(bool idle)\n{\n",
-        "static void raidlab_interrupts(void);\n\n\
-         static void time_travel_ext_wait(bool idle)\n{\n",
-    ),
-    place(
-        TIME,
-        "\t\twhile (os_poll(1, &time_travel_ext_fd) != 0) {\n",
-        "\t\t/* Reading waits too. */\n\
-         \t\twhile (!raidlab_shared && os_poll(1, &time_travel_ext_fd) != 0) {\n",
-    ),
-    place(
-        TIME,
-        "\t\tret = os_read_file(time_travel_ext_fd, msg, sizeof(*msg));\n",
-        "\t\tdo {\n\
-         \t\t\tret = os_read_file(time_travel_ext_fd, msg, sizeof(*msg));\n\
-         \t\t} while (ret == -EINTR);\n",
-    ),
-    place(
-        TIME,
-        "\t/* we might request more stuff while polling - reset when we run */\n\
-         \ttime_travel_ext_prev_request_valid = false;\n",
-        "\t/* we might request more stuff while polling - reset when we run */\n\
-         \ttime_travel_ext_prev_request_valid = false;\n\traidlab_interrupts();\n",
-    ),
-    place(
-        TIME,
-        "static void __time_travel_update_time(unsigned long long ns, bool idle)\n{\n",
-        include_str!("edits/disks_wait_on.c"),
-    ),
-    place(
-        TIME,
-        "\t\ttime_travel_ext_wait(idle);\n",
-        "\t\tdo {\n\t\t\ttime_travel_ext_wait(idle);\n\t\t} while (raidlab_waits_on(ns));\n",
-    ),
-    place(
-        TIME,
-        "void time_travel_add_event_rel(struct time_travel_event *e,\n",
-        include_str!("edits/disks_time.c"),
-    ),
-    place(
-        DISKS,
-        "static irqreturn_t vu_req_interrupt(int irq, void *data)\n{\n",
-        include_str!("edits/disks_interrupt.c"),
-    ),
-    place(
-        DISKS,
-        "\tvu_dev->irq = rc;\n",
-        include_str!("edits/disks_register.c"),
-    ),
-    place(
-        DISKS,
-        "\t\treturn vhost_user_set_vring_state(vu_dev, VHOST_USER_VRING_KICK,\n",
-        include_str!("edits/disks_kick.c"),
-    ),
+    ("clock_install.c", include_str!("edits/clock_install.c")),
+    ("clock_map.c", include_str!("edits/clock_map.c")),
+    ("clock_page.h", include_str!("edits/clock_page.h")),
+    ("clock_read.c", include_str!("edits/clock_read.c")),
+    ("clock_time.c", include_str!("edits/clock_time.c")),
+    ("disks_interrupt.c", include_str!("edits/disks_interrupt.c")),
+    ("disks_kick.c", include_str!("edits/disks_kick.c")),
+    ("disks_register.c", include_str!("edits/disks_register.c")),
+    ("disks_setup.c", include_str!("edits/disks_setup.c")),
+    ("disks_shared.c", include_str!("edits/disks_shared.c")),
+    ("disks_time.c", include_str!("edits/disks_time.c")),
+    ("disks_wait_on.c", include_str!("edits/disks_wait_on.c")),
+    ("seed.c", include_str!("edits/seed.c")),
+    ("syscall_charge.c", include_str!("edits/syscall_charge.c")),
+    ("syscall_cost.c", include_str!("edits/syscall_cost.c")),
 ];
 
-/// What changes in OpenZFS, below the kernel's tree, and in the kernel for it. 2.1
-/// measures no checksums other than Fletcher's.
-pub(crate) const OPENZFS: [Edit; 8] = [
-    Edit {
-        file: CHECKSUMS,
-        from: "\t} while (run_time_ns < MSEC2NSEC(1));\n",
-        to: "\t} while (0);\n",
-        optional: true,
-    },
-    Edit {
-        // Below this speed the larger sizes are left out.
-        file: CHECKSUMS,
-        from: "#define\tLIMIT_PERF_MBS\t300\n",
-        to: "#define\tLIMIT_PERF_MBS\t(~0ULL)\n",
-        optional: true,
-    },
-    Edit {
-        file: FLETCHER,
-        from: "#define\tFLETCHER_4_BENCH_NS\t(MSEC2NSEC(1))",
-        to: "#define\tFLETCHER_4_BENCH_NS\t(0)",
-        optional: false,
-    },
-    Edit {
-        file: RAIDZ,
-        from: "#define\tBENCH_NS\tMSEC2NSEC(1)",
-        to: "#define\tBENCH_NS\t(0)",
-        optional: false,
-    },
-    Edit {
-        file: LUA,
-        from: "void ASMABI longjmp(label_t *);\n",
-        to: "void ASMABI longjmp(label_t *, int);\n",
-        optional: false,
-    },
-    Edit {
-        file: LUA,
-        from: "longjmp(&(c)->b)\n",
-        to: "longjmp(&(c)->b, 1)\n",
-        optional: false,
-    },
-    Edit {
-        file: PAGES,
-        from: "#include <linux/stddef.h>\n",
-        to: "#include <linux/delay.h>\n#include <linux/stddef.h>\n",
-        optional: false,
-    },
-    Edit {
-        file: PAGES,
-        from: "\tcond_resched();\n\n\t/* We now go into synchronous reclaim */\n",
-        to: "\tcond_resched();\n\tudelay(10);\n\n\t/* We now go into synchronous reclaim */\n",
-        optional: false,
-    },
-];
+fn read(edits: &'static str) -> Vec<Edit> {
+    let edits = edits.trim_end_matches('\n').split("\n=== ").skip(1);
+    edits.filter_map(edit).collect()
+}
+
+/// One of them, from its file's name on.
+fn edit(text: &'static str) -> Option<Edit> {
+    let (head, texts) = text.split_once('\n')?;
+    let (from, to) = texts.split_once("\n--->\n")?;
+    let head = head.split(':').next()?;
+    let file = head.strip_prefix("optional ");
+    let to = whole(to);
+    let to = to.split_inclusive('\n').map(|line| {
+        let name = line.strip_prefix('@').map(str::trim_end);
+        let file = FILES.iter().find(|(known, _)| Some(*known) == name);
+        file.map_or(line, |(_, text)| text)
+    });
+    Some(Edit {
+        file: file.unwrap_or(head),
+        from: whole(from),
+        to: to.collect(),
+        optional: file.is_some(),
+    })
+}
+
+/// A text with its last line end, or without where it says so.
+fn whole(text: &str) -> String {
+    match text.strip_suffix("\n\\") {
+        Some(text) => text.to_owned(),
+        None => format!("{text}\n"),
+    }
+}
 
 /// Makes the changes. Files that have them already stay as they are, so that an
 /// interrupted build can go on.
@@ -345,15 +178,21 @@ pub(crate) fn apply(tree: &Path, edits: &[Edit]) -> Result<(), EditError> {
 }
 
 fn changed(text: &str, edit: &Edit) -> Result<String, EditError> {
-    if text.contains(edit.to) {
+    if text.contains(&edit.to) {
         return Ok(text.to_owned());
     }
-    match text.matches(edit.from).count() {
-        1 => Ok(text.replacen(edit.from, edit.to, 1)),
+    match text.matches(&edit.from).count() {
+        1 => Ok(text.replacen(&edit.from, &edit.to, 1)),
         0 if edit.optional => Ok(text.to_owned()),
         found => Err(EditError::Place {
             file: edit.file,
-            place: edit.from.lines().next().unwrap_or_default().trim(),
+            place: edit
+                .from
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
             found,
         }),
     }
@@ -380,7 +219,7 @@ pub enum EditError {
         /// The file below the source tree.
         file: &'static str,
         /// The first line of what was looked for.
-        place: &'static str,
+        place: String,
         /// How often it is there.
         found: usize,
     },

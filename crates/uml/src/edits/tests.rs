@@ -2,6 +2,50 @@
 
 use super::*;
 
+const TIME: &str = "arch/um/kernel/time.c";
+const PROCESS: &str = "arch/um/os-Linux/skas/process.c";
+const VDSO: &str = "arch/x86/um/vdso/um_vdso.c";
+const VDSO_MAPPING: &str = "arch/x86/um/vdso/vma.c";
+const DISKS: &str = "arch/um/drivers/virtio_uml.c";
+const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
+const UTIL: &str = "arch/um/os-Linux/util.c";
+const OFFSETS: &str = "arch/x86/um/user-offsets.c";
+const CHECKSUMS: &str = "fs/zfs/zfs/zfs_chksum.c";
+const RAIDZ: &str = "fs/zfs/zfs/vdev_raidz_math.c";
+const LUA: &str = "fs/zfs/lua/ldo.c";
+
+#[test]
+fn every_edit_and_every_file_is_read() {
+    let texts = [
+        (include_str!("kernel.edits"), &KERNEL),
+        (include_str!("shared_memory.edits"), &SHARED_MEMORY),
+        (include_str!("charges.edits"), &CHARGES),
+        (include_str!("openzfs.edits"), &OPENZFS),
+    ];
+    for (text, edits) in texts {
+        let heads = text.lines().filter(|line| line.starts_with("=== "));
+        assert_eq!(heads.count(), edits.len());
+        assert!(edits.iter().all(|edit| edit.from != edit.to));
+        let unread = |line: &str| line.starts_with(['@', '\\']) || line == "--->";
+        let read = edits.iter().flat_map(|edit| [&edit.from, &edit.to]);
+        for text in read {
+            assert!(!text.lines().any(unread), "{text}");
+        }
+    }
+    let all = texts.map(|(text, _)| text).concat();
+    for (name, _) in FILES {
+        assert!(all.contains(&format!("\n@{name}\n")), "{name}");
+    }
+    // A line end counts where it stands, and only there.
+    assert_eq!(
+        KERNEL[0].from,
+        "static u64 timer_read(struct clocksource *cs)\n{\n"
+    );
+    assert_eq!(OPENZFS[3].to, "#define\tBENCH_NS\t(0)");
+    assert_eq!(OPENZFS[1].file, CHECKSUMS);
+    assert!(OPENZFS[1].optional && !OPENZFS[2].optional);
+}
+
 /// A tree that has only the places, each between lines of its own.
 pub(crate) fn tree<'a>(
     edits: impl IntoIterator<Item = &'a Edit, IntoIter: Clone>,
@@ -28,7 +72,7 @@ fn texts(tree: &Path) -> Vec<String> {
 
 #[test]
 fn every_place_is_changed_once_however_often_it_is_asked() {
-    let tree = tree(&KERNEL);
+    let tree = tree(KERNEL.iter());
     let before = texts(tree.path());
     apply(tree.path(), &KERNEL).expect("the places are there");
     let after = texts(tree.path());
@@ -51,7 +95,7 @@ fn every_place_is_changed_once_however_often_it_is_asked() {
 
 #[test]
 fn what_is_shared_changes_each_place_once_too() {
-    let tree = tree(&SHARED_MEMORY);
+    let tree = tree(SHARED_MEMORY.iter());
     apply(tree.path(), &SHARED_MEMORY).expect("the places are there");
     let read = |name: &str| fs::read_to_string(tree.path().join(name)).expect("there");
     let all = || {
@@ -76,7 +120,7 @@ fn what_is_shared_changes_each_place_once_too() {
 
 #[test]
 fn a_change_that_newer_kernels_do_not_need_is_left_out() {
-    let tree = tree(&KERNEL);
+    let tree = tree(KERNEL.iter());
     fs::write(tree.path().join(OFFSETS), "/* another way */\n").expect("written");
     apply(tree.path(), &KERNEL).expect("the others are there");
     assert_eq!(texts(tree.path())[3], "/* another way */\n");
@@ -84,7 +128,7 @@ fn a_change_that_newer_kernels_do_not_need_is_left_out() {
 
 #[test]
 fn openzfs_is_changed_and_one_that_measures_less_too() {
-    let tree = tree(&OPENZFS);
+    let tree = tree(OPENZFS.iter());
     let text = |name: &str| fs::read_to_string(tree.path().join(name)).expect("there");
     apply(tree.path(), &OPENZFS).expect("the places are there");
     assert!(text(LUA).contains("longjmp(&(c)->b, 1)"));
@@ -99,7 +143,7 @@ fn openzfs_is_changed_and_one_that_measures_less_too() {
 
 #[test]
 fn a_kernel_that_looks_different_is_left_as_it_is() {
-    let tree = tree(&KERNEL);
+    let tree = tree(KERNEL.iter());
     let file = tree.path().join(UTIL);
     fs::write(&file, "int os_getrandom(void);\n").expect("written");
     let before = texts(tree.path());
