@@ -13,7 +13,7 @@ use crate::settings::{ClockCost, Settings, charges};
 use crate::shown;
 use crate::told::Told;
 use raidlab_bench_model::{Unfitted, presets};
-use raidlab_guest::{Archive, InitramfsError};
+use raidlab_initramfs::{Archive, InitramfsError};
 use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_random::Stream;
 use raidlab_store::fact::CPU_PRESET;
@@ -283,7 +283,7 @@ impl Run {
                 if report.guest_ended() {
                     return self.early();
                 }
-                let console = raidlab_guest::excerpt(&self.boot.console());
+                let console = raidlab_initramfs::excerpt(&self.boot.console());
                 KernelError::BrokenOff { why, console }
             }
         }

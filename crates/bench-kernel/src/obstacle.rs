@@ -1,7 +1,7 @@
 //! What stands in the way of an experiment, known before anything is booted.
 
 use crate::agent::devices;
-use raidlab_guest::find_program;
+use raidlab_initramfs::find_program;
 use raidlab_lab::{CapacityError, Experiment, Subject, Work};
 use raidlab_systems::{Member, Need, OperatingSystem, SystemError};
 use raidlab_uml::{Cache, Kernel, Packages};

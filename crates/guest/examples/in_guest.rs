@@ -13,7 +13,7 @@
 //! is written after the end. Ends with the command's exit code, or with 125
 //! when there was no sound end.
 
-use raidlab_guest::{Accelerator, Disk, Export, Guest, Initramfs, Job, Kernel, Machine, Stream};
+use raidlab_guest::{Accelerator, Disk, Export, Guest, Job, Kernel, Machine, Stream, host_tools};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use std::error::Error;
@@ -100,7 +100,7 @@ fn run() -> Result<u8, Box<dyn Error>> {
         Some(folder) => Kernel::unpacked(folder)
             .ok_or_else(|| format!("no kernel with modules in {}", folder.display()))?,
     };
-    let mut initramfs = Initramfs::with_host_tools(&kernel)?;
+    let mut initramfs = host_tools(&kernel)?;
     for (guest, host) in &options.put {
         initramfs.file(guest, Path::new(host))?;
     }

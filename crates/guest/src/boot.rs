@@ -2,7 +2,7 @@
 
 use crate::guest::{Guest, GuestError, Job, Stream, job_archive};
 use crate::machine::{BootFiles, PORTS, QEMU};
-use crate::newc::Archive;
+use raidlab_initramfs::Archive;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

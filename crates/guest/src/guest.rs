@@ -1,11 +1,9 @@
 //! A guest that runs one command and is thrown away.
 
-use crate::console::Reason;
 use crate::frames::FrameError;
-use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
-use crate::newc::{Archive, ArchiveError, Node};
+use raidlab_initramfs::{Archive, ArchiveError, Initramfs, Node, Reason};
 use raidlab_shell::{Command, Output};
 use std::io;
 use std::path::PathBuf;

@@ -13,26 +13,17 @@
 //! measurements of anything but the disks' own limits, if those are slow.
 
 mod boot;
-mod console;
-mod elf;
 mod frames;
 mod guest;
-mod initramfs;
 mod kernel;
-mod libraries;
 mod machine;
 mod modules;
-mod newc;
 mod run;
 mod tools;
 
-pub use console::{Reason, excerpt, reason};
-pub use elf::ElfError;
 pub use frames::FrameError;
 pub use guest::{Finished, Guest, GuestError, Job, Stream};
-pub use initramfs::{Initramfs, InitramfsError, find_program, missing_packages};
 pub use kernel::{Kernel, KernelError};
-pub use libraries::LibraryError;
 pub use machine::{Accelerator, Bus, Disk, Export, Machine};
 pub use modules::ModuleError;
-pub use newc::{Archive, ArchiveError, Node};
+pub use tools::{ToolsError, host_tools};

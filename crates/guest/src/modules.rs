@@ -5,11 +5,14 @@
 //! root. So the modules' own words are read: `.modinfo` has `name`, `depends`
 //! and `alias`. Dashes and underscores in names are the same to the kernel.
 
-use crate::elf::{self, ElfError};
+use crate::kernel::Kernel;
+use object::{Object, ObjectSection};
+use raidlab_initramfs::Initramfs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// One module to be loaded.
@@ -128,7 +131,7 @@ impl Modules {
             depends: Vec::new(),
             aliases: Vec::new(),
         };
-        for (key, value) in elf::module_information(&file, &bytes)? {
+        for (key, value) in information(&file, &bytes)? {
             match key.as_str() {
                 "depends" => {
                     let names = value.split(',').filter(|name| !name.is_empty());
@@ -150,6 +153,41 @@ impl Modules {
     pub fn file(&self, module: &Module) -> PathBuf {
         self.folder.join(&module.path)
     }
+}
+
+/// Adds modules of a kernel to a first file system, with those they need. Those of `first`
+/// are loaded at the start, in this order; those of `on_demand` wait until the kernel asks
+/// for them, and those that it has not are left out.
+///
+/// # Errors
+/// When the kernel has not a module of `first`, or one cannot be read.
+pub fn add(
+    initramfs: &mut Initramfs,
+    kernel: &Kernel,
+    first: &[&str],
+    on_demand: &[&str],
+) -> Result<(), ModuleError> {
+    let all = Modules::below(&kernel.modules)?;
+    let on_demand = on_demand.iter().filter(|name| all.has(name));
+    let closure = all.closure(first.iter().chain(on_demand).copied())?;
+    let folder = initramfs.real(&format!("/lib/modules/{}", kernel.release));
+    for module in &closure {
+        let file = all.file(module);
+        let read = |source| ModuleError::Read {
+            file: file.clone(),
+            source,
+        };
+        let mode = fs::metadata(&file).map_err(read)?.permissions().mode() & 0o777;
+        let contents = fs::read(&file).map_err(read)?;
+        initramfs.bytes(&format!("{folder}/{}", module.path), mode, contents);
+    }
+    let dependencies = dependency_file(&closure);
+    initramfs.text(&format!("{folder}/modules.dep"), 0o644, &dependencies);
+    let aliases = alias_file(&closure);
+    initramfs.text(&format!("{folder}/modules.alias"), 0o644, &aliases);
+    let list: String = first.iter().map(|name| format!("{name}\n")).collect();
+    initramfs.text("/raidlab/modules", 0o644, &list);
+    Ok(())
 }
 
 /// The text of `modules.dep` for some modules, as modprobe(8) reads it: each
@@ -198,6 +236,30 @@ fn name_of(path: &str) -> Option<String> {
     Some(normal(name.strip_suffix(".ko")?))
 }
 
+/// The `name=value` pairs of a kernel module's `.modinfo` section, in order;
+/// names repeat.
+fn information(file: &Path, bytes: &[u8]) -> Result<Vec<(String, String)>, ModuleError> {
+    let section = || -> object::Result<Vec<u8>> {
+        let module = object::File::parse(bytes)?;
+        match module.section_by_name(".modinfo") {
+            Some(section) => Ok(section.uncompressed_data()?.into_owned()),
+            None => Ok(Vec::new()),
+        }
+    };
+    let section = section().map_err(|source| ModuleError::Elf {
+        file: file.to_owned(),
+        source,
+    })?;
+    Ok(section
+        .split(|byte| *byte == 0)
+        .filter_map(|pair| {
+            let text = String::from_utf8_lossy(pair);
+            let (name, value) = text.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        })
+        .collect())
+}
+
 /// A name as the kernel compares it.
 fn normal(name: &str) -> String {
     name.replace('-', "_")
@@ -216,8 +278,14 @@ pub enum ModuleError {
         source: io::Error,
     },
     /// A module is no ELF file.
-    #[error(transparent)]
-    Elf(#[from] ElfError),
+    #[error("{} is not a sound 64-bit ELF file", file.display())]
+    Elf {
+        /// The file that could not be used.
+        file: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: object::Error,
+    },
     /// A folder has no modules, or only compressed ones.
     #[error(
         "no kernel modules below {} (compressed ones, .ko.xz and .ko.zst, are not read)",

@@ -1,11 +1,10 @@
 //! A job run in a guest from the first boot to the last word.
 
 use crate::boot::Boot;
-use crate::console;
 use crate::frames::frames;
 use crate::guest::{Finished, Guest, GuestError, Job, Stream};
 use crate::machine::{Accelerator, Machine};
-use crate::newc::Archive;
+use raidlab_initramfs::Archive;
 use raidlab_shell::{Command, Output};
 use std::fs::OpenOptions;
 use std::time::Duration;
@@ -55,13 +54,13 @@ impl Guest {
         let Some(ended) = times.ended else {
             return Err(GuestError::Timeout {
                 limit: job.command.timeout.unwrap_or_default(),
-                console: console::excerpt(&console),
+                console: raidlab_initramfs::excerpt(&console),
             });
         };
         let Some(report) = Report::read(&boot.result()?)? else {
             return Err(GuestError::Early {
-                reason: console::reason(&console),
-                console: console::excerpt(&console),
+                reason: raidlab_initramfs::reason(&console),
+                console: raidlab_initramfs::excerpt(&console),
                 emulator: boot.said(),
             });
         };

@@ -1,7 +1,8 @@
 //! What a guest gets from its host.
 
-use crate::initramfs::{Initramfs, InitramfsError};
 use crate::kernel::Kernel;
+use crate::modules::{self, ModuleError};
+use raidlab_initramfs::{Initramfs, InitramfsError};
 
 /// Without these a guest is of no use.
 const NEEDED: [&str; 5] = ["mdadm", "fio", "lsblk", "mount", "umount"];
@@ -127,19 +128,27 @@ const ON_DEMAND: [&str; 24] = [
     "fuse",
 ];
 
-impl Initramfs {
-    /// Everything that arrays, file systems and measurements need: the host's
-    /// tools and the kernel's drivers.
-    ///
-    /// # Errors
-    /// When busybox, mdadm or fio are not installed, the kernel has no md, or
-    /// a file cannot be read.
-    pub fn with_host_tools(kernel: &Kernel) -> Result<Self, InitramfsError> {
-        let mut initramfs = Self::new()?;
-        initramfs.programs(&NEEDED)?;
-        initramfs.programs_present(&WELCOME)?;
-        initramfs.paths_present(&PATHS)?;
-        initramfs.modules(kernel, &FIRST, &ON_DEMAND)?;
-        Ok(initramfs)
-    }
+/// Everything that arrays, file systems and measurements need: the host's
+/// tools and the kernel's drivers.
+///
+/// # Errors
+/// When busybox, mdadm or fio are not installed, the kernel has no md, or
+/// a file cannot be read.
+pub fn host_tools(kernel: &Kernel) -> Result<Initramfs, ToolsError> {
+    let mut initramfs = Initramfs::new()?;
+    initramfs.programs(&NEEDED)?;
+    initramfs.programs_present(&WELCOME)?;
+    initramfs.paths_present(&PATHS)?;
+    modules::add(&mut initramfs, kernel, &FIRST, &ON_DEMAND)?;
+    Ok(initramfs)
+}
+
+/// A first file system for a guest that cannot be put together.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum ToolsError {
+    /// A program cannot be had.
+    Programs(#[from] InitramfsError),
+    /// A module of the kernel's cannot be had.
+    Modules(#[from] ModuleError),
 }

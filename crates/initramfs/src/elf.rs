@@ -1,7 +1,7 @@
-//! What programs and kernel modules say about themselves in their ELF files.
+//! What programs say about themselves in their ELF files.
 
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSection, elf};
+use object::{Endianness, elf};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -77,33 +77,6 @@ pub(crate) fn machine(file: &Path) -> Option<u16> {
 
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
-}
-
-/// The `name=value` pairs of a kernel module's `.modinfo` section, in order;
-/// names repeat.
-///
-/// # Errors
-/// When the bytes are no ELF file or have no such section.
-pub fn module_information(file: &Path, bytes: &[u8]) -> Result<Vec<(String, String)>, ElfError> {
-    let section = || -> object::Result<Vec<u8>> {
-        let module = object::File::parse(bytes)?;
-        match module.section_by_name(".modinfo") {
-            Some(section) => Ok(section.uncompressed_data()?.into_owned()),
-            None => Ok(Vec::new()),
-        }
-    };
-    let section = section().map_err(|source| ElfError {
-        file: file.to_owned(),
-        source,
-    })?;
-    Ok(section
-        .split(|byte| *byte == 0)
-        .filter_map(|pair| {
-            let text = String::from_utf8_lossy(pair);
-            let (name, value) = text.split_once('=')?;
-            Some((name.to_owned(), value.to_owned()))
-        })
-        .collect())
 }
 
 /// A file that is no sound ELF file.

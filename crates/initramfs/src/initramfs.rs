@@ -1,17 +1,14 @@
-//! The guest's first file system: programs of this machine with all that they
-//! need, kernel modules, and an own first program that runs a job.
+//! A guest's first file system: programs of this machine with all that they
+//! need, and an own first program that loads modules and runs a job.
 //!
 //! A program stands in the guest at its own path, links on the way to it
 //! included, since some (lvm's) go by the name they are called with. Where
 //! this machine's `/bin`, `/sbin`, `/lib` and `/lib64` are links, the guest's
 //! are too.
 
-use crate::kernel::Kernel;
 use crate::libraries::{Libraries, LibraryError};
-use crate::modules::{self, ModuleError, Modules};
 use crate::newc::{Archive, Node};
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -165,42 +162,12 @@ impl Initramfs {
 
     /// Puts a text at a path of the guest's.
     pub fn text(&mut self, guest: &str, mode: u32, text: &str) {
-        let contents = text.as_bytes().to_vec();
-        self.archive.insert(guest, Node::File { mode, contents });
+        self.bytes(guest, mode, text.as_bytes().to_vec());
     }
 
-    /// Adds modules of a kernel with those they need. Those of `first` are
-    /// loaded at the start, in this order; those of `on_demand` wait until the
-    /// kernel asks for them, and those that it has not are left out.
-    ///
-    /// # Errors
-    /// When the kernel has not a module of `first`, or one cannot be read.
-    pub fn modules(
-        &mut self,
-        kernel: &Kernel,
-        first: &[&str],
-        on_demand: &[&str],
-    ) -> Result<(), InitramfsError> {
-        let all = Modules::below(&kernel.modules)?;
-        let on_demand = on_demand.iter().filter(|name| all.has(name));
-        let closure = all.closure(first.iter().chain(on_demand).copied())?;
-        let folder = format!("/lib/modules/{}", kernel.release);
-        let folder = self.real(&folder);
-        for module in &closure {
-            let (mode, contents) = read(&all.file(module))?;
-            let path = format!("{folder}/{}", module.path);
-            self.archive.insert(&path, Node::File { mode, contents });
-        }
-        let dependencies = modules::dependency_file(&closure);
-        self.text(&format!("{folder}/modules.dep"), 0o644, &dependencies);
-        let aliases = modules::alias_file(&closure);
-        self.text(&format!("{folder}/modules.alias"), 0o644, &aliases);
-        let mut list = String::new();
-        for name in first {
-            let _ = writeln!(list, "{name}");
-        }
-        self.text("/raidlab/modules", 0o644, &list);
-        Ok(())
+    /// Puts a file with these contents at a path of the guest's.
+    pub fn bytes(&mut self, guest: &str, mode: u32, contents: Vec<u8>) {
+        self.archive.insert(guest, Node::File { mode, contents });
     }
 
     /// What was put together.
@@ -217,7 +184,8 @@ impl Initramfs {
 
     /// A guest's path with a link at its first part followed: an archive's
     /// files cannot be put behind links.
-    fn real(&self, path: &str) -> String {
+    #[must_use]
+    pub fn real(&self, path: &str) -> String {
         let path = path.trim_start_matches('/');
         if let Some((first, rest)) = path.split_once('/')
             && let Some(Node::Link(target)) = self.archive.get(first)
@@ -342,7 +310,8 @@ fn interpreter(contents: &[u8]) -> Option<String> {
 }
 
 /// The package of Debian's that has a program: mostly called like it.
-pub(crate) fn package_of(program: &str) -> &str {
+#[must_use]
+pub fn package_of(program: &str) -> &str {
     match program {
         "lsblk" | "findmnt" | "mount" | "umount" | "setpriv" | "blockdev" | "wipefs" => {
             "util-linux"
@@ -385,9 +354,6 @@ pub enum InitramfsError {
     /// A program's libraries cannot be told or found.
     #[error(transparent)]
     Libraries(#[from] LibraryError),
-    /// The kernel's modules cannot be had.
-    #[error(transparent)]
-    Modules(#[from] ModuleError),
 }
 
 impl InitramfsError {

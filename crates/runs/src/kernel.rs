@@ -15,7 +15,7 @@ use raidlab_bench_kernel::{
     faults_in_words, scheduled_fault,
 };
 use raidlab_bench_model::presets::{self, ProcessorPreset};
-use raidlab_guest::{Archive, Node};
+use raidlab_initramfs::{Archive, Node};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_store::AccuracyNote;
 use raidlab_uml::{Cache, CacheError, Changes, Kernel, Packages, image};

@@ -16,7 +16,7 @@ use crate::cache::Kernel;
 use crate::charges::Charges;
 use crate::frames::{Frame, FrameError, FrameReader};
 use crate::image::{AGENT, AGENT_SLOT};
-use raidlab_guest::{Archive, Reason};
+use raidlab_initramfs::{Archive, Reason};
 use raidlab_shell::{Command, Local, Output, Running, Target, TargetError};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -257,8 +257,8 @@ impl Boot {
     pub fn ended_early(&self) -> BootError {
         let console = self.console();
         BootError::Early {
-            reason: raidlab_guest::reason(&console),
-            console: raidlab_guest::excerpt(&console),
+            reason: raidlab_initramfs::reason(&console),
+            console: raidlab_initramfs::excerpt(&console),
         }
     }
 }
@@ -301,7 +301,7 @@ impl BootError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use raidlab_guest::Node;
+    use raidlab_initramfs::Node;
     use std::os::unix::fs::PermissionsExt;
     use std::time::Instant;
 

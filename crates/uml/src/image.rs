@@ -2,7 +2,7 @@
 //! first program.
 
 use crate::program::trimmed;
-use raidlab_guest::{Archive, Initramfs, InitramfsError, Node};
+use raidlab_initramfs::{Archive, Initramfs, InitramfsError, Node};
 use std::path::Path;
 
 /// The first program's path in the guest.
@@ -75,12 +75,12 @@ const PATHS: [&str; 3] = ["/etc/mke2fs.conf", "/etc/lvm/lvm.conf", "/etc/lvm/pro
 
 /// The packages of what no guest can do without and this machine has not.
 pub(crate) fn missing_packages(beside: &Path) -> Vec<String> {
-    raidlab_guest::missing_packages(&NEEDED, Some(beside))
+    raidlab_initramfs::missing_packages(&NEEDED, Some(beside))
 }
 
 /// Whether this machine lacks OpenZFS's own programs.
 pub(crate) fn lacks_tools_of_zfs(beside: &Path) -> bool {
-    let found = |name| raidlab_guest::find_program(name, Some(beside));
+    let found = |name| raidlab_initramfs::find_program(name, Some(beside));
     ["zpool", "zfs", "zdb"]
         .into_iter()
         .any(|name| found(name).is_none())

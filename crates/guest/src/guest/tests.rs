@@ -1,7 +1,6 @@
 use super::{GuestError, Job, job_archive};
-use crate::console::{excerpt, reason};
-use crate::newc::{Archive, Node};
 use crate::run::Report;
+use raidlab_initramfs::{Archive, Node, excerpt, reason};
 use raidlab_shell::Command;
 
 #[test]
@@ -90,7 +89,7 @@ fn a_report_without_a_sound_part_is_an_error() {
 
 #[test]
 fn an_early_end_is_told_with_its_reason() {
-    let console = include_str!("../console/data/memory-too-small.txt");
+    let console = include_str!("../../../initramfs/src/console/data/memory-too-small.txt");
     let error = GuestError::Early {
         reason: reason(console),
         console: excerpt(console),

@@ -97,7 +97,7 @@ fn what_the_kernel_has_not_is_named() {
     fs::write(folder.path().join("kernel/fs/text.ko"), "no module").expect("written");
     let modules = Modules::below(folder.path()).expect("modules");
     let error = modules.closure(["text"]).expect_err("no ELF file");
-    assert!(matches!(error, ModuleError::Elf(_)), "{error:?}");
+    assert!(matches!(error, ModuleError::Elf { .. }), "{error:?}");
 }
 
 #[test]
