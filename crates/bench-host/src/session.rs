@@ -257,8 +257,12 @@ impl<'a> Session<'a> {
         let text = format!("member {} ({device}) {text}", event.member);
         self.note(event.kind.name(), Some(u32::from(event.member)), text);
         self.deeds.happens(event);
+        self.carry_out(&commands)
+    }
+
+    fn carry_out(&mut self, commands: &[Command]) -> Result<(), HostError> {
         for command in commands {
-            run_patiently(&self.target, &command)?;
+            run_patiently(&self.target, command)?;
         }
         self.changed = self.now();
         Ok(())
@@ -272,11 +276,7 @@ impl<'a> Session<'a> {
         let commands = self.system().check_all(&self.built)?;
         self.note("check", None, CHECK_IN_WORDS.to_owned());
         self.deeds.checks();
-        for command in commands {
-            run_patiently(&self.target, &command)?;
-        }
-        self.changed = self.now();
-        Ok(())
+        self.carry_out(&commands)
     }
 
     /// The array's state as it was seen after `since` and after the last

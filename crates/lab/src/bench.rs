@@ -20,7 +20,7 @@ pub trait Bench: Sync {
     /// runs.
     ///
     /// # Errors
-    /// [`BenchError::Unsupported`] names what is not possible.
+    /// What is not possible, by name.
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError>;
 
     /// What an experiment has for itself while it runs, such as the machine that it runs
@@ -91,16 +91,6 @@ pub enum Finish {
 /// Why a bench could not run an experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// This bench cannot do what the experiment asks.
-    #[error("the {bench} bench cannot run {what}; {remedy}")]
-    Unsupported {
-        /// The name of the bench that refuses.
-        bench: &'static str,
-        /// What of the experiment the bench cannot do, in words.
-        what: String,
-        /// What would work instead, in words.
-        remedy: String,
-    },
     /// A step of the experiment failed.
     #[error("step {step} failed")]
     Step {

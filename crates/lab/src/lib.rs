@@ -22,7 +22,6 @@ pub mod files;
 mod fio;
 mod host;
 mod job_words;
-pub mod mock;
 mod placeholder;
 pub mod plan;
 mod published;

@@ -4,13 +4,16 @@ use super::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::{Choices, Experiment, HostChoice};
 use crate::host::QueueStyle;
-use crate::mock::MockBench;
 use crate::suite::Suite;
 use raidlab_store::{CellResult, Measurement, Records};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
+
+mod mock;
+
+use mock::MockBench;
 
 /// Keeps everything; may fail, or cancel, after some rows.
 #[derive(Default)]
@@ -265,11 +268,10 @@ impl Bench for Machines {
         self.changed.notify_all();
         drop(counts);
         match host {
-            "gone" => Err(BenchError::Unsupported {
-                bench: self.name(),
-                what: "a machine that does not answer".to_owned(),
-                remedy: String::new(),
-            }),
+            "gone" => Err(BenchError::setup(
+                "asking the machine",
+                "it does not answer",
+            )),
             _ => MockBench::default().run(experiment, observer),
         }
     }

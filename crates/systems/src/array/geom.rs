@@ -295,6 +295,12 @@ fn built(geom: Geom) -> Built {
     Built::found(geom.name, members)
 }
 
+/// The size of a sector of the array's own device, where it has one.
+pub(super) fn sector_size(geom: &Geom, source: &str) -> Option<ReadBack> {
+    let size = geom.providers.first()?.fields.get("Sectorsize")?;
+    Some(ReadBack::new("sector_size", None, size, source))
+}
+
 /// A mirror's or RAID3's state, slot by slot, where `state` tells that of one
 /// consumer.
 ///

@@ -22,7 +22,6 @@
 //! back; the settings show all profiles that are found.
 
 mod described;
-mod find;
 mod plan;
 mod settings;
 mod state;

@@ -7,29 +7,31 @@
 use super::BtrfsSpec;
 use crate::array::steps::kernel_name;
 use crate::array::{
-    ArrayStatus, Built, Health, MemberState, MemberStatus, ReadBack, ReadState, Result, SyncKind,
-    SyncStatus, SystemError,
+    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, ReadState, Result,
+    SyncKind, SyncStatus, SystemError,
 };
+use crate::mounts::parse_mounts;
 use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
 
-pub(super) const SHOW: &str = "btrfs filesystem show";
+const SHOW: &str = "btrfs filesystem show";
 const REPLACE: &str = "btrfs replace status";
 const SCRUB: &str = "btrfs scrub status";
 
 /// A file system as `btrfs filesystem show --raw` has it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shown {
-    pub(super) label: String,
-    pub(super) devices: Vec<ShownDevice>,
+struct Shown {
+    label: String,
+    devices: Vec<ShownDevice>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ShownDevice {
+struct ShownDevice {
     /// From 1; 0 is the target of a replacement.
-    pub(super) number: u64,
-    pub(super) size: u64,
+    number: u64,
+    size: u64,
     /// Empty where it is missing.
-    pub(super) path: String,
+    path: String,
 }
 
 fn unreadable(source: &str, line: usize, problem: String) -> SystemError {
@@ -37,7 +39,7 @@ fn unreadable(source: &str, line: usize, problem: String) -> SystemError {
 }
 
 /// All file systems in a text of `btrfs filesystem show --raw`.
-pub(super) fn parse_show(text: &str) -> Result<Vec<Shown>> {
+fn parse_show(text: &str) -> Result<Vec<Shown>> {
     let mut found: Vec<Shown> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -120,7 +122,31 @@ impl ReadState for BtrfsSpec {
     }
 
     fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
-        super::find::find(target, prefix)
+        let show = Command::reads("btrfs", ["filesystem", "show", "--raw"]);
+        let shown = parse_show(&target.run(&show)?.stdout)?;
+        let mounts = parse_mounts(&target.read("/proc/mounts")?);
+        let mut found = Vec::new();
+        for shown in shown {
+            if !shown.label.starts_with(prefix) {
+                continue;
+            }
+            let members: Vec<Member> = shown
+                .devices
+                .into_iter()
+                .filter(|device| !device.path.is_empty())
+                .map(|device| Member::found(device.path, Bytes(device.size)))
+                .collect();
+            let mount = mounts
+                .iter()
+                .find(|mount| members.iter().any(|member| member.device == mount.device));
+            found.push(Built {
+                name: shown.label,
+                folder: mount.map_or_else(String::new, |mount| mount.folder.clone()),
+                members,
+            });
+        }
+        found.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(found)
     }
 }
 

@@ -18,7 +18,7 @@
 
 use super::described::{Described, written};
 use super::geom::array::{GeomArray, providers};
-use super::geom::{Class, Geom, Part, redundant_status, usable};
+use super::geom::{Class, Geom, Part, redundant_status, sector_size, usable};
 use super::steps::kernel_name;
 use super::{ArrayStatus, Built, ChangeMembers, Member, MemberState, ReadBack, Result};
 use raidlab_shell::Command;
@@ -194,10 +194,7 @@ impl GeomArray for GmirrorSpec {
                 source,
             ),
         ];
-        let device = geom.providers.first();
-        if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
-            all.push(ReadBack::new("sector_size", None, size, source));
-        }
+        all.extend(sector_size(geom, source));
         for (slot, member) in array.members.iter().enumerate() {
             let provider = kernel_name(&member.device);
             let mut parts = geom.consumers.iter();

@@ -8,7 +8,7 @@
 
 use super::described::{Described, written};
 use super::geom::array::{GeomArray, providers};
-use super::geom::{Class, Geom, redundant_status, usable};
+use super::geom::{Class, Geom, redundant_status, sector_size, usable};
 use super::gmirror::member_state;
 use super::{ArrayStatus, Built, ChangeMembers, Member, ReadBack, Result};
 use raidlab_shell::Command;
@@ -120,10 +120,7 @@ impl GeomArray for Graid3Spec {
                 source,
             ),
         ];
-        let device = geom.providers.first();
-        if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
-            all.push(ReadBack::new("sector_size", None, size, source));
-        }
+        all.extend(sector_size(geom, source));
         all
     }
 }

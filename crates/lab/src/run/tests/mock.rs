@@ -1,4 +1,4 @@
-//! A bench with canned numbers, for testing everything above benches.
+//! A bench with canned numbers.
 
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
@@ -29,11 +29,7 @@ impl Bench for MockBench {
 
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
         if experiment.disks.is_empty() {
-            return Err(BenchError::Unsupported {
-                bench: self.name(),
-                what: "an experiment without disks".to_owned(),
-                remedy: "name one".to_owned(),
-            });
+            return Err(BenchError::setup("looking at the disks", "there are none"));
         }
         Ok(())
     }
