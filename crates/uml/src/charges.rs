@@ -4,12 +4,12 @@
 //! (`docs/reference/processors.md`), in the order of [`Charges::in_order`], which is that of
 //! `enum raidlab_charge` in `edits/charges.h`. Without it nothing is charged.
 //!
-//! Each place says what it does and how often. That is *owed*, and *paid* by moving the
-//! time, which lets events come, where the kernel could be interrupted: at the place itself
-//! in a thread, or at the end of a system call for what is copied. What an interrupt owes,
-//! whom it interrupts pays before it goes on, or the idle loop before it sleeps. So a
-//! core that is busy gets later, and one that is idle has dealt with its interrupts
-//! before it wakes somebody up.
+//! The places are edits of the source, `edits/charges.edits`. Each says what it does and
+//! how often. That is *owed*, and *paid* by moving the time, which lets events come, where
+//! the kernel could be interrupted: at the place itself in a thread, or at the end of a
+//! system call for what is copied. What an interrupt owes, whom it interrupts pays before
+//! it goes on, or the idle loop before it sleeps. So a core that is busy gets later, and
+//! one that is idle has dealt with its interrupts before it wakes somebody up.
 //!
 //! The scheduler's clock is the virtual time then, where it is otherwise that of the last
 //! tick: the processor time of threads is as exact as the charges.
