@@ -165,6 +165,12 @@ pub enum Verb {
     /// A disk that serves no slot, a spare or one that is being filled to replace
     /// a member, dies.
     LoseSpare,
+    /// The next commands fail of a disk that is attached and serves no slot: a spare, a disk that
+    /// is filled to replace a member, or one whose place another has just taken.
+    SpareErrs {
+        /// So many commands fail; at least 1.
+        commands: u32,
+    },
     /// The sync that runs ends early.
     Idle,
     /// Syncs go at least and at most so fast.

@@ -21,6 +21,7 @@ impl World<'_> {
             Verb::Spare => self.add_spare()?.then_some("spare"),
             Verb::Replace { member } => self.replace(member)?.then_some("replace"),
             Verb::LoseSpare => self.lose_spare().then_some("lost spare"),
+            Verb::SpareErrs { commands } => self.spare_errs(commands).then_some("spare that errs"),
             Verb::Idle => {
                 self.paused = true;
                 self.order(Order::Idle)?.is_ok().then_some("idle")
@@ -99,19 +100,31 @@ impl World<'_> {
 
     /// A disk that is attached and serves no slot dies.
     fn lose_spare(&mut self) -> bool {
-        let attached = self.handles.iter().flatten();
-        let mut spares = attached.filter(|disk| !self.slots.contains(&Some(**disk)));
-        let Some(disk) = spares.find(|disk| self.is_alive(**disk)).copied() else {
+        let Some(disk) = self.spare_that_may_fail() else {
             return false;
         };
-        if let Some(slot) = self.is_about_to_serve(disk)
-            && !self.allows(slot)
-        {
-            return false;
-        }
         self.disks[disk].health = Health::Gone;
         self.standing[disk].hung = None;
         true
+    }
+
+    /// The next commands to a disk that is attached and serves no slot fail.
+    fn spare_errs(&mut self, commands: u32) -> bool {
+        let Some(disk) = self.spare_that_may_fail() else {
+            return false;
+        };
+        self.standing[disk].transient = commands;
+        self.standing[disk].erring = true;
+        true
+    }
+
+    /// The first disk that is attached and serves no slot, if the budget bears that it fails.
+    fn spare_that_may_fail(&mut self) -> Option<usize> {
+        let attached = self.handles.iter().flatten();
+        let mut spares = attached.filter(|disk| !self.slots.contains(&Some(**disk)));
+        let disk = *spares.find(|disk| self.is_alive(**disk))?;
+        let slot = self.is_about_to_serve(disk);
+        slot.is_none_or(|slot| self.allows(slot)).then_some(disk)
     }
 
     /// The slot that a disk is about to take, all of whose content it has: whoever

@@ -146,6 +146,16 @@ fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
         rate(4 * words.len(), sum),
         "fletcher4 in a plain loop",
     );
+    // A record of ZFS; its file systems have records of 128 KiB.
+    let record = vec![0x5a_u8; 2 * BLOCK];
+    let sum = best(1.0, || {
+        std::hint::black_box(raidlab_lab::plan::sha256(std::hint::black_box(&record)));
+    });
+    add(
+        "sha256_bytes_per_second",
+        rate(record.len(), sum),
+        "records of 128 KiB in the cache, by the crate `ring`",
+    );
 }
 
 /// The checksum of ZFS: four sums, each of the one before.

@@ -7,7 +7,7 @@
 //! makes the while long: syncs are slowed down until they take seconds. Then come four to ten
 //! deeds, nearly all at the same one or two slots, each a few latencies or up to a second or
 //! two after the one before: a member is replaced, lost, failed by the administrator, put
-//! back, given sectors that cannot be read or commands that fail; a spare comes or dies; a
+//! back, given sectors that cannot be read or commands that fail; a spare comes, errs or dies; a
 //! sync is stopped by hand; a check begins; the power is cut, the process dies, the array is
 //! stopped. Writes and reads go on between them. At the end syncs may run as fast as they can.
 
@@ -92,10 +92,16 @@ impl Draw<'_> {
                 member,
                 commands: between(&mut self.random, 1, 3) as u32,
             },
-            10 => Action::Administer(match self.random.percent(50) {
-                true => Verb::Spare,
-                false => Verb::LoseSpare,
-            }),
+            10 => {
+                let mut aside = self.random.fork("a spare errs", 0);
+                Action::Administer(match self.random.percent(50) {
+                    true => Verb::Spare,
+                    false if aside.percent(50) => Verb::SpareErrs {
+                        commands: between(&mut aside, 1, 3) as u32,
+                    },
+                    false => Verb::LoseSpare,
+                })
+            }
             11 => Action::Administer(match self.random.percent(70) {
                 true => Verb::Idle,
                 false => Verb::ReadWrite,

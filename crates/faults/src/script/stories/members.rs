@@ -8,7 +8,8 @@
 //!   that the bitmap calls clean, and is added again; everything is read, and then
 //!   repaired or written.
 //! - *Replaced in a crash.* A member is replaced by a spare, and the power is cut while that
-//!   is going on, or at its end, or when its superblocks are being written; several times.
+//!   is going on, or at its end, or when its superblocks are being written; several times. In
+//!   some of them one of the two devices has erred before, and the other one is away after the cut.
 
 use super::super::{Action, Draw, Restart, Step, Verb};
 use super::{at_once, between};
@@ -119,13 +120,25 @@ impl Draw<'_> {
 
     fn replaced_in_a_crash(&mut self) -> Vec<Step> {
         let mut steps = vec![at_once(Action::Drain)];
-        for _ in 0..3 {
+        for round in 0..3 {
+            let mut aside = Draw {
+                random: self.random.fork("one of two errs", round),
+                ..*self
+            };
             let member = self.member();
             steps.push(at_once(Action::Administer(Verb::Replace { member })));
             steps.extend(self.writes(2));
+            let mut missing = None;
+            if aside.random.percent(40) {
+                let commands = between(&mut aside.random, 1, 3) as u32;
+                let errs = Action::Administer(Verb::SpareErrs { commands });
+                steps.push(aside.soon(30, errs));
+                steps.extend(aside.writes(2));
+                missing = aside.random.percent(70).then_some(member);
+            }
             // Reading and writing all windows and the superblocks takes some twenty.
             let restart = Restart {
-                missing: None,
+                missing,
                 stale: false,
                 again: None,
                 ..self.restart()
