@@ -5,7 +5,7 @@
 //! `/dev/md/<name>` is made by udev, which a small guest does not have; and
 //! numbers from 100 on stay clear both of arrays that people number from 0 and
 //! of those that mdadm numbers from 127 downwards, up to `raidlab20`. The name
-//! is kept in the superblock as well, where [`ArraySystem::find`] sees it.
+//! is kept in the superblock as well, where [`super::ReadState::find`] sees it.
 //!
 //! A `raid4` or `raid5` is born degraded: mdadm lets the first sync rebuild the
 //! last member, which is faster than making every stripe's parity anew, and
