@@ -2,7 +2,7 @@
 //! write that was acknowledged, comes back after a power cut, and finds the other one gone.
 
 use crate::harness::{Landing, Make, SECTOR, World, slot};
-use raidlab_array::Operation;
+use raidlab_array::{Event, Operation};
 use raidlab_geometry::Level;
 use raidlab_units::Nanos;
 
@@ -111,4 +111,37 @@ fn what_one_of_two_missed_is_acknowledged_when_that_one_is_out() {
             assert!(judged > 5, "{level:?}: {missed:?} of {fails}: {judged}");
         }
     }
+}
+
+/// A member is replaced by another device in the moment in which the first one fails, while what
+/// that one missed is not recorded yet.
+#[test]
+fn a_device_that_fails_can_be_followed_by_another_at_once() {
+    let make = Make {
+        spares: 2,
+        ..Make::new(Level::Raid1, 2)
+    };
+    let failure = Event::MemberFailed(slot(2));
+    let mut judged = 0;
+    for steps in 0..60 {
+        let Some(mut world) = replacing(make, steps) else {
+            break;
+        };
+        if world.array.served()[0] != Some(slot(0)) {
+            break;
+        }
+        world.disks.get_mut(&2).unwrap().dead = true;
+        world.submit(Operation::Write, 10, 20, 6);
+        while !world.events.contains(&failure) && world.step(None) {}
+        let again = world.with(|array, now, out| array.replace(now, slot(0), None, out));
+        again.unwrap();
+        world.write(100, 20, 7);
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(world.array.served()[0], Some(slot(3)), "{steps} steps");
+        assert!(!world.array.is_syncing(), "{steps} steps");
+        assert_eq!(world.read(10, 20), [6; 20 * SECTOR]);
+        assert_eq!(world.read(100, 20), [7; 20 * SECTOR]);
+        judged += 1;
+    }
+    assert!(judged > 5, "{judged}");
 }

@@ -116,6 +116,8 @@ impl PersistentArray {
         true
     }
 
+    /// The engine gets an answer, or will get it when superblocks leave out who has missed
+    /// something of this slot.
     fn tell_engine(
         &mut self,
         command: CommandId,
@@ -125,17 +127,18 @@ impl PersistentArray {
     ) {
         let double = self.replacements.doubles.remove(&command);
         let slot = double.map_or(slot, |double| Some(double.slot));
-        let missed = slot.and_then(|slot| self.replacements.missed.get_mut(&slot));
-        if let Some(missed) = missed {
-            missed.answers.push((command, result));
-            return;
-        }
         let replacement = slot.and_then(|slot| self.replacements.running.get_mut(&slot));
         let span = replacement.and_then(|replacement| replacement.writes.remove(&command));
-        let now = self.now;
-        self.with_engine_do(out, |engine, out| {
-            engine.complete(now, command, result, out)
-        });
+        let missed = slot.and_then(|slot| self.replacements.missed.get_mut(&slot));
+        match missed {
+            Some(missed) => missed.answers.push((command, result)),
+            None => {
+                let now = self.now;
+                self.with_engine_do(out, |engine, out| {
+                    engine.complete(now, command, result, out)
+                });
+            }
+        }
         if let (Err(_), Some(slot), Some(span)) = (result, slot, span) {
             self.copy_again(slot, span);
         }
