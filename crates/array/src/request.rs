@@ -446,6 +446,7 @@ pub struct Outputs {
 
 impl Outputs {
     /// Empties every list, keeping its memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.commands.clear();
         self.steps.clear();

@@ -102,6 +102,25 @@ impl Surface {
         zone.first_position + scale(sector - zone.first_sector, zone.sector_time)
     }
 
+    /// The positions of two sectors, of which the second is seldom in another zone.
+    #[inline]
+    #[must_use]
+    pub fn positions(&self, start: u64, end: u64) -> (u64, u64) {
+        let first = start / self.zone_sectors;
+        let zone = usize::try_from(first)
+            .ok()
+            .and_then(|first| self.zones.get(first));
+        match zone {
+            Some(zone) if end < self.capacity && end - zone.first_sector < self.zone_sectors => {
+                let position = |sector| {
+                    zone.first_position + scale(sector - zone.first_sector, zone.sector_time)
+                };
+                (position(start), position(end))
+            }
+            _ => (self.position(start), self.position(end)),
+        }
+    }
+
     /// The last sector whose position is not beyond `position`.
     #[must_use]
     pub fn sector_at(&self, position: u64) -> u64 {
@@ -198,6 +217,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn two_positions_are_those_of_each(
+            start in 0_u64..1_000_000_107,
+            length in prop_oneof![0_u64..3000, 0_u64..40_000_000],
+        ) {
+            let (surface, end) = (surface(), start + length);
+            let each = (surface.position(start), surface.position(end));
+            prop_assert_eq!(surface.positions(start, end), each);
+        }
+
         #[test]
         fn positions_rise_and_invert(sector in 0_u64..1_000_000_007) {
             let surface = surface();

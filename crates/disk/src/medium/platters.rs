@@ -40,7 +40,7 @@ use crate::medium::parameters::DiskParameters;
 use crate::surface::Surface;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
-use scheduling::{Candidate, Pool};
+use scheduling::{Candidate, Pool, Revolution};
 use segments::Segments;
 use shingles::{Dirty, ShingleParameters, Shingles};
 use std::collections::VecDeque;
@@ -102,6 +102,7 @@ pub(crate) struct Platters {
     write_window: usize,
     interface: Interface,
     surface: Surface,
+    revolution: Revolution,
     phase: u64,
     random: Stream,
     segments: Segments,
@@ -145,6 +146,7 @@ impl Platters {
     ) -> Self {
         let surface = Surface::new(disk.capacity, &disk.rate_curve);
         Self {
+            revolution: Revolution::new(parameters.revolution.0),
             phase: angle.0 % parameters.revolution.0,
             capacity: disk.capacity,
             write_window: disk.write_window,
@@ -175,10 +177,11 @@ impl Platters {
 
     fn candidate(&mut self, now: u64, command: &Command, tag: Option<u64>) -> Candidate {
         self.sequence += 1;
+        let (start, end) = self.surface.positions(command.start.0, command.end());
         Candidate {
             tag,
-            start: self.surface.position(command.start.0),
-            end: self.surface.position(command.end()),
+            start,
+            end,
             bytes: command.count.0 * SECTOR_BYTES,
             arrived: now,
             sequence: self.sequence,

@@ -89,7 +89,7 @@ impl Platters {
         Mechanics {
             surface: &self.surface,
             seek: &self.parameters.seek,
-            revolution: self.parameters.revolution.0,
+            revolution: self.revolution,
             phase: self.phase,
         }
     }

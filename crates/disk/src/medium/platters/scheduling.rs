@@ -204,6 +204,36 @@ pub struct Departure {
     pub extra_settle_ns: f64,
 }
 
+/// The platter's revolution. Remainders by it are most of what the choice computes, so they
+/// are made without a division: by a product with the reciprocal, which gives the quotient or
+/// one less.
+#[derive(Debug, Clone, Copy)]
+pub struct Revolution {
+    ns: u64,
+    /// 2^64 divided by the nanoseconds, or one less.
+    reciprocal: u64,
+}
+
+impl Revolution {
+    /// A revolution of so many nanoseconds, at least 1.
+    #[must_use]
+    pub const fn new(ns: u64) -> Self {
+        Self {
+            ns,
+            reciprocal: u64::MAX / ns,
+        }
+    }
+
+    /// Nanoseconds of the part of a revolution that is left of a time, or of a position.
+    #[inline]
+    #[must_use]
+    pub fn angle(self, time: u64) -> u64 {
+        let turns = ((u128::from(time) * u128::from(self.reciprocal)) >> 64) as u64;
+        let left = time - turns * self.ns;
+        if left < self.ns { left } else { left - self.ns }
+    }
+}
+
 /// The platter and the arm, for predictions.
 #[derive(Debug, Clone, Copy)]
 pub struct Mechanics<'a> {
@@ -211,8 +241,8 @@ pub struct Mechanics<'a> {
     pub surface: &'a Surface,
     /// How long the arm takes for a move, by its distance.
     pub seek: &'a SeekCurve,
-    /// Nanoseconds per revolution.
-    pub revolution: u64,
+    /// How long the platter turns for one revolution.
+    pub revolution: Revolution,
     /// The platter's angle at time zero, nanoseconds.
     pub phase: u64,
 }
@@ -222,12 +252,12 @@ impl Mechanics<'_> {
     #[inline]
     #[must_use]
     pub fn rotation(&self, position: u64, time: u64) -> u64 {
-        let target = position % self.revolution;
-        let angle = (time + self.phase) % self.revolution;
+        let target = self.revolution.angle(position);
+        let angle = self.revolution.angle(time + self.phase);
         if target >= angle {
             target - angle
         } else {
-            target + self.revolution - angle
+            target + self.revolution.ns - angle
         }
     }
 
@@ -252,7 +282,7 @@ impl Mechanics<'_> {
             return None;
         }
         let ahead = position.wrapping_sub(departure.head);
-        (ahead < self.revolution / 2).then_some(ahead)
+        (ahead < self.revolution.ns / 2).then_some(ahead)
     }
 
     /// The real positioning time with the arm arriving `jitter` late, and the
@@ -333,9 +363,10 @@ impl Scheduling {
     ) -> Option<Choice> {
         // The rotation left on arrival is start - arrival modulo a revolution;
         // so many revolutions more keep the difference positive, and one
-        // division a candidate is enough.
-        let now = departure.at + mechanics.phase;
-        let ahead = (now / mechanics.revolution + MOST_REVOLUTIONS) * mechanics.revolution - now;
+        // remainder a candidate is enough.
+        let revolution = mechanics.revolution;
+        let now = revolution.angle(departure.at + mechanics.phase);
+        let ahead = MOST_REVOLUTIONS * revolution.ns - now;
         let mut best: Option<Choice> = None;
         for (distance, index) in pool.outwards(departure.head) {
             let candidate = &pool.candidates[index];
@@ -355,7 +386,7 @@ impl Scheduling {
             } else {
                 0
             };
-            let mut cost = (seek + (start + ahead - seek) % mechanics.revolution) as i64;
+            let mut cost = (seek + revolution.angle(start + ahead - seek)) as i64;
             if let Some(through) = mechanics.read_through(departure, start) {
                 cost = cost.min(through as i64);
             }

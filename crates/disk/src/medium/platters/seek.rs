@@ -26,13 +26,9 @@ impl SeekCurve {
     #[inline]
     #[must_use]
     pub fn time_ns(&self, fraction: f64) -> f64 {
-        if fraction < self.knee {
-            self.settle_ns + self.root_ns * fraction.sqrt()
-        } else {
-            self.settle_ns
-                + self.root_ns * self.knee.sqrt()
-                + self.slope_ns * (fraction - self.knee)
-        }
+        self.settle_ns
+            + self.root_ns * fraction.min(self.knee).sqrt()
+            + self.slope_ns * (fraction - self.knee).max(0.0)
     }
 
     /// The mean over all pairs of places, each equally likely: what data

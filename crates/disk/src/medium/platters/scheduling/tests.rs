@@ -1,7 +1,7 @@
 //! Choices worked out by hand, on a disk with round numbers: a sector passes in
 //! a microsecond, a revolution is 8 ms, every move takes 1 ms.
 
-use super::{Candidate, Departure, Mechanics, Order, Pool, Scheduling};
+use super::{Candidate, Departure, Mechanics, Order, Pool, Revolution, Scheduling};
 use crate::medium::platters::seek::SeekCurve;
 use crate::surface::{RatePoint, Surface};
 use proptest::collection;
@@ -43,7 +43,7 @@ fn mechanics(surface: &Surface) -> Mechanics<'_> {
     Mechanics {
         surface,
         seek: &SEEK,
-        revolution: REVOLUTION,
+        revolution: Revolution::new(REVOLUTION),
         phase: 0,
     }
 }
@@ -320,6 +320,18 @@ proptest! {
             let slowest = slowest_choice(&pool, &mechanics, &departure, &scheduling);
             prop_assert_eq!(chosen.map(|choice| choice.index), slowest);
         }
+    }
+
+    #[test]
+    fn an_angle_is_a_remainder(
+        ns in 1_u64..200_000_000,
+        time in prop_oneof![any::<u64>(), 0_u64..1_000_000_000, Just(u64::MAX)],
+        turns in 0_u64..1_000_000,
+    ) {
+        let revolution = Revolution::new(ns);
+        prop_assert_eq!(revolution.angle(time), time % ns);
+        prop_assert_eq!(revolution.angle(turns * ns), 0);
+        prop_assert_eq!(revolution.angle(turns * ns + ns - 1), ns - 1);
     }
 
     /// Against a list that is looked through from its start to its end each time.
