@@ -61,11 +61,13 @@ pub(crate) struct Io {
 }
 
 /// What the disk gets next: one command for one or more I/Os.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Issue {
     pub(crate) start: u64,
     pub(crate) count: u64,
-    pub(crate) owners: Vec<Owner>,
+    pub(crate) owner: Owner,
+    /// The owners of what was merged with the first one.
+    pub(crate) others: Vec<Owner>,
 }
 
 /// (arrival, 0) where arrival decides and (sector, arrival) where the address does.
@@ -257,18 +259,19 @@ impl LeafQueue {
     }
 
     fn class_to_issue(&self, maximum_async_writes: u32) -> Option<Class> {
-        let waits = |class: &Class| !self.waiting[class.index()].ios.is_empty();
-        let limits = |class: &Class| self.limits_now(*class, maximum_async_writes);
-        let below_minimum = |class: &Class| self.active[class.index()] < limits(class).min_active;
-        let below_maximum = |class: &Class| self.active[class.index()] < limits(class).max_active;
         let first = match self.config.courtesy {
             Some(_) => self.last_class + 1,
             None => 0,
         };
-        let ring = CLASSES.into_iter().cycle().skip(first).take(CLASSES.len());
-        let mut in_need = ring.filter(waits).filter(below_minimum);
-        let mut others = CLASSES.into_iter().filter(waits).filter(below_maximum);
-        in_need.next().or_else(|| others.next())
+        let active = |class: Class| self.active[class.index()];
+        let waits = |class: Class| !self.waiting[class.index()].ios.is_empty();
+        let limits = |class| self.limits_now(class, maximum_async_writes);
+        let mut ring = (first..first + CLASSES.len()).map(|place| CLASSES[place % CLASSES.len()]);
+        let in_need = ring.find(|&class| waits(class) && active(class) < limits(class).min_active);
+        in_need.or_else(|| {
+            let mut all = CLASSES.into_iter();
+            all.find(|&class| waits(class) && active(class) < limits(class).max_active)
+        })
     }
 
     fn first_key(&self, class: Class) -> Option<Key> {
@@ -293,7 +296,8 @@ impl LeafQueue {
         let mut issue = Issue {
             start: io.start,
             count: io.count,
-            owners: vec![io.owner],
+            owner: io.owner,
+            others: Vec::new(),
         };
         let gap = if class.is_read() {
             self.config.read_gap_limit.0
@@ -321,7 +325,7 @@ impl LeafQueue {
             let end = (issue.start + issue.count).max(io.start + io.count);
             issue.start = issue.start.min(io.start);
             issue.count = end - issue.start;
-            issue.owners.push(io.owner);
+            issue.others.push(io.owner);
         }
     }
 

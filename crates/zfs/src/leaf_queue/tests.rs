@@ -91,7 +91,10 @@ fn neighbours_are_merged_up_to_the_limit() {
     }
     let (_, issue) = queue.next(10).expect("reads wait");
     assert_eq!((issue.start, issue.count), (0, 96));
-    assert_eq!(issue.owners, [Owner::Read(7); 2]);
+    assert_eq!(
+        (issue.owner, issue.others),
+        (Owner::Read(7), vec![Owner::Read(7)])
+    );
     assert_eq!(issued(&mut queue, 10), [(180, 16)]);
 }
 

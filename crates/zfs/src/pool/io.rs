@@ -91,7 +91,9 @@ pub(super) struct Command {
     epoch: u32,
     /// `None` for a flush, which passes by the queue.
     class: Option<Class>,
-    owners: Vec<Owner>,
+    owner: Owner,
+    /// Who else waits for it.
+    others: Vec<Owner>,
 }
 
 impl Leaf {
@@ -268,7 +270,8 @@ impl Pool {
                     slot,
                     epoch: leaf.epoch,
                     class: None,
-                    owners: vec![Owner::Write(index)],
+                    owner: Owner::Write(index),
+                    others: Vec::new(),
                 });
                 out.commands.push(MemberCommand {
                     id: CommandId(u64::from(id)),
@@ -308,7 +311,8 @@ impl Pool {
                     slot,
                     epoch: leaf.epoch,
                     class: Some(class),
-                    owners: issue.owners,
+                    owner: issue.owner,
+                    others: issue.others,
                 });
                 out.commands.push(MemberCommand {
                     id: CommandId(u64::from(id)),
@@ -356,7 +360,7 @@ impl Pool {
             self.fail_leaf(now, command.slot, out);
         }
         let good = current && result.is_ok();
-        for owner in command.owners {
+        for owner in std::iter::once(command.owner).chain(command.others) {
             self.owner_done(now, owner, good, out);
         }
     }
