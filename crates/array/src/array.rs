@@ -48,7 +48,7 @@ use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
 use door::Door;
-use plug::Plug;
+use plug::{Plug, Plugged};
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::VecDeque;
@@ -65,8 +65,8 @@ pub struct Array {
     members: Members,
     policy: Box<dyn ReadPolicy>,
     maximum_request: Sectors,
-    /// md's RAID 10 has the block layer cut requests by chunk, where all members hold each of
-    /// them too (Linux 6.12.117 drivers/md/raid10.c, `raid10_set_queue_limits`).
+    /// Requests are cut by chunk, also where all members hold each of them
+    /// ([`MdRules::cuts_full_copies`](crate::MdRules)).
     cut_by_chunk: Option<Sectors>,
     requests: Slab<RequestState>,
     pieces: Slab<Piece>,
@@ -188,7 +188,8 @@ impl Array {
             record_failures: config.record_failures,
         };
         let is_md10 = recovery.threads.is_some() && recovery.barrier == WriteBarrier::MdArray;
-        let cut_by_chunk = (is_md10 && config.shape.level == Level::Raid10)
+        let md = recovery.rules();
+        let cut_by_chunk = (md.cuts_full_copies && is_md10 && config.shape.level == Level::Raid10)
             .then_some(config.shape.chunk)
             .filter(|chunk| chunk.0 > 0);
         let limit = recovery.threads.map(|threads| {
@@ -219,7 +220,7 @@ impl Array {
             resynced_below: None,
             thread: SyncThread::default(),
             door: Door::default(),
-            plug: Plug::default(),
+            plug: Plug::new(md.plug_begins_with_oldest),
             senders: Senders::new(limit),
             now: Nanos::ZERO,
         })
@@ -339,8 +340,7 @@ impl Array {
         };
         let index = self.commands.insert(command);
         sent.id = CommandId(self.commands.key(index));
-        let longest = self.recovery.plugged_command();
-        let longest = longest.filter(|_| purpose == Purpose::Sync);
+        let longest = self.longest_plugged(&sent);
         let is_part = longest.is_some_and(|longest| self.plug.takes(&sent, command, longest, out));
         match is_part {
             true => self.members.part_issued(slot, sync_sectors),
@@ -353,8 +353,8 @@ impl Array {
             true => drop(self.commands.take(index)),
             false => {
                 if let Some(longest) = longest {
-                    if self.plug.is_full(sent.operation, out) {
-                        self.unplug(sent.operation, longest, out);
+                    if self.plug.is_full(Plugged::of(&sent), out) {
+                        self.unplug(Plugged::of(&sent), longest, out);
                     }
                     self.plug.holds(&sent);
                 }

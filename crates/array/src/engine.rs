@@ -237,6 +237,8 @@ pub trait Imitation {
     fn has_a_thread(&self) -> bool {
         false
     }
+    /// Whether a write to these array sectors has to leave a member out that is missing.
+    fn leaves_out(&self, range: Span) -> bool;
     /// The host drops its caches, as before a measurement.
     fn drop_caches(&mut self) {}
     /// The threads have done what they had to do at this moment: what gathered under their

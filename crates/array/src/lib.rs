@@ -95,7 +95,7 @@ pub use raidlab_geometry::{
 };
 pub use raidlab_metadata::mutation;
 pub use recovery::{
-    CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
+    CheckpointRule, MdRules, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
     RecoveryConfigError, SyncKind, SyncSource, SyncStatus, Throttle, WriteBarrier,
 };
 pub use request::{

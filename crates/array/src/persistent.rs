@@ -65,11 +65,13 @@ use crate::engine::{Engine, FIRST_OUTER_ID, SyncAction};
 use crate::member::MemberState;
 use crate::mix::Mixed;
 use crate::mutation::{self, Mutation};
+use crate::recovery::MdRules;
 use crate::request::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
     StepId, StepResult,
 };
 use device::{Device, Place};
+use imitation::Flushes;
 use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
 use raidlab_metadata::Superblock;
@@ -122,6 +124,8 @@ enum Mode {
 struct Tracked {
     /// Whether it is a write or a discard, not a flush.
     is_write: bool,
+    /// Its sectors of the array.
+    range: Span,
     /// Where it lies, as a resync counts.
     span: Span,
     chunks: Range<usize>,
@@ -139,6 +143,9 @@ pub struct PersistentArray {
     settings: Settings,
     /// Not an array of our own, whose rules are above, but a prediction of md.
     imitates_md: bool,
+    /// What differs from one Linux to another, where md is imitated.
+    rules: MdRules,
+    flushes: Flushes,
     now: Nanos,
     mode: Mode,
     level: Level,
@@ -245,12 +252,15 @@ impl PersistentArray {
             Operation::Flush => {
                 let flush = Tracked {
                     is_write: false,
+                    range: Span::between(Sectors::ZERO, Sectors::ZERO),
                     span: Span::between(Sectors::ZERO, Sectors::ZERO),
                     chunks: 0..0,
                     is_marked: false,
                 };
                 self.tracked.insert(request.id, flush);
-                self.pass_to_engine(request, out);
+                if self.flush_is_next(&request) {
+                    self.pass_to_engine(request, out);
+                }
             }
             Operation::Write | Operation::Discard => {
                 self.submit_write(request, out);
@@ -286,6 +296,7 @@ impl PersistentArray {
         let chunks = self.chunks_of(span);
         let write = Tracked {
             is_write: true,
+            range: Span::between(request.start, request.start + request.count),
             span,
             chunks,
             is_marked: false,

@@ -26,6 +26,7 @@ mod barrier;
 mod block;
 pub(crate) mod config;
 mod data_areas;
+mod md_rules;
 mod status;
 mod throttle;
 mod waits;
@@ -35,6 +36,7 @@ pub use config::{
     CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
     RecoveryConfigError, SyncSource, Throttle, WriteBarrier,
 };
+pub use md_rules::MdRules;
 pub use status::{SyncKind, SyncStatus};
 pub use throttle::{Governor, Pause};
 pub use walk::{Plan, Step, SyncWalk};

@@ -351,6 +351,7 @@ impl Plan {
                     turnaround: self.turnaround(),
                     requests: self.host_requests()?,
                     plugs: true,
+                    rules: md_array::rules(&self.host),
                 }),
                 ..recovery
             },

@@ -6,10 +6,10 @@
 //! included. What does not: computing parity.
 
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, NewDevice,
-    Outputs, PersistentArray, RecoveryConfig, Settings, StartError,
+    AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, MdRules,
+    NewDevice, Outputs, PersistentArray, RecoveryConfig, Settings, StartError,
 };
-use raidlab_lab::{Host, OldLock, Subject, SubjectKind};
+use raidlab_lab::{Host, MdRelease, OldLock, Subject, SubjectKind};
 use raidlab_metadata::create::{
     BitmapChoice, CreateError, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
@@ -185,6 +185,14 @@ impl MdArray {
             data_offset,
             used,
         ))
+    }
+}
+
+/// The rules of the host's Linux for its md.
+pub(crate) const fn rules(host: &Host) -> MdRules {
+    match host.md {
+        MdRelease::Linux6_1 => MdRules::LINUX_6_1,
+        MdRelease::Linux6_12 => MdRules::LINUX_6_12,
     }
 }
 

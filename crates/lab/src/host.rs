@@ -44,8 +44,22 @@ pub struct Host {
     pub memory: Bytes,
     /// Locks of md that newer kernels have not: `barrier`, `direct-read`, `overlap`.
     pub old_locks: Vec<OldLock>,
+    /// The Linux whose rules its md has.
+    pub md: MdRelease,
     /// Every field of the host's table with its source.
     pub settings: Vec<Setting>,
+}
+
+/// A Linux whose md is modelled with what is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum MdRelease {
+    /// Linux 6.1.
+    #[serde(rename = "6.1")]
+    Linux6_1,
+    /// Linux 6.12, which a host has that does not say.
+    #[default]
+    #[serde(rename = "6.12")]
+    Linux6_12,
 }
 
 /// A lock of md that a newer Linux has not, or passes less often.
@@ -86,6 +100,8 @@ struct RawHost {
     memory: Size,
     #[serde(default)]
     old_locks: Vec<OldLock>,
+    #[serde(default)]
+    md: MdRelease,
     #[serde(rename = "sources")]
     _sources: Option<IgnoredAny>,
 }
@@ -143,6 +159,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             queue: host.queue,
             memory: host.memory.0,
             old_locks: host.old_locks,
+            md: host.md,
             settings,
         });
     }
@@ -196,6 +213,9 @@ memory = "8g"
         let host = read(OWN).expect("a sound file");
         assert_eq!(host.turnaround, Nanos::from_micros(20));
         assert!(host.settings.iter().all(|it| it.scope == "host desk"));
+        assert_eq!(host.md, super::MdRelease::Linux6_12);
+        let older = read(&format!("{OWN}md = \"6.1\"\n")).expect("a sound file");
+        assert_eq!(older.md, super::MdRelease::Linux6_1);
         let second = OWN.replacen("schema = 1", "", 1).replace("desk", "shelf");
         let wrong = [
             "schema = 1\nhost = []\n".to_owned(),

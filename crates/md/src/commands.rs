@@ -2,11 +2,12 @@
 //!
 //! The thread works under a plug (Linux 6.12.117 block/blk-mq.c, `blk_add_rq_to_plug`, and
 //! block/blk-merge.c, `blk_attempt_plug_merge`). A block that it sends is merged into the
-//! newest request there if that is of its member, else into the oldest of its member, if it
-//! lies beside it and the request is not as long as a disk takes; else it is a new
-//! request. The plug is emptied at the end of the thread's run, and before a new request when
-//! the oldest one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. What leaves
-//! together is merged once more and sorted, reads first (`mq-deadline`).
+//! newest request there if that is of its member, else into the first of its member in the
+//! plug's list, if it lies beside it and the request is not as long as a disk takes; else it is
+//! a new request. The plug is emptied at the end of the thread's run, and before a new request
+//! when the first one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. The
+//! list begins with the oldest or with the newest ([`MdRules`](raidlab_array::MdRules)). What
+//! leaves together is merged once more and sorted, reads first (`mq-deadline`).
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::MemberVerbs;
@@ -42,7 +43,31 @@ pub(super) struct Command {
     role: Role,
 }
 
-/// Sectors of the plug's oldest request from which on the plug is flushed: 128 KiB
+/// What of a request is read from a member past the cache.
+#[derive(Debug)]
+pub(super) struct DirectRead {
+    pub(super) slot: Slot,
+    /// The first sector of the member's data area, and how many.
+    pub(super) start: u64,
+    pub(super) count: u64,
+    /// The chunks in it: sectors of the array, and how many.
+    pub(super) chunks: Vec<(u64, u64)>,
+}
+
+impl DirectRead {
+    /// Takes in what follows on the member, if that may be one command of so many sectors.
+    fn absorb(&mut self, next: &mut Self, longest: u64) -> bool {
+        let follows = self.slot == next.slot && self.start + self.count == next.start;
+        let fits = follows && self.count + next.count <= longest;
+        if fits {
+            self.count += next.count;
+            self.chunks.append(&mut next.chunks);
+        }
+        fits
+    }
+}
+
+/// Sectors of the plug's first request from which on the plug is flushed: 128 KiB
 /// (`BLK_PLUG_FLUSH_SIZE`).
 const PLUG_SECTORS: u64 = 256;
 
@@ -84,20 +109,60 @@ impl Raid5d {
     /// Puts a stripe's block of a member into the plug.
     pub(super) fn plug(&mut self, block: Plugged, out: &mut Outputs) {
         let longest = self.longest_command / BLOCK;
+        let oldest_first = self.plug_begins_with_oldest();
         let of_member = |it: &&mut Plugged| it.slot == block.slot;
         let newest = self.plugged.iter_mut().next_back().filter(of_member);
         let other = match newest {
             Some(newest) => Some(newest),
-            None => self.plugged.iter_mut().find(of_member),
+            None if oldest_first => self.plugged.iter_mut().find(of_member),
+            None => self.plugged.iter_mut().rfind(of_member),
         };
         if other.is_some_and(|other| other.absorb(&block, longest)) {
             return;
         }
-        let long = |oldest: &Plugged| oldest.count * BLOCK >= PLUG_SECTORS;
-        if self.plugged.len() >= PLUG_REQUESTS || self.plugged.first().is_some_and(long) {
+        let first = match oldest_first {
+            true => self.plugged.first(),
+            false => self.plugged.last(),
+        };
+        let is_long = first.is_some_and(|first| first.count * BLOCK >= PLUG_SECTORS);
+        if self.plugged.len() >= PLUG_REQUESTS || is_long {
             self.unplug_members(out);
         }
         self.plugged.push(block);
+    }
+
+    fn plug_begins_with_oldest(&self) -> bool {
+        let threads = self.recovery.threads;
+        threads.is_none_or(|threads| threads.rules.plug_begins_with_oldest)
+    }
+
+    /// Sends reads past the cache, those that lie side by side as one command where the Linux
+    /// that is imitated does so ([`MdRules::plugs_requests`](raidlab_array::MdRules)).
+    pub(super) fn send_directly(
+        &mut self,
+        request: RequestId,
+        mut reads: Vec<DirectRead>,
+        out: &mut Outputs,
+    ) {
+        let threads = self.recovery.threads;
+        if threads.is_some_and(|threads| threads.rules.plugs_requests) {
+            reads.sort_by_key(|read| (read.slot, read.start));
+            reads.dedup_by(|next, last| last.absorb(next, self.longest_command));
+        }
+        for read in reads {
+            let mut chunks = read.chunks;
+            let (start, count) = chunks.remove(0);
+            let role = Role::Direct {
+                request,
+                start,
+                count,
+            };
+            let how = (Operation::Read, Purpose::Foreground, false);
+            let id = self.issue(read.slot, role, (read.start, read.count), how, out);
+            if !chunks.is_empty() {
+                self.further.insert(id, chunks);
+            }
+        }
     }
 
     /// Sends the commands that have gathered while the queue was plugged.
@@ -126,7 +191,7 @@ impl Raid5d {
         (start, count): (u64, u64),
         (operation, purpose, force_unit_access): (Operation, Purpose, bool),
         out: &mut Outputs,
-    ) {
+    ) -> CommandId {
         let index = self.commands.insert(Command {
             slot,
             epoch: self.members.epoch(slot),
@@ -147,8 +212,9 @@ impl Raid5d {
             }
             Role::Blocks { .. } => Sender::Thread,
         };
+        let id = CommandId(self.commands.key(index));
         let command = MemberCommand {
-            id: CommandId(self.commands.key(index)),
+            id,
             slot,
             operation,
             start: offset + Sectors(start),
@@ -159,6 +225,7 @@ impl Raid5d {
             buffer: BufferId::None,
         };
         self.senders.send(command, out);
+        id
     }
 
     pub(super) fn command_done(
@@ -189,10 +256,13 @@ impl Raid5d {
                 start,
                 count,
             } => {
-                if result.is_err() {
-                    self.read_by_stripes(request, start, count, out);
+                let further = self.further.remove(&id).unwrap_or_default();
+                for (start, count) in std::iter::once((start, count)).chain(further) {
+                    if result.is_err() {
+                        self.read_by_stripes(request, start, count, out);
+                    }
+                    self.settle(request, Ok(()), out);
                 }
-                self.settle(request, Ok(()), out);
             }
             Role::Blocks { first, count } => {
                 let reads = command.operation == Operation::Read;

@@ -6,7 +6,7 @@ use raidlab_array::{
     CommandId, Engine, Imitation, MemberError, Operation, Outputs, Request, RequestError, Sender,
     SyncRequest, SyncStatus,
 };
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 
 impl Engine for Raid5d {
     fn size(&self) -> Sectors {
@@ -117,6 +117,23 @@ impl Imitation for Raid5d {
 
     fn has_a_thread(&self) -> bool {
         true
+    }
+
+    /// `STRIPE_DEGRADED` of Linux 6.1: a block that would be written, data or parity.
+    fn leaves_out(&self, range: Span) -> bool {
+        let in_service = self.members.in_service();
+        let mut start = range.start;
+        while start < range.end {
+            let place = self.map.locate(start);
+            let row = self.map.row(place.row);
+            let data = row.data_slot(place.index);
+            let mut written = [Some(data), Some(row.p()), row.q()].into_iter().flatten();
+            if written.any(|slot| !in_service.contains(slot)) {
+                return true;
+            }
+            start += self.map.chunk() - place.offset;
+        }
+        false
     }
 
     fn drop_caches(&mut self) {

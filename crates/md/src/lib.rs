@@ -35,15 +35,15 @@ mod waits;
 mod walk;
 
 use cache::Cache;
-use commands::{Command, Plugged, Role};
+use commands::{Command, DirectRead, Plugged};
 use raidlab_array::parts::{MemberRules, Members, Requests, Senders, Slab, SyncWalk};
 use raidlab_array::{
-    Engine, Imitation, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
+    CommandId, Engine, Imitation, NeededSync, Operation, Outputs, RecoveryConfig, Request,
     RequestError, RequestId, RmwLevel, Sender, StripeConfig, StripeConfigError, WritePolicy,
 };
 use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use sync::SyncThread;
 use walk::{PIECE, RequestWalk};
 
@@ -68,6 +68,8 @@ pub struct Raid5d {
     requests: Requests,
     commands: Slab<Command>,
     commands_in_flight: usize,
+    /// Further chunks of reads past the cache that are one command.
+    further: BTreeMap<CommandId, Vec<(u64, u64)>>,
     cache: Cache,
     /// What the thread has sent in this run.
     plugged: Vec<Plugged>,
@@ -109,6 +111,7 @@ impl Raid5d {
             requests: Requests::default(),
             commands: Slab::new(),
             commands_in_flight: 0,
+            further: BTreeMap::new(),
             cache: Cache::new(config.stripes),
             plugged: Vec::new(),
             senders: Senders::new(
@@ -192,6 +195,7 @@ impl Raid5d {
     /// Reads an array that is whole: each chunk from its member
     /// (`chunk_aligned_read`).
     fn read_directly(&mut self, request: &Request, out: &mut Outputs) {
+        let mut reads = Vec::new();
         for (at, count) in self.chunks_of(request) {
             let place = self.map.locate(Sectors(at));
             let start = self.map.member_sector(place.row, place.offset).0;
@@ -200,15 +204,16 @@ impl Raid5d {
                 self.read_by_stripes(request.id, at, count, out);
             } else {
                 self.requests.add_part(request.id);
-                let role = Role::Direct {
-                    request: request.id,
-                    start: at,
+                let chunks = vec![(at, count)];
+                reads.push(DirectRead {
+                    slot,
+                    start,
                     count,
-                };
-                let how = (Operation::Read, Purpose::Foreground, false);
-                self.issue(slot, role, (start, count), how, out);
+                    chunks,
+                });
             }
         }
+        self.send_directly(request.id, reads, out);
     }
 
     /// Reads a range through the cache, for a request that goes on.

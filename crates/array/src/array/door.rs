@@ -86,10 +86,12 @@ impl Array {
     /// `entered`: a mirror's as far as the unit goes. Of a RAID 10's each chunk comes to the
     /// barrier by itself, but as long as there are more to come it passes one that cannot
     /// come up before they have ended; the last one of several waits (`stop_waiting_barrier`:
-    /// `nr_pending` and `bio_list`).
+    /// `nr_pending` and `bio_list`). Where a request has one plug, all have passed
+    /// before its bits are written.
     pub(super) fn is_inside_barrier(&self, entered: bool, request: &Request, part: Span) -> bool {
         let is_last = part.end == request.start + request.count;
-        let passes = self.is_mirror || !is_last || part.start == request.start;
+        let at_once = self.recovery.config().rules().plugs_requests;
+        let passes = at_once || self.is_mirror || !is_last || part.start == request.start;
         entered
             && self.recovery.counts_io()
             && passes

@@ -1,5 +1,6 @@
 //! The array as an engine among those of other levels.
 
+use super::plug::Plugged;
 use super::{Array, RequestState, Role};
 use crate::config::MemberConfig;
 use crate::engine::{Engine, Imitation, SyncRequest};
@@ -188,17 +189,30 @@ impl Imitation for Array {
         requests.any(|key| self.requests.get(key).request.process == process)
     }
 
+    fn leaves_out(&self, range: Span) -> bool {
+        let mut start = range.start;
+        while start < range.end {
+            let extent = self.map.extent(start);
+            if !(extent.slots() - self.members.in_service()).is_empty() {
+                return true;
+            }
+            start += extent.contiguous;
+        }
+        false
+    }
+
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
         self.set_thread_busy(now, runs, out);
     }
 
     fn unplug(&mut self, out: &mut Outputs) {
+        self.unplug(Plugged::Request, self.maximum_request, out);
         let Some(longest) = self.recovery.plugged_command() else {
             return;
         };
         loop {
-            self.unplug(Operation::Read, longest, out);
-            self.unplug(Operation::Write, longest, out);
+            self.unplug(Plugged::Read, longest, out);
+            self.unplug(Plugged::Write, longest, out);
             if !self.senders.somebody_woke() {
                 return;
             }

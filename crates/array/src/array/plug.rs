@@ -1,17 +1,19 @@
 //! The plugs of the threads that send a sync's commands: the sync's own sends the reads,
-//! the array's the writes.
+//! the array's the writes. And that of a process's request, where the Linux that is imitated
+//! has one ([`MdRules::plugs_requests`](crate::MdRules)).
 //!
 //! A command that continues one for its member becomes part of it, up to what a disk takes,
 //! and all parts end together. The newest command in the plug is tried if it is for that
-//! member, else the oldest one for it (Linux 6.12.117 block/blk-merge.c,
-//! `blk_attempt_plug_merge`). Before a new one goes in, the plug is emptied if its oldest
+//! member, else the first one for it in the plug's list (Linux 6.12.117 block/blk-merge.c,
+//! `blk_attempt_plug_merge`), which begins with the oldest or with the newest
+//! ([`MdRules`](crate::MdRules)). Before a new one goes in, the plug is emptied if the first
 //! has 128 KiB and more, or if it has 64 (block/blk-mq.c, `blk_add_rq_to_plug`). What
 //! leaves together goes into the disks' schedulers before any of it goes to a disk: there it
 //! is sorted, and what continues another command is merged with it (block/mq-deadline.c,
 //! `dd_insert_requests`; block/elevator.c, `elv_attempt_insert_merge`).
 
 use super::{Array, Command};
-use crate::request::{CommandId, MemberCommand, Operation, Outputs};
+use crate::request::{CommandId, MemberCommand, Operation, Outputs, Purpose, Sender};
 use raidlab_units::Sectors;
 use std::collections::BTreeMap;
 
@@ -21,17 +23,47 @@ const LONG: Sectors = Sectors(256);
 /// Twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.
 const MOST: usize = 64;
 
+/// The plug that a command is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plugged {
+    /// Reads of a sync.
+    Read,
+    /// Writes of a sync.
+    Write,
+    /// What a process sends for a request.
+    Request,
+}
+
+impl Plugged {
+    pub(super) const fn of(command: &MemberCommand) -> Self {
+        match (command.sender, command.operation) {
+            (Sender::Process(_), _) => Self::Request,
+            (_, Operation::Read) => Self::Read,
+            _ => Self::Write,
+        }
+    }
+}
+
 /// What was merged, and into what the next command may be.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Plug {
-    /// Commands in it, as far as they have not left, oldest first.
-    reads: Vec<CommandId>,
-    writes: Vec<CommandId>,
+    /// Its list begins with the oldest command, not the newest.
+    begins_with_oldest: bool,
+    /// Commands of each plug, as far as they have not left, oldest first.
+    open: [Vec<CommandId>; 3],
     /// By the command that they are part of.
     parts: BTreeMap<CommandId, Vec<Command>>,
 }
 
 impl Plug {
+    pub(super) const fn new(begins_with_oldest: bool) -> Self {
+        Self {
+            begins_with_oldest,
+            open: [const { Vec::new() }; 3],
+            parts: BTreeMap::new(),
+        }
+    }
+
     /// Merges a command into one that has not left; false: it goes by itself.
     pub(super) fn takes(
         &mut self,
@@ -40,16 +72,21 @@ impl Plug {
         longest: Sectors,
         out: &mut Outputs,
     ) -> bool {
-        let open = self.open(command.operation);
+        let open = &self.open[Plugged::of(command) as usize];
         let plugged = out.commands.iter_mut();
         let mut plugged: Vec<_> = plugged.filter(|it| open.contains(&it.id)).collect();
         let newest = plugged.len().checked_sub(1);
         let newest = newest.filter(|at| plugged[*at].slot == command.slot);
-        let oldest = || plugged.iter().position(|it| it.slot == command.slot);
-        if let Some(at) = newest.or_else(oldest) {
+        let is_for_member = |it: &&mut MemberCommand| it.slot == command.slot;
+        let first = || match self.begins_with_oldest {
+            true => plugged.iter().position(is_for_member),
+            false => plugged.iter().rposition(is_for_member),
+        };
+        if let Some(at) = newest.or_else(first) {
             let other = &mut plugged[at];
-            if other.start + other.count == command.start && other.count + command.count <= longest
-            {
+            let continues =
+                other.operation == command.operation && other.start + other.count == command.start;
+            if continues && other.count + command.count <= longest {
                 other.count += command.count;
                 self.parts.entry(other.id).or_default().push(part);
                 return true;
@@ -58,36 +95,25 @@ impl Plug {
         false
     }
 
-    /// Whether it is to be emptied before another command of this kind.
-    pub(super) fn is_full(&self, operation: Operation, out: &Outputs) -> bool {
-        let open = self.open(operation);
+    /// Whether this plug is to be emptied before another command.
+    pub(super) fn is_full(&self, plug: Plugged, out: &Outputs) -> bool {
+        let open = &self.open[plug as usize];
         let plugged = out.commands.iter().filter(|it| open.contains(&it.id));
-        let oldest = plugged.clone().next();
-        oldest.is_some_and(|it| it.count >= LONG) || plugged.count() >= MOST
-    }
-
-    fn open(&self, operation: Operation) -> &[CommandId] {
-        match operation {
-            Operation::Read => &self.reads,
-            _ => &self.writes,
-        }
-    }
-
-    fn open_mut(&mut self, operation: Operation) -> &mut Vec<CommandId> {
-        match operation {
-            Operation::Read => &mut self.reads,
-            _ => &mut self.writes,
-        }
+        let first = match self.begins_with_oldest {
+            true => plugged.clone().next(),
+            false => plugged.clone().next_back(),
+        };
+        first.is_some_and(|it| it.count >= LONG) || plugged.count() >= MOST
     }
 
     /// A command goes in that was part of none.
     pub(super) fn holds(&mut self, command: &MemberCommand) {
-        self.open_mut(command.operation).push(command.id);
+        self.open[Plugged::of(command) as usize].push(command.id);
     }
 
-    /// It is emptied of commands of a kind; those that have not left.
-    fn empty(&mut self, operation: Operation, out: &mut Outputs) -> Vec<MemberCommand> {
-        let open = std::mem::take(self.open_mut(operation));
+    /// A plug is emptied; those that have not left.
+    fn empty(&mut self, plug: Plugged, out: &mut Outputs) -> Vec<MemberCommand> {
+        let open = std::mem::take(&mut self.open[plug as usize]);
         out.commands
             .extract_if(.., |command| open.contains(&command.id))
             .collect()
@@ -108,16 +134,28 @@ impl Plug {
 }
 
 impl Array {
-    /// Empties the plug of commands of a kind.
-    pub(super) fn unplug(&mut self, operation: Operation, longest: Sectors, out: &mut Outputs) {
-        let mut leaving = self.plug.empty(operation, out);
+    /// The longest command that one may become, if it goes into a plug. What is to be durable
+    /// goes into that of no request (Linux 6.1 block/blk-mq.c, `blk_insert_flush`).
+    pub(super) fn longest_plugged(&self, command: &MemberCommand) -> Option<Sectors> {
+        if command.purpose == Purpose::Sync {
+            return self.recovery.plugged_command();
+        }
+        let goes_alone = command.force_unit_access || command.operation == Operation::Flush;
+        let plugs = self.recovery.config().rules().plugs_requests && !goes_alone;
+        plugs.then_some(self.maximum_request)
+    }
+
+    /// Empties a plug.
+    pub(super) fn unplug(&mut self, plug: Plugged, longest: Sectors, out: &mut Outputs) {
+        let mut leaving = self.plug.empty(plug, out);
         leaving.sort_by_key(|command| (command.slot, command.start));
         let mut leaving = leaving.into_iter();
         let Some(mut last) = leaving.next() else {
             return;
         };
         for next in leaving {
-            let continues = last.slot == next.slot && last.start + last.count == next.start;
+            let continues = (last.slot, last.operation) == (next.slot, next.operation)
+                && last.start + last.count == next.start;
             if continues
                 && last.count + next.count <= longest
                 && let Some(part) = self.commands.take_key(next.id.0)
@@ -131,5 +169,78 @@ impl Array {
             }
         }
         out.commands.push(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plug, Plugged};
+    use crate::array::{Command, Role};
+    use crate::request::{
+        BufferId, CommandId, MemberCommand, Operation, Outputs, Purpose, Sender, Slot,
+    };
+    use raidlab_units::Sectors;
+
+    fn command(id: u64, slot: u16, start: u64, count: u64) -> (MemberCommand, Command) {
+        let (slot, start, count) = (Slot(slot), Sectors(start), Sectors(count));
+        let sent = MemberCommand {
+            id: CommandId(id),
+            slot,
+            operation: Operation::Write,
+            start,
+            count,
+            force_unit_access: false,
+            purpose: Purpose::Sync,
+            sender: Sender::Thread,
+            buffer: BufferId::None,
+        };
+        let part = Command {
+            slot,
+            epoch: 0,
+            role: Role::SyncWrite { block: 0 },
+            start,
+            count,
+            address: start,
+        };
+        (sent, part)
+    }
+
+    /// Two commands for member 0 and then one for member 1 are in the plug.
+    fn filled(begins_with_oldest: bool, first: u64) -> (Plug, Outputs) {
+        let (mut plug, mut out) = (Plug::new(begins_with_oldest), Outputs::default());
+        for (sent, _) in [
+            command(1, 0, 0, first),
+            command(2, 0, 1000, 8),
+            command(3, 1, 0, 8),
+        ] {
+            plug.holds(&sent);
+            out.commands.push(sent);
+        }
+        (plug, out)
+    }
+
+    #[test]
+    fn a_command_is_tried_with_the_oldest_or_with_the_newest_of_its_member() {
+        for begins_with_oldest in [true, false] {
+            for (start, continues_oldest) in [(8, true), (1008, false)] {
+                let (mut plug, mut out) = filled(begins_with_oldest, 8);
+                let (sent, part) = command(4, 0, start, 8);
+                let takes = plug.takes(&sent, part, Sectors(100), &mut out);
+                assert_eq!(takes, continues_oldest == begins_with_oldest);
+            }
+        }
+    }
+
+    #[test]
+    fn the_length_of_the_oldest_or_of_the_newest_empties_it() {
+        for begins_with_oldest in [true, false] {
+            let (plug, out) = filled(begins_with_oldest, 256);
+            assert_eq!(plug.is_full(Plugged::Write, &out), begins_with_oldest);
+            let (mut plug, mut out) = filled(begins_with_oldest, 8);
+            let (sent, _) = command(4, 0, 5000, 256);
+            plug.holds(&sent);
+            out.commands.push(sent);
+            assert_eq!(plug.is_full(Plugged::Write, &out), !begins_with_oldest);
+        }
     }
 }

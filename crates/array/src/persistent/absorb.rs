@@ -252,15 +252,14 @@ impl PersistentArray {
             out.finished.push(finished);
             return;
         };
+        self.flush_ended(finished.id, out);
         if tracked.is_write {
             self.writes -= 1;
             let differs = matches!(
                 finished.result,
                 Err(RequestError::NoMember | RequestError::Failed)
             );
-            // md keeps the bits of those writes only that end while a member is missing
-            // (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_endwrite`), until it is filled.
-            let lacks = self.imitates_md && self.is_degraded();
+            let lacks = self.keeps_bits_of(&tracked);
             if let Some(intent) = self.intent.as_mut().filter(|_| tracked.is_marked) {
                 intent.end(tracked.chunks, differs || lacks);
             }

@@ -4,10 +4,22 @@
 //! md's threads ([`MdThreads`](crate::MdThreads)). How md goes about it stands here; where
 //! only a condition is another one, the rules of the durable array ask `imitates_md`.
 
-use super::PersistentArray;
-use crate::request::Outputs;
+use super::{PersistentArray, Tracked};
+use crate::request::{Finished, Outputs, Request, RequestId};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
+
+/// Flushes of an array whose md has one at a time (Linux 6.1 drivers/md/md.c,
+/// `md_flush_request` and `md_submit_flush_data`).
+#[derive(Debug, Default)]
+pub(super) struct Flushes {
+    /// The one that the members have, and when it began.
+    running: Option<(RequestId, Nanos)>,
+    /// Those that were asked for meanwhile, and when.
+    waiting: Vec<(Request, Nanos)>,
+    /// The one that goes to the members as soon as the engine can be called.
+    next: Option<Request>,
+}
 
 impl PersistentArray {
     /// Whether a write passes the sync's barrier before its bits are set: md's levels with
@@ -41,6 +53,59 @@ impl PersistentArray {
             self.pass_to_engine(request, out);
         }
         progress
+    }
+
+    /// Whether md keeps the bits of a write that has ended, until all members are there and
+    /// filled.
+    pub(super) fn keeps_bits_of(&self, write: &Tracked) -> bool {
+        let imitation = self.engine.imitation();
+        self.imitates_md
+            && self.is_degraded()
+            && (self.rules.keeps_all_degraded_bits
+                || imitation.is_some_and(|it| it.leaves_out(write.range)))
+    }
+
+    /// Whether a flush goes to the members now: in Linux 6.1 none does while another is on
+    /// its way.
+    pub(super) fn flush_is_next(&mut self, request: &Request) -> bool {
+        if !self.imitates_md || self.rules.flushes_at_once {
+            return true;
+        }
+        if self.flushes.running.is_some() {
+            self.flushes.waiting.push((*request, self.now));
+            return false;
+        }
+        self.flushes.running = Some((request.id, self.now));
+        true
+    }
+
+    /// A request has ended. If it is the flush that ran, all are done that were asked for
+    /// before it began, and of the others the first one begins.
+    pub(super) fn flush_ended(&mut self, id: RequestId, out: &mut Outputs) {
+        let Some((_, began)) = self.flushes.running.take_if(|(running, _)| *running == id) else {
+            return;
+        };
+        let result = Ok(());
+        for (request, asked) in std::mem::take(&mut self.flushes.waiting) {
+            if asked <= began {
+                self.tracked.remove(&request.id);
+                out.finished.push(Finished {
+                    id: request.id,
+                    result,
+                });
+            } else if self.flush_is_next(&request) {
+                self.flushes.next = Some(request);
+            }
+        }
+    }
+
+    /// The flush that comes next goes to the members.
+    pub(super) fn send_next_flush(&mut self, out: &mut Outputs) -> bool {
+        let next = self.flushes.next.take();
+        if let Some(request) = next {
+            self.pass_to_engine(request, out);
+        }
+        next.is_some()
     }
 
     /// Whether md would have the process sleep that submitted a request which

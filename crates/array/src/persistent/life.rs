@@ -15,7 +15,7 @@ impl PersistentArray {
     /// Does all that can be done now.
     pub(super) fn pump(&mut self, out: &mut Outputs) {
         loop {
-            let mut progress = self.release(out);
+            let mut progress = self.release(out) | self.send_next_flush(out);
             self.follow_writes();
             progress |= self.go_on_replacing(out);
             progress |= self.tell_what_is_recorded(out);

@@ -10,11 +10,13 @@
 use super::assembly::Assembly;
 use super::build::{self, EngineOptions};
 use super::error::StartError;
+use super::imitation::Flushes;
 use super::intent::Intent;
 use super::replace::Replacements;
 use super::{Mode, PersistentArray, Settings};
 use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
 use crate::mutation::{self, Mutation};
+use crate::recovery::MdRules;
 use crate::request::Outputs;
 use raidlab_metadata::Superblock;
 use raidlab_units::{Nanos, Sectors, SpanSet};
@@ -37,6 +39,7 @@ impl PersistentArray {
         let engine = assembly.build_engine(options, &settings)?;
         let mut array = Self::new(assembly, engine, settings, now)?;
         array.imitates_md = options.recovery.threads.is_some();
+        array.rules = options.recovery.rules();
         array.begin(out);
         Ok(array)
     }
@@ -85,6 +88,8 @@ impl PersistentArray {
             inner: Outputs::default(),
             settings,
             imitates_md: false,
+            rules: MdRules::LINUX_6_12,
+            flushes: Flushes::default(),
             now,
             mode: match assembly.read_only {
                 true => Mode::Untouched,

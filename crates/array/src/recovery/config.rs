@@ -1,5 +1,6 @@
 //! The rules of recovery as data, and the sets that known drivers use.
 
+use super::MdRules;
 use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 
@@ -69,6 +70,8 @@ pub struct MdThreads {
     /// chunks of an array too: the plug of the thread that sends them. Only where no bytes
     /// are moved, as such a command has several buffers.
     pub plugs: bool,
+    /// What differs from one Linux to another.
+    pub rules: MdRules,
 }
 
 /// Who is read for a sync block. Members that fail the read are passed over.
@@ -265,6 +268,12 @@ impl RecoveryConfig {
             },
             ..Self::md_3_16()
         }
+    }
+
+    /// The rules of the Linux that is imitated; those of 6.12 where none is.
+    pub(crate) fn rules(&self) -> MdRules {
+        let threads = self.threads;
+        threads.map_or(MdRules::LINUX_6_12, |threads| threads.rules)
     }
 
     /// Until when a sleep of one tick lasts that begins now: the timer rounds up

@@ -6,6 +6,7 @@ mod crash;
 mod first_resync;
 mod harness;
 mod life;
+mod linux_6_1;
 mod more_life;
 mod replace;
 mod restarts;

@@ -2,7 +2,8 @@
 
 use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
 use raidlab_array::{
-    AssembleError, AssembleOptions, HostRequests, MdThreads, Operation, RequestError, Update,
+    AssembleError, AssembleOptions, HostRequests, MdRules, MdThreads, Operation, RequestError,
+    Update,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
@@ -260,6 +261,7 @@ fn ours_and_mds() -> [(bool, World); 2] {
                     turnaround: Nanos::ZERO,
                     requests: HostRequests::SATA,
                     plugs: false,
+                    rules: MdRules::LINUX_6_12,
                 });
             },
         );

@@ -3,9 +3,12 @@
 use super::bench::{Bench, OFFSET, config};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
-use raidlab_array::{Admission, Engine, Imitation, Initial, Purpose, Slot};
+use raidlab_array::{
+    Admission, Engine, HostRequests, Imitation, Initial, MdRules, MdThreads, MemberError, Purpose,
+    Slot,
+};
 use raidlab_geometry::Level;
-use raidlab_units::Sectors;
+use raidlab_units::{Nanos, Sectors, Span};
 
 /// Stripes of 8 sectors, chunks of 4 of them; row 0 of four members: data on 0, 1 and
 /// 2, parity on 3.
@@ -222,4 +225,77 @@ fn a_checkpoint_takes_nothing_back() {
     bench.array.leap_sync(bench.now, leapt, &mut bench.out);
     let filled = [1, 2].map(|slot| bench.array.members.filled_below(Slot(slot)));
     assert_eq!(filled, [Sectors(1600), leapt]);
+}
+
+/// A RAID 5 of four as Linux 6.1 has it.
+fn linux_6_1() -> Bench {
+    let mut config = config(Level::Raid5, 4, 16, 64);
+    config.sync.threads = Some(MdThreads {
+        turnaround: Nanos::ZERO,
+        requests: HostRequests::SATA,
+        plugs: true,
+        rules: MdRules::LINUX_6_1,
+    });
+    Bench::new(config)
+}
+
+/// Linux 6.1 block/blk-merge.c and block/blk-mq.c: the list of the plug begins with the newest
+/// command, so that one of the member is tried, and its length empties the plug.
+#[test]
+fn in_linux_6_1_a_plug_is_merged_into_and_emptied_by_its_newest_commands() {
+    let mut bench = linux_6_1();
+    let mut plug = |slot: u16, first: u64, count: u64| {
+        let block = Plugged {
+            slot: Slot(slot),
+            operation: Write,
+            purpose: Purpose::Foreground,
+            force_unit_access: false,
+            first,
+            count,
+        };
+        bench.array.plug(block, &mut bench.out);
+        bench.out.commands.len()
+    };
+    plug(0, 0, 40);
+    plug(0, 64, 1);
+    assert_eq!(
+        plug(1, 0, 1),
+        0,
+        "the oldest is long, and the newest is not"
+    );
+    plug(0, 65, 31);
+    plug(1, 1, 31);
+    assert_eq!(plug(2, 0, 1), 3, "the newest has 128 KiB");
+}
+
+/// Linux 6.1 block/blk-mq.c, `blk_mq_submit_bio`: what a request reads of a member past the
+/// cache is with the scheduler before the disk gets any of it.
+#[test]
+fn in_linux_6_1_what_a_request_reads_of_a_member_is_one_command() {
+    let mut bench = linux_6_1();
+    bench.submit(Read, 0, 192);
+    let reads = [
+        (0, Read, 0, 64),
+        (1, Read, 0, 64),
+        (2, Read, 0, 32),
+        (3, Read, 32, 32),
+    ];
+    assert_eq!(bench.take_sent(), reads);
+    // Each chunk of the one that fails is made from the others.
+    bench.land(0, Err(MemberError::Medium));
+    bench.run();
+    assert!(bench.open.is_empty());
+    assert!(bench.finished.iter().all(|it| it.result.is_ok()));
+}
+
+/// `STRIPE_DEGRADED` of Linux 6.1: row 0 has its parity on member 3, row 2 on member 1.
+#[test]
+fn a_write_leaves_a_member_out_that_lacks_data_or_parity() {
+    let mut bench = linux_6_1();
+    let failed = bench.array.fail(bench.now, Slot(1), &mut bench.out);
+    failed.expect("three are enough");
+    for (start, leaves_out) in [(0, false), (32, true), (64, false), (192, true)] {
+        let range = Span::new(start, start + 8);
+        assert_eq!(bench.array.leaves_out(range), leaves_out, "{start}");
+    }
 }

@@ -3,9 +3,9 @@
 use super::levels::{all, striped, with};
 use super::story::{READ, Story, WRITE, recovery};
 use super::{config, request};
-use crate::engine::{Engine, SyncAction, SyncRequest};
+use crate::engine::{Engine, Imitation, SyncAction, SyncRequest};
 use crate::policy::ReadPolicyKind;
-use crate::recovery::{MdThreads, RecoveryConfig, WriteBarrier};
+use crate::recovery::{MdRules, MdThreads, RecoveryConfig, WriteBarrier};
 use crate::request::{Event, MemberCommand, Slot};
 use crate::senders::HostRequests;
 use raidlab_geometry::Copies;
@@ -15,6 +15,7 @@ const THREADS: MdThreads = MdThreads {
     turnaround: Nanos::ZERO,
     requests: HostRequests::SATA,
     plugs: false,
+    rules: MdRules::LINUX_6_12,
 };
 
 /// Linux drivers/md/raid10.c, `raid10_sync_request` and `sync_request_write`: a resync
@@ -187,4 +188,38 @@ fn the_last_chunk_of_a_write_waits_for_a_barrier_that_was_raised_meanwhile() {
         [(0, READ, 0, 10)],
         "a block of the sync"
     );
+}
+
+/// Linux 6.1 block/fops.c, `blkdev_write_iter`: a request has one plug, so what of it lies side
+/// by side on a member is one command; in 6.12 each chunk leaves by itself.
+#[test]
+fn what_a_request_has_on_a_member_is_one_command() {
+    for rules in [MdRules::LINUX_6_1, MdRules::LINUX_6_12] {
+        let mut config = with(striped(Copies::near(1), 2), all(2));
+        config.maximum_request = Sectors(20);
+        config.recovery = RecoveryConfig {
+            threads: Some(MdThreads { rules, ..THREADS }),
+            ..recovery(WriteBarrier::MdArray)
+        };
+        let mut story = Story::new(config);
+        let write = request(1, WRITE, 0, 48);
+        story.array.submit(story.now, write, &mut story.out);
+        Imitation::unplug(&mut story.array, &mut story.out);
+        let mut sent = story.commands();
+        sent.sort_by_key(|command| (command.slot, command.start));
+        let (merged, apart) = ([(0, 16), (16, 8)], [(0, 8), (8, 8), (16, 8)]);
+        let expected: Vec<_> = match rules == MdRules::LINUX_6_1 {
+            true => merged.into(),
+            false => apart.into(),
+        };
+        let expected = [0, 1].map(|slot| expected.iter().map(move |it| (slot, WRITE, it.0, it.1)));
+        assert_eq!(
+            Story::sent(&sent),
+            expected.into_iter().flatten().collect::<Vec<_>>()
+        );
+        for command in &sent {
+            story.complete(command);
+        }
+        assert_eq!(story.finished(), [(1, Ok(()))]);
+    }
 }

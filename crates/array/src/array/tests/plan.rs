@@ -2,8 +2,8 @@
 
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{
-    CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
-    Throttle, WriteBarrier,
+    CheckpointRule, MdRules, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
+    SyncSource, Throttle, WriteBarrier,
 };
 use crate::senders::HostRequests;
 use proptest::prelude::*;
@@ -99,6 +99,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                             tags: u32::MAX,
                         },
                         plugs: false,
+                        rules: MdRules::LINUX_6_12,
                     }),
                 }
             },
