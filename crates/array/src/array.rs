@@ -340,7 +340,7 @@ impl Array {
         };
         let index = self.commands.insert(command);
         sent.id = CommandId(self.commands.key(index));
-        let longest = self.longest_plugged(&sent);
+        let longest = self.longest_plugged(&sent, role);
         let is_part = longest.is_some_and(|longest| self.plug.takes(&sent, command, longest, out));
         match is_part {
             true => self.members.part_issued(slot, sync_sectors),

@@ -6,14 +6,14 @@
 //! plug's list, if it lies beside it and the request is not as long as a disk takes; else it is
 //! a new request. The plug is emptied at the end of the thread's run, and before a new request
 //! when the first one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. The
-//! list begins with the oldest or with the newest ([`MdRules`](raidlab_array::MdRules)). What
+//! list begins with the oldest or with the newest ([`MdRules`]). What
 //! leaves together is merged once more and sorted, reads first (`mq-deadline`).
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::MemberVerbs;
 use raidlab_array::{
-    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId,
-    Sender, Slot,
+    BufferId, CommandId, Event, MdRules, MemberCommand, MemberError, Operation, Outputs, Purpose,
+    RequestId, Sender, Slot,
 };
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span};
@@ -137,7 +137,7 @@ impl Raid5d {
     }
 
     /// Sends reads past the cache, those that lie side by side as one command where the Linux
-    /// that is imitated does so ([`MdRules::plugs_requests`](raidlab_array::MdRules)).
+    /// that is imitated does so ([`MdRules::plugs_requests`]).
     pub(super) fn send_directly(
         &mut self,
         request: RequestId,
@@ -145,7 +145,9 @@ impl Raid5d {
         out: &mut Outputs,
     ) {
         let threads = self.recovery.threads;
-        if threads.is_some_and(|threads| threads.rules.plugs_requests) {
+        let sectors: u64 = reads.iter().map(|read| read.count).sum();
+        let is_one_bio = sectors <= MdRules::OF_ONE_BIO.0;
+        if is_one_bio && threads.is_some_and(|threads| threads.rules.plugs_requests) {
             reads.sort_by_key(|read| (read.slot, read.start));
             reads.dedup_by(|next, last| last.absorb(next, self.longest_command));
         }

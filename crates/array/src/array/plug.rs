@@ -12,7 +12,8 @@
 //! is sorted, and what continues another command is merged with it (block/mq-deadline.c,
 //! `dd_insert_requests`; block/elevator.c, `elv_attempt_insert_merge`).
 
-use super::{Array, Command};
+use super::{Array, Command, Role};
+use crate::recovery::MdRules;
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Purpose, Sender};
 use raidlab_units::Sectors;
 use std::collections::BTreeMap;
@@ -136,11 +137,18 @@ impl Plug {
 impl Array {
     /// The longest command that one may become, if it goes into a plug. What is to be durable
     /// goes into that of no request (Linux 6.1 block/blk-mq.c, `blk_insert_flush`).
-    pub(super) fn longest_plugged(&self, command: &MemberCommand) -> Option<Sectors> {
+    pub(super) fn longest_plugged(&self, command: &MemberCommand, role: Role) -> Option<Sectors> {
         if command.purpose == Purpose::Sync {
             return self.recovery.plugged_command();
         }
-        let goes_alone = command.force_unit_access || command.operation == Operation::Flush;
+        let is_long_read = match role {
+            Role::Read { request, .. } => {
+                self.requests.get(request).request.count > MdRules::OF_ONE_BIO
+            }
+            _ => false,
+        };
+        let is_flush = command.operation == Operation::Flush;
+        let goes_alone = command.force_unit_access || is_flush || is_long_read;
         let plugs = self.recovery.config().rules().plugs_requests && !goes_alone;
         plugs.then_some(self.maximum_request)
     }

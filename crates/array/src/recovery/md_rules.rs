@@ -4,6 +4,8 @@
 //! and 6.12, as Debian has them (6.1.192 and 6.12.117). What was compared, and what differs
 //! without a rule here, stands in `docs/notes/cross-validation.md`.
 
+use raidlab_units::Sectors;
+
 /// The rules of one Linux where another has others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MdRules {
@@ -11,7 +13,8 @@ pub struct MdRules {
     /// is one command. A write has a plug from its begin to its end (Linux 6.1 block/fops.c,
     /// `blkdev_write_iter`), and a read is with the disks' schedulers before any of them is
     /// asked for a command (block/blk-mq.c, `blk_mq_submit_bio`: `blk_mq_sched_insert_request`
-    /// with `async`). So all chunks of a write have passed the barrier before its bits are
+    /// with `async`), but for one of more than [`Self::OF_ONE_BIO`], which has a plug in both
+    /// (block/fops.c, `__blkdev_direct_IO`). So all chunks of a write have passed the barrier before its bits are
     /// written, too. Since 6.10 each piece that a request is cut into has a plug of its own
     /// (block/blk-core.c, `__submit_bio`), and leaves by itself.
     pub plugs_requests: bool,
@@ -34,6 +37,9 @@ pub struct MdRules {
 }
 
 impl MdRules {
+    /// Sectors of the longest request that is one bio: 256 pages (`BIO_MAX_VECS`).
+    pub const OF_ONE_BIO: Sectors = Sectors(2048);
+
     /// Linux 6.12 (Debian's 6.12.117).
     pub const LINUX_6_12: Self = Self {
         plugs_requests: false,

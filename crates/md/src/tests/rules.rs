@@ -256,16 +256,17 @@ fn in_linux_6_1_a_plug_is_merged_into_and_emptied_by_its_newest_commands() {
         bench.array.plug(block, &mut bench.out);
         bench.out.commands.len()
     };
-    plug(0, 0, 40);
     plug(0, 64, 1);
-    assert_eq!(
-        plug(1, 0, 1),
-        0,
-        "the oldest is long, and the newest is not"
-    );
-    plug(0, 65, 31);
-    plug(1, 1, 31);
-    assert_eq!(plug(2, 0, 1), 3, "the newest has 128 KiB");
+    plug(0, 0, 40);
+    assert_eq!(plug(1, 0, 1), 2, "the newest has 160 KiB");
+    plug(0, 200, 1);
+    plug(0, 300, 1);
+    plug(1, 500, 1);
+    plug(0, 301, 1);
+    assert_eq!(plug(0, 201, 1), 2, "all are short");
+    let plugged = bench.array.plugged.iter().filter(|it| it.slot == Slot(0));
+    let plugged: Vec<_> = plugged.map(|it| (it.first, it.count)).collect();
+    assert_eq!(plugged, [(200, 1), (300, 2), (201, 1)]);
 }
 
 /// Linux 6.1 block/blk-mq.c, `blk_mq_submit_bio`: what a request reads of a member past the

@@ -195,7 +195,7 @@ fn the_last_chunk_of_a_write_waits_for_a_barrier_that_was_raised_meanwhile() {
 #[test]
 fn what_a_request_has_on_a_member_is_one_command() {
     for rules in [MdRules::LINUX_6_1, MdRules::LINUX_6_12] {
-        let mut config = with(striped(Copies::near(1), 2), all(2));
+        let mut config = with(striped(Copies::near(2), 4), all(4));
         config.maximum_request = Sectors(20);
         config.recovery = RecoveryConfig {
             threads: Some(MdThreads { rules, ..THREADS }),
@@ -212,7 +212,8 @@ fn what_a_request_has_on_a_member_is_one_command() {
             true => merged.into(),
             false => apart.into(),
         };
-        let expected = [0, 1].map(|slot| expected.iter().map(move |it| (slot, WRITE, it.0, it.1)));
+        let expected =
+            [0, 1, 2, 3].map(|slot| expected.iter().map(move |it| (slot, WRITE, it.0, it.1)));
         assert_eq!(
             Story::sent(&sent),
             expected.into_iter().flatten().collect::<Vec<_>>()
