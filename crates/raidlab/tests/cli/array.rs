@@ -122,6 +122,11 @@ impl Server {
         self.try_connect().expect("a connection")
     }
 
+    /// Whether it comes to its end by itself.
+    fn ends(mut self) -> bool {
+        patiently(|| matches!(self.child.try_wait(), Ok(Some(_))))
+    }
+
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("a kill");
         self.child.wait().expect("its end");
@@ -390,7 +395,8 @@ fn a_stopped_array_leaves_no_socket() {
     raid_6(&place);
     let server = place.serve(&["m0", "m1", "m2", "m3"]);
     place.must(&["stop", "test"]);
-    drop(server);
+    // Who asked is told before the socket goes.
+    assert!(server.ends());
     let left = |folder: &Path| -> Vec<String> {
         let entries = std::fs::read_dir(folder).expect("a folder").flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
