@@ -133,6 +133,7 @@ mutations! {
     FailedWriteUncopied "failed-write-uncopied" "a write that fails on the member that is being replaced is not copied again";
     ReplacementUndrained "replacement-undrained" "a replacement takes its slot while what both devices were given is not answered";
     ReplacementUnasked "replacement-unasked" "a replacement takes its slot without having answered since the last write to it";
+    FullReplacementUnfilled "full-replacement-unfilled" "a replacement that takes the slot at a start never gets what its bad-block log names";
     CopyMissUnrecorded "copy-miss-unrecorded" "what one of the two devices of a slot has missed is acknowledged before the superblocks leave it out";
     UnlikeCopyKept "unlike-copy-kept" "what a replacement was given before a resync had passed counts when the old member fails";
     SuccessorBlamed "successor-blamed" "a read that fails on a member which was replaced meanwhile counts as the new one's failure";

@@ -19,11 +19,12 @@
 //!
 //! *The change of place.* When all is copied and the superblocks say so, the new
 //! device is flushed: it may have died since it was last written to, and the old one is
-//! not given up for a device that no longer answers. Then it takes the slot: the engine's commands go to it, and the old device is the one that gets a copy of
-//! the writes, until the superblocks (for which the members are flushed) call the
-//! old one failed. So whichever of the two a crash leaves in the slot has every
-//! write. A read that the old device was given before, and that fails after, is given to
-//! the new one: the engine, which knows slots alone, would hold it against that one.
+//! not given up for a device that no longer answers. Then it takes the slot: the engine's
+//! commands go to it, and the old device is the one that gets a copy of the writes, until
+//! the superblocks (for which the members are flushed) call the old one failed. So whichever
+//! of the two a crash leaves in the slot has every write. A read that the old device was
+//! given before, and that fails after, is given to the new one: the engine, which knows slots
+//! alone, would hold it against that one.
 //!
 //! *The old one cannot be read.* What its bad-block log names is not copied, and
 //! counts as bad on the new one until, when all else is copied, a repair of those

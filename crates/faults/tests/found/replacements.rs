@@ -1,10 +1,10 @@
 //! What was found when members were being replaced.
 
 use super::keeps;
-use super::steps::{after, cut, mend, noted, read, replace, stop, tear, unreadable, write};
+use super::steps::{after, cut, kill, mend, noted, read, replace, stop, tear, unreadable, write};
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
-use raidlab_faults::script::Action;
+use raidlab_faults::script::{Action, Verb};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
@@ -231,4 +231,51 @@ fn who_takes_the_slot_of_one_with_bad_blocks_is_filled_from_there() {
         ),
     ];
     keeps(500_000_085_658, options, &script);
+}
+
+/// The same, but the new device had been filled to its end before the power cut that the old
+/// one did not survive; only the repair of what the log names was still to come.
+#[test]
+fn who_is_full_but_for_bad_blocks_is_filled_from_there_too() {
+    let options = Options {
+        bitmap_chunk: Some(16),
+        assume_clean: false,
+        write_through: true,
+        tear: tear(40, 0, 50),
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_block: 1024,
+        sync_depth: 16,
+        window: 8,
+        write_policy: WritePolicy::Md3_16,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (8, 192))
+    };
+    let slowly = Verb::Speed {
+        minimum: 45,
+        maximum: 45,
+    };
+    let script = [
+        after(14_781_721_916, Action::Drain),
+        after(0, Action::Fail { member: 1 }),
+        after(2_125_502_690, Action::Drain),
+        after(0, noted(1, 122, 1)),
+        after(0, mend(false, true)),
+        after(0, Action::Administer(slowly)),
+        after(522_470, replace(1)),
+        after(
+            3_798_505,
+            stop(7_058_915_865_087_044_185, None, false, None),
+        ),
+        after(0, read(0, 192)),
+        after(5_870_101, replace(1)),
+        after(8_861, cut(6_635_557_463_718_383_501, Some(1), false, None)),
+        after(
+            4_298_532,
+            kill(16_679_962_520_990_304_224, None, false, None),
+        ),
+    ];
+    keeps(630_000_152_702, options, &script);
 }

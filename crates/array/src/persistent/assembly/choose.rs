@@ -125,7 +125,8 @@ impl Chosen {
 
     /// A device that was filled to replace a member takes the slot if that
     /// member is no longer there (as the kernel moves it down when the member
-    /// fails).
+    /// fails). What its bad-block log names it never got: it is filled from there if the
+    /// others have it, and if they need not be resynced first without being one short.
     fn take_replacements(&mut self, view: &View) {
         for at in 0..self.parts.len() {
             let Some(Part::Replacing(slot, _)) = self.parts[at] else {
@@ -138,7 +139,12 @@ impl Chosen {
             // Like the old member it has every write that was acknowledged.
             let is_full = superblock.features.has(Features::RECOVERY_OFFSET)
                 && superblock.recovery_offset >= view.array().used_size;
-            if is_full {
+            let lacks_some = first_bad(&view.candidates[at]) < view.array().used_size;
+            let is_clean = view.array().resync_offset == Superblock::IN_SYNC;
+            let may_wait = view.is_enough(self.in_sync)
+                && (is_clean || view.level.parity_count() == 0)
+                && !mutation::is(Mutation::FullReplacementUnfilled);
+            if is_full && !(lacks_some && may_wait) {
                 self.in_sync = self.in_sync.with(slot);
                 self.parts[at] = Some(Part::InSync(slot));
             } else {
