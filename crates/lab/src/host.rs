@@ -53,7 +53,7 @@ pub struct Host {
 /// A Linux whose md is modelled with what is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum MdRelease {
-    /// Linux 6.1.
+    /// Linux 6.1, as Debian 12 has it.
     #[serde(rename = "6.1")]
     Linux6_1,
     /// Linux 6.12, which a host has that does not say.
