@@ -85,6 +85,27 @@ impl Claims {
     }
 }
 
+/// Nothing of another run, or of one that was killed, is on the machine.
+fn check_nothing_is_left(machine: &Machine, spec: &ArraySpec) -> Result<(), HostError> {
+    let own = format!("{PREFIX}0");
+    let left = spec.find(machine.target(), PREFIX)?;
+    let what = if left.iter().any(|built| built.name == own) {
+        format!("array `{own}` is there")
+    } else {
+        let mounted = mounts(machine.target(), machine.system(), machine.folder())?;
+        match mounted.first() {
+            Some(folder) => format!("something is mounted on {folder}"),
+            None => return Ok(()),
+        }
+    };
+    Err(HostError::Taken {
+        machine: machine.name().to_owned(),
+        what: format!(
+            "{what}: another run goes on, or one was killed and `raidlab cleanup` removes it"
+        ),
+    })
+}
+
 impl<'a> Session<'a> {
     /// Builds the experiment's array and file system.
     ///
@@ -92,28 +113,7 @@ impl<'a> Session<'a> {
     /// When a command fails; what was built is taken down again.
     pub fn begin(machine: &'a Machine, experiment: &'a Experiment) -> Result<Self, HostError> {
         let spec = spec(experiment)?;
-        let left = spec.find(machine.target(), PREFIX)?;
-        let own = format!("{PREFIX}0");
-        if let Some(built) = left.iter().find(|built| built.name == own) {
-            return Err(HostError::Taken {
-                machine: machine.name().to_owned(),
-                what: format!(
-                    "array `{}` is there: another run goes on, or one was killed and \
-                     `raidlab cleanup` removes it",
-                    built.name
-                ),
-            });
-        }
-        let mounted = mounts(machine.target(), machine.system(), machine.folder())?;
-        if let Some(folder) = mounted.first() {
-            return Err(HostError::Taken {
-                machine: machine.name().to_owned(),
-                what: format!(
-                    "something is mounted on {folder}: another run goes on, or one was killed \
-                     and `raidlab cleanup` removes it"
-                ),
-            });
-        }
+        check_nothing_is_left(machine, spec)?;
         let mut claims = Claims::Exclusive(machine.check_disks(&experiment.disks)?);
         let begun = Instant::now();
         let journal: Journal = Arc::default();

@@ -101,6 +101,54 @@ struct Search {
 }
 
 impl Clone {
+    /// Clone `index` of all, of the job with the number `job_index`, at the time `now`.
+    fn new(
+        job: &JobSpec,
+        (job_index, index): (usize, u64),
+        stream: RequestStream,
+        now: Nanos,
+        random: &Stream,
+    ) -> Self {
+        let begin = now + job.start_delay;
+        Self {
+            stream,
+            clock: StopClock::new(job, begin),
+            pace: Pace::new(job, random.fork("pace", index), begin),
+            flow_count: 0,
+            ahead: false,
+            begun: job.wait_for.is_none(),
+            depth: match job.engine {
+                Engine::Libaio => job.io_depth,
+                Engine::Sync | Engine::Null => 1,
+            },
+            job: job.clone(),
+            job_index,
+            in_flight: 0,
+            wrote: false,
+            ripe: VecDeque::new(),
+            flushed_last: false,
+            submitted: Vec::new(),
+            flushing: false,
+            turns_owed: 0,
+            asleep: false,
+            stopped: false,
+            held: false,
+            era: 0,
+            ended: false,
+            ended_at: now,
+            search: job.latency_target.map(|rule| {
+                Box::new(Search {
+                    depth: DepthSearch::new(rule, job.io_depth, begin),
+                    results: JobOperations::new(),
+                    since: now + job.ramp_time,
+                    last_window_begins: false,
+                })
+            }),
+            waits_for_zone: false,
+            done: Done::default(),
+        }
+    }
+
     /// How many requests it may have in flight.
     fn limit(&self) -> u32 {
         self.search
@@ -162,44 +210,8 @@ impl Jobs {
                         source,
                     })?;
                 job.flow.into_iter().for_each(|flow| flows.join(flow));
-                let begin = machine.now + job.start_delay;
-                clones.push(Clone {
-                    stream,
-                    clock: StopClock::new(job, begin),
-                    pace: Pace::new(job, random.fork("pace", index), begin),
-                    flow_count: 0,
-                    ahead: false,
-                    begun: job.wait_for.is_none(),
-                    depth: match job.engine {
-                        Engine::Libaio => job.io_depth,
-                        Engine::Sync | Engine::Null => 1,
-                    },
-                    job: job.clone(),
-                    job_index,
-                    in_flight: 0,
-                    wrote: false,
-                    ripe: VecDeque::new(),
-                    flushed_last: false,
-                    submitted: Vec::new(),
-                    flushing: false,
-                    turns_owed: 0,
-                    asleep: false,
-                    stopped: false,
-                    held: false,
-                    era: 0,
-                    ended: false,
-                    ended_at: machine.now,
-                    search: job.latency_target.map(|rule| {
-                        Box::new(Search {
-                            depth: DepthSearch::new(rule, job.io_depth, begin),
-                            results: JobOperations::new(),
-                            since: machine.now + job.ramp_time,
-                            last_window_begins: false,
-                        })
-                    }),
-                    waits_for_zone: false,
-                    done: Done::default(),
-                });
+                let numbers = (job_index, index);
+                clones.push(Clone::new(job, numbers, stream, machine.now, random));
             }
         }
         let ramp = group

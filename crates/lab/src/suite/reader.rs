@@ -83,16 +83,7 @@ impl Suite {
     ) -> Result<Self, LoadError> {
         let raw: RawSuite = document.decode(&reserved())?;
         settings::check_schema(document, &raw.schema)?;
-        if raw.disks.get_ref().is_empty() {
-            let remedy = "name one preset for each member";
-            let error = document.invalid(raw.disks.span(), "no disks", remedy);
-            return Err(error.into());
-        }
-        if raw.disks.get_ref().len() > MOST_DISKS {
-            let what = format!("{} disks", raw.disks.get_ref().len());
-            let remedy = "name 256 or less";
-            return Err(document.invalid(raw.disks.span(), what, remedy).into());
-        }
+        check_count(document, &raw.disks)?;
         let (disks, regions) = read_disks(document, raw.disks.get_ref())?;
         let mut grid = Grid::new(document, draw);
         let place = Place {
@@ -125,12 +116,12 @@ impl Suite {
             published.as_ref(),
         );
         let mut builder = Builder::new(document, &raw.rounds, grid.subjects());
+        let context = Context {
+            files,
+            document,
+            folder,
+        };
         for step in raw.step.get_ref() {
-            let context = Context {
-                files,
-                document,
-                folder,
-            };
             let read = read_step(context, step.get_ref(), step.span())?;
             let doers = grid.doers(step.get_ref(), &read)?;
             checker.check(&read, &doers)?;
@@ -139,12 +130,8 @@ impl Suite {
         let own = std::mem::take(&mut builder.own);
         let (steps, remarks) = builder.finish()?;
         let draw = grid.draw();
-        if raw
-            .step
-            .get_ref()
-            .iter()
-            .any(|step| step.get_ref().is_for_some())
-        {
+        let mut all = raw.step.get_ref().iter();
+        if all.any(|step| step.get_ref().is_for_some()) {
             for (subject, own) in subjects.iter_mut().zip(own) {
                 subject.steps = Some(own);
             }
@@ -170,6 +157,16 @@ impl Suite {
             remarks,
         })
     }
+}
+
+/// A suite has disks, and not too many.
+fn check_count<T>(document: &Document, disks: &Spanned<Vec<T>>) -> Result<(), FileError> {
+    let (what, remedy) = match disks.get_ref().len() {
+        0 => ("no disks".to_owned(), "name one preset for each member"),
+        count if count > MOST_DISKS => (format!("{count} disks"), "name 256 or less"),
+        _ => return Ok(()),
+    };
+    Err(document.invalid(disks.span(), what, remedy))
 }
 
 /// How often everything is done.

@@ -424,6 +424,12 @@ pub fn words(status: &StatusReport) -> String {
         }
     }
     let _ = writeln!(text);
+    text.push_str(&devices(status));
+    text
+}
+
+/// The table of an array's devices.
+fn devices(status: &StatusReport) -> String {
     let rows = status.devices.iter().map(|device| {
         vec![
             device.number.to_string(),
@@ -450,10 +456,5 @@ pub fn words(status: &StatusReport) -> String {
         "bad sectors",
         "device",
     ];
-    text.push_str(&output::table(
-        &head,
-        &[0, 1, 3, 4, 5, 6, 7],
-        rows.collect(),
-    ));
-    text
+    output::table(&head, &[0, 1, 3, 4, 5, 6, 7], rows.collect())
 }

@@ -177,20 +177,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         .iter()
         .map(|row| Ranking::new(row, &subjects))
         .collect();
-    let mut scores: Vec<(usize, f64)> = subjects.iter().map(|&subject| (subject, 0.0)).collect();
-    let mut leads: Vec<(Vec<usize>, Vec<String>)> = Vec::new();
-    for ranking in &rankings {
-        for (subject, ratio) in ranking.ratios() {
-            let mut own = scores.iter_mut().filter(|(s, _)| *s == subject);
-            own.by_ref().for_each(|(_, sum)| *sum += ratio.ln());
-        }
-        let leaders = ranking.leaders();
-        match leads.iter_mut().find(|(own, _)| *own == leaders) {
-            Some((_, labels)) => labels.push(ranking.label.clone()),
-            None => leads.push((leaders, vec![ranking.label.clone()])),
-        }
-    }
-    scores.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let (scores, leads) = standing(&subjects, &rankings);
     let top = scores[0];
     let below = |sum: f64| 100.0 * (1.0 - ((sum - top.1) / rankings.len() as f64).exp());
     let (best, behind) = scores
@@ -211,20 +198,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         0..0,
         unlike(&of_jobs, &subjects, &view.names, &data.findings),
     );
-    let goes_on = |column: &usize| {
-        let mut cells = rows.iter().filter_map(|row| row.cells[*column]);
-        cells.any(|cell| cell.at_least)
-    };
-    let going_on: Vec<&str> = (0..view.names.len())
-        .filter(goes_on)
-        .map(|column| view.names[column].as_str())
-        .collect();
-    if !going_on.is_empty() {
-        remarks.push(format!(
-            "not ranked, as it had not ended: {}",
-            list(&going_on)
-        ));
-    }
+    remarks.extend(going_on(&rows, &view.names));
     if !left_out.is_empty() {
         let labels: Vec<String> = left_out.iter().map(|row| row.label.clone()).collect();
         remarks.push(format!(
@@ -255,6 +229,42 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         remarks,
         open,
     })
+}
+
+/// Subjects and the sums of the logarithms of their ratios, best first.
+type Scores = Vec<(usize, f64)>;
+/// Subjects that lead together, and the labels of the rows that they lead.
+type Leads = Vec<(Vec<usize>, Vec<String>)>;
+
+/// The scores over all rankings, and who leads which rows.
+fn standing(subjects: &[usize], rankings: &[Ranking]) -> (Scores, Leads) {
+    let mut scores: Scores = subjects.iter().map(|&subject| (subject, 0.0)).collect();
+    let mut leads = Leads::new();
+    for ranking in rankings {
+        for (subject, ratio) in ranking.ratios() {
+            let own = scores.iter_mut().filter(|(s, _)| *s == subject);
+            own.for_each(|(_, sum)| *sum += ratio.ln());
+        }
+        let leaders = ranking.leaders();
+        match leads.iter_mut().find(|(own, _)| *own == leaders) {
+            Some((_, labels)) => labels.push(ranking.label.clone()),
+            None => leads.push((leaders, vec![ranking.label.clone()])),
+        }
+    }
+    scores.sort_by(|a, b| b.1.total_cmp(&a.1));
+    (scores, leads)
+}
+
+/// A clause for subjects with figures of what had not ended.
+fn going_on(rows: &[&Row<'_>], names: &[String]) -> Option<String> {
+    let goes_on = |column: &usize| {
+        let mut cells = rows.iter().filter_map(|row| row.cells[*column]);
+        cells.any(|cell| cell.at_least)
+    };
+    let columns = (0..names.len()).filter(goes_on);
+    let names: Vec<&str> = columns.map(|column| names[column].as_str()).collect();
+    let words = || format!("not ranked, as it had not ended: {}", list(&names));
+    (!names.is_empty()).then(words)
 }
 
 /// Whom the best of these scores, sums of logarithms over `rows`, may really not lead.

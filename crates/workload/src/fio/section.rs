@@ -1,6 +1,6 @@
 //! The model's view of jobs: from lists of options to what runs in groups.
 
-use super::error::{JobFileError, OptionError};
+use super::error::{JobFileError, OptionError, Place};
 use super::modelled::{self, Draft};
 use super::options::{FioJob, FioJobs, FioOption};
 use super::table::{self, Rule};
@@ -113,16 +113,6 @@ impl Collector {
             .spec
             .validate()
             .map_err(|cause| wrong(&draft.spec, cause))?;
-        if draft.spec.random_map
-            && draft.spec.pattern.is_random()
-            && (draft.spec.sizes.is_some() || draft.spec.alignment.is_some())
-        {
-            self.notes.push(Note {
-                place: place.clone(),
-                option: String::from("norandommap"),
-                text: "always so in the model where sizes or alignments differ",
-            });
-        }
         self.reports += u32::from(draft.new_group);
         draft.spec.report_group = self.reports;
         if draft.ends_all {
@@ -130,27 +120,41 @@ impl Collector {
             let error = option_error(&["exit_what"], OptionError::NotModelled { reason });
             self.ends_all = Some((self.jobs.len(), error));
         }
-        if draft.spec.io_depth > draft.spec.queue_depth() {
-            self.notes.push(Note {
-                place: place_of(&["iodepth"]),
-                option: String::from("iodepth"),
-                text: "ignored, as in fio: a synchronous engine has one request in flight per clone",
-            });
-        }
-        let sizes = |spec: &JobSpec| (spec.block_size, spec.sizes.clone());
-        let beside = self.jobs.last().filter(|before| {
-            !draft.spec.stonewall && before.report_group == draft.spec.report_group
-        });
-        if beside.is_some_and(|before| sizes(before) != sizes(&draft.spec)) {
-            self.notes.push(Note {
-                place: place_of(&["bs", "blocksize", "bsrange", "bssplit"]),
-                option: String::from("bs"),
-                text: "another size than that of the job before, with which it shares a row: \
-                       `new_group` gives it one of its own",
-            });
-        }
+        self.note_what_differs(&draft.spec, place_of);
         self.jobs.push(draft.spec);
         Ok(())
+    }
+
+    /// Notes what a job's options do that their words do not say; `place_of`: where the
+    /// section last said one of these options.
+    fn note_what_differs(&mut self, spec: &JobSpec, place_of: impl Fn(&[&str]) -> Place) {
+        let mut note = |names: &[&str], option: &str, text| {
+            self.notes.push(Note {
+                place: place_of(names),
+                option: option.to_owned(),
+                text,
+            });
+        };
+        let varies = spec.sizes.is_some() || spec.alignment.is_some();
+        if spec.random_map && spec.pattern.is_random() && varies {
+            let text = "always so in the model where sizes or alignments differ";
+            note(&[], "norandommap", text);
+        }
+        if spec.io_depth > spec.queue_depth() {
+            let text =
+                "ignored, as in fio: a synchronous engine has one request in flight per clone";
+            note(&["iodepth"], "iodepth", text);
+        }
+        let sizes = |spec: &JobSpec| (spec.block_size, spec.sizes.clone());
+        let beside = self
+            .jobs
+            .last()
+            .filter(|before| !spec.stonewall && before.report_group == spec.report_group);
+        if beside.is_some_and(|before| sizes(before) != sizes(spec)) {
+            let text = "another size than that of the job before, with which it shares a row: \
+                        `new_group` gives it one of its own";
+            note(&["bs", "blocksize", "bsrange", "bssplit"], "bs", text);
+        }
     }
 
     /// The jobs of the file or command line called `name`, and the first

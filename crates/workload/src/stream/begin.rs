@@ -34,14 +34,8 @@ impl JobSpec {
         let block = self.block_size.0;
         let finer = self.finer(start == Bytes(0) && region == device_size);
         let unit = if self.sizes.is_some() { 1 } else { block };
-        let whole_units = |bytes: u64| {
-            if self.pattern.is_random() {
-                bytes / unit
-            } else {
-                bytes.div_ceil(unit).min((device_size.0 - start.0) / unit)
-            }
-        };
-        let region_blocks = whole_units(region.0) * unit / block;
+        let room = device_size.0 - start.0;
+        let region_blocks = self.whole_units(region.0, unit, room) * unit / block;
         if region_blocks == 0 {
             return Err(JobError::NoRoom {
                 clone,
@@ -49,24 +43,10 @@ impl JobSpec {
                 room: region,
             });
         }
-        let amount = self.size.map_or(region.0, |size| size.0.min(region.0));
-        let rewrites = self.pattern.writes()
-            && !self.pattern.is_random()
-            && self.io_size.is_some_and(|io_size| io_size.0 > amount);
         let reached = self.distribution.bytes_to_write(region.0, block);
-        let pass_units = if let Some(bytes) = reached {
-            bytes / unit
-        } else if (self.time_based && self.verify.is_none()) || rewrites {
-            // Where requests are not back to back, their place says when the end is reached.
-            let gaps = self.zones.is_some() || self.step != 0;
-            match gaps && !self.pattern.is_random() {
-                true => u64::MAX,
-                false => whole_units(region.0),
-            }
-        } else if self.pattern.is_random() && !self.random_map {
-            amount.div_ceil(unit)
-        } else {
-            whole_units(amount)
+        let pass_units = match reached {
+            Some(bytes) => bytes / unit,
+            None => self.pass_units(region.0, unit, room),
         };
         let units_left = self.total_units(pass_units, unit)?;
         let mut random = self
@@ -77,24 +57,8 @@ impl JobSpec {
         let aligned = self.alignment.is_none() && self.sizes.is_none();
         let map = self.random_map && even && aligned && self.runs == Runs::default();
         let draws = self.fio_draws(clone, region_blocks, map);
-        let order = if !self.pattern.is_random() {
-            Order::Sequential { next: [0; 3] }
-        } else if draws.is_none() && map && region_blocks <= MAPPED_BLOCKS {
-            let order = Permutation::new(region_blocks, &mut random);
-            Order::Mapped { order, next: 0 }
-        } else {
-            let mut offsets = |direction: usize| {
-                let (blocks, align) = self.choices(direction, region, region_blocks);
-                Offsets::new(&self.distribution, blocks, align, &mut random)
-            };
-            let (reads, writes) = (offsets(0), offsets(1));
-            let trims = if self.pattern.trims() {
-                offsets(2)
-            } else {
-                writes.clone()
-            };
-            Order::Drawn(Box::new([reads, writes, trims]))
-        };
+        let maps = draws.is_none() && map && region_blocks <= MAPPED_BLOCKS;
+        let order = self.order(maps, region, region_blocks, &mut random);
         Ok(RequestStream {
             pattern: self.pattern,
             read_mix_percent: self.read_mix_percent,
@@ -125,6 +89,57 @@ impl JobSpec {
             unflushed: [0; 2],
             finer,
         })
+    }
+
+    /// How many whole units so many bytes are, of a region with `room` bytes up to the device's
+    /// end: a sequential job goes on to the end of the last one that has begun.
+    fn whole_units(&self, bytes: u64, unit: u64, room: u64) -> u64 {
+        match self.pattern.is_random() {
+            true => bytes / unit,
+            false => bytes.div_ceil(unit).min(room / unit),
+        }
+    }
+
+    /// The units of one pass over a region of so many bytes, where no distribution says it.
+    fn pass_units(&self, region: u64, unit: u64, room: u64) -> u64 {
+        let amount = self.size.map_or(region, |size| size.0.min(region));
+        let is_random = self.pattern.is_random();
+        let rewrites = self.pattern.writes()
+            && !is_random
+            && self.io_size.is_some_and(|io_size| io_size.0 > amount);
+        if (self.time_based && self.verify.is_none()) || rewrites {
+            // Where requests are not back to back, their place says when the end is reached.
+            let gaps = self.zones.is_some() || self.step != 0;
+            match gaps && !is_random {
+                true => u64::MAX,
+                false => self.whole_units(region, unit, room),
+            }
+        } else if is_random && !self.random_map {
+            amount.div_ceil(unit)
+        } else {
+            self.whole_units(amount, unit, room)
+        }
+    }
+
+    /// Where one request comes after another; `maps`: each block once in a pass.
+    fn order(&self, maps: bool, region: Bytes, blocks: u64, random: &mut Stream) -> Order {
+        if !self.pattern.is_random() {
+            return Order::Sequential { next: [0; 3] };
+        }
+        if maps {
+            let order = Permutation::new(blocks, random);
+            return Order::Mapped { order, next: 0 };
+        }
+        let mut offsets = |direction: usize| {
+            let (blocks, align) = self.choices(direction, region, blocks);
+            Offsets::new(&self.distribution, blocks, align, random)
+        };
+        let (reads, writes) = (offsets(0), offsets(1));
+        let trims = match self.pattern.trims() {
+            true => offsets(2),
+            false => writes.clone(),
+        };
+        Order::Drawn(Box::new([reads, writes, trims]))
     }
 
     /// fio's own draws, where it is known how it draws.

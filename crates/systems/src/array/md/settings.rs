@@ -6,15 +6,26 @@ use super::{Bitmap, ConsistencyPolicy, MdLevel, MdSpec};
 use crate::array::steps::{Reader, kernel_name};
 use crate::array::{Built, ReadBack, Result, SystemError};
 use raidlab_shell::Target;
+use raidlab_units::Bytes;
+
+fn text(value: Option<u64>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn bytes(value: Option<Bytes>) -> Option<String> {
+    text(value.map(|value| value.0))
+}
+
+fn kib(value: Option<Bytes>) -> Option<String> {
+    text(value.map(|value| value.0 / 1024))
+}
+
+fn same(found: &str) -> String {
+    found.to_owned()
+}
 
 pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>> {
     let file = |name: &str| attribute(&array.name, name);
-    let text = |value: Option<u64>| value.map(|value| value.to_string());
-    let bytes = |value: Option<raidlab_units::Bytes>| text(value.map(|value| value.0));
-    let kib = |value: Option<raidlab_units::Bytes>| text(value.map(|value| value.0 / 1024));
-    let first_word = |found: &str| found.split(' ').next().unwrap_or("").to_owned();
-    let same = str::to_owned;
-
     if !target.list(&file(""))?.iter().any(|name| name == "level") {
         return Err(SystemError::no_array(&array.name));
     }
@@ -46,41 +57,7 @@ pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Res
         }
     }
     if spec.level.redundant() {
-        let bitmap = match spec.bitmap() {
-            Bitmap::None => "none",
-            Bitmap::Internal => "internal",
-        };
-        reader.file(
-            "bitmap",
-            Some(bitmap.into()),
-            &file("bitmap/location"),
-            |found| {
-                // The place in sectors from the superblock: `+8`.
-                let internal = found.starts_with(['+', '-']);
-                if internal { "internal" } else { found }.to_owned()
-            },
-        )?;
-        if spec.bitmap() == Bitmap::Internal {
-            let asked = bytes(spec.bitmap_chunk);
-            reader.file("bitmap_chunk", asked, &file("bitmap/chunksize"), same)?;
-        }
-        let policy = spec.consistency_policy.map(|policy| match policy {
-            ConsistencyPolicy::Ppl => "ppl".to_owned(),
-            ConsistencyPolicy::Journal => "journal".to_owned(),
-        });
-        reader.file(
-            "consistency_policy",
-            policy,
-            &file("consistency_policy"),
-            same,
-        )?;
-        // KiB a second, followed by `(local)` or `(system)`.
-        for (name, asked) in [
-            ("sync_speed_min", spec.sync_speed_min),
-            ("sync_speed_max", spec.sync_speed_max),
-        ] {
-            reader.file(name, kib(asked), &file(name), first_word)?;
-        }
+        redundancy(spec, &mut reader, file)?;
     }
     if spec.level.parity() {
         let asked = text(spec.stripe_cache_size.map(u64::from));
@@ -103,4 +80,37 @@ pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Res
     let path = format!("/sys/block/{}/queue/read_ahead_kb", kernel(&array.name));
     reader.file("read_ahead_kib", kib(spec.read_ahead), &path, same)?;
     Ok(reader.done())
+}
+
+/// What levels with redundancy have alone; `file`: the path of an attribute.
+fn redundancy(spec: &MdSpec, reader: &mut Reader<'_>, file: impl Fn(&str) -> String) -> Result<()> {
+    let bitmap = match spec.bitmap() {
+        Bitmap::None => "none",
+        Bitmap::Internal => "internal",
+    };
+    let location = file("bitmap/location");
+    reader.file("bitmap", Some(bitmap.into()), &location, |found| {
+        // The place in sectors from the superblock: `+8`.
+        let internal = found.starts_with(['+', '-']);
+        if internal { "internal" } else { found }.to_owned()
+    })?;
+    if spec.bitmap() == Bitmap::Internal {
+        let asked = bytes(spec.bitmap_chunk);
+        reader.file("bitmap_chunk", asked, &file("bitmap/chunksize"), same)?;
+    }
+    let policy = spec.consistency_policy.map(|policy| match policy {
+        ConsistencyPolicy::Ppl => "ppl".to_owned(),
+        ConsistencyPolicy::Journal => "journal".to_owned(),
+    });
+    let name = "consistency_policy";
+    reader.file(name, policy, &file(name), same)?;
+    // KiB a second, followed by `(local)` or `(system)`.
+    let first_word = |found: &str| found.split(' ').next().unwrap_or("").to_owned();
+    for (name, asked) in [
+        ("sync_speed_min", spec.sync_speed_min),
+        ("sync_speed_max", spec.sync_speed_max),
+    ] {
+        reader.file(name, kib(asked), &file(name), first_word)?;
+    }
+    Ok(())
 }
