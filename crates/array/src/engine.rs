@@ -128,6 +128,16 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         self.release_recorded(out);
         self.go_on(out);
     }
+    /// The members' superblocks name this run's write log, and their bad-block logs every bad
+    /// block that was told. An engine that keeps a write log writes to it from then on, until
+    /// it tells of the next bad block.
+    fn log_may_go_on(&mut self, now: Nanos, _out: &mut Outputs) {
+        self.set_now(now);
+    }
+    /// Nothing may be written to the members: what one of them cannot read stays as it is.
+    fn leave_uncorrected(&mut self) {
+        self.members_mut().corrects = false;
+    }
     /// Lets go what waited for a failure to be recorded, as far as no other one is.
     fn release_recorded(&mut self, out: &mut Outputs);
     /// Empties a slot; a member in service fails first.

@@ -82,6 +82,8 @@ pub struct Members {
     /// Members whose failure the superblocks of the others do not tell yet.
     unrecorded: SlotSet,
     rules: MemberRules,
+    /// What a member could not read may be written anew.
+    pub(crate) corrects: bool,
 }
 
 /// How an engine keeps its members.
@@ -112,6 +114,7 @@ impl Members {
             with_bad_blocks: SlotSet::EMPTY,
             unrecorded: SlotSet::EMPTY,
             rules,
+            corrects: true,
         };
         for (slot, initial) in (0..).map(Slot).zip(initial) {
             match initial {

@@ -220,6 +220,8 @@ pub struct PersistentArray {
     thread_is_due: bool,
     /// Bad blocks that the logs do not know yet.
     bad_blocks_unrecorded: bool,
+    /// The write log waits until the superblocks name this run, or until bad blocks are recorded.
+    log_waits: bool,
 
     pass: Option<pass::Pass>,
     /// Members whose superblocks are one event behind, with what brings them level.

@@ -265,6 +265,14 @@ impl Engine for StripeArray {
         self.requests.release(&self.members, out);
     }
 
+    fn log_may_go_on(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        if let Some(log) = &mut self.log {
+            log.is_held = false;
+        }
+        self.pump(out);
+    }
+
     fn begin_sync(&mut self, request: SyncRequest, out: &mut Outputs) {
         self.walk_through(&request, out);
     }

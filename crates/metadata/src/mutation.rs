@@ -101,6 +101,12 @@ mutations! {
     ReplayReversed "replay-reversed" "replay goes from the newest transaction to the oldest";
     // Check and bad blocks.
     CheckBlind "check-blind" "check compares nothing";
+    BadBlockUnawaited "bad-block-unawaited" "the log lets go of what a bad block lacks before that one is recorded";
+    LogBeforeSession "log-before-session" "log records are written before the superblocks name the run that they are of";
+    ReadOnlyCorrected "read-only-corrected" "an array that may write nothing writes anew what a member could not read";
+    UnreplayedParityTrusted "unreplayed-parity-trusted" "a start that may write nothing computes from parity although the log is not replayed";
+    RemadeParityDistrusted "remade-parity-distrusted" "parity that a resync could not read and made anew goes on counting as torn";
+    PredecessorCounts "predecessor-counts" "what a member was given before it failed counts as given to the one that takes its place";
     BadBlockForgotten "bad-block-forgotten" "a block that could not be recovered is not recorded as bad";
     // Of the second round, one or two beside what each of the first would find.
     NeededBitCleared "needed-bit-cleared" "a bit goes although its chunk still has to be resynced";

@@ -100,7 +100,8 @@ impl Array {
             epoch: command.epoch,
             range: command.range(),
         };
-        if error != MemberError::Medium
+        if !self.members.corrects
+            || error != MemberError::Medium
             || !self.is_in_service(command)
             || holders.len() < 2
             || self.corrections.knows(&wanted)

@@ -143,6 +143,7 @@ impl PersistentArray {
             device.set_bad(start, count, bad);
             self.want_superblocks = true;
             self.bad_blocks_unrecorded |= bad;
+            self.log_waits |= bad && self.session != 0;
             self.set_twin_bad(handle, start, count, bad);
         }
     }
@@ -320,6 +321,15 @@ impl PersistentArray {
     pub(super) fn tell_recorded(&mut self, slot: Slot, out: &mut Outputs) {
         let now = self.now;
         self.with_engine_do(out, |engine, out| engine.failure_recorded(now, slot, out));
+    }
+
+    /// Lets the engine know that what its write log waits for is recorded. It may find
+    /// another bad block at once, and then waits again.
+    pub(super) fn let_log_go_on(&mut self, out: &mut Outputs) {
+        let now = self.now;
+        if std::mem::take(&mut self.log_waits) {
+            self.with_engine_do(out, |engine, out| engine.log_may_go_on(now, out));
+        }
     }
 
     /// A device could not be given its metadata.

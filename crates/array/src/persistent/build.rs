@@ -6,12 +6,13 @@ use super::{Settings, StartError};
 use crate::array::Array;
 use crate::config::{ArrayConfig, Initial};
 use crate::engine::Engine;
+use crate::mutation::{self, Mutation};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
 use crate::request::Slot;
 use crate::stripes::{LogConfig, StripeArray, StripeConfig, StripeConfigError, WritePolicy};
 use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
-use raidlab_metadata::{Role, Superblock};
+use raidlab_metadata::{Bitmap, Role, Superblock};
 use raidlab_units::{Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -259,13 +260,26 @@ impl Assembly {
         settings: &Settings,
     ) -> Result<Box<dyn Engine>, StartError> {
         if let Some(config) = self.stripe_config(options, settings) {
-            return (options.parity)(config, self.resync.as_ref()).map_err(StartError::Stripes);
+            let torn = self.unreplayed();
+            let resync = torn.as_ref().or(self.resync.as_ref());
+            return (options.parity)(config, resync).map_err(StartError::Stripes);
         }
         let mut engine = Array::new(self.copies_config(options)).map_err(StartError::Copies)?;
         if self.resync.is_some() {
             engine.declare_dirty();
         }
         Ok(Box::new(engine))
+    }
+
+    /// Where parity may be torn, as the log may not be replayed without leave to write.
+    fn unreplayed(&self) -> Option<NeededSync> {
+        let spans = |bitmap: &Bitmap| bitmap.set_spans().map(super::intent::span).collect();
+        let is_torn = self.replay.is_some() && !mutation::is(Mutation::UnreplayedParityTrusted);
+        is_torn.then(|| NeededSync {
+            from: Sectors::ZERO,
+            ranges: self.bitmap.as_ref().map(spans),
+            is_first: false,
+        })
     }
 
     /// What the engine of a level with copies has to be told.

@@ -366,6 +366,9 @@ impl PersistentArray {
         while let Some(slot) = self.unrecorded.pop_first() {
             self.tell_recorded(slot, out);
         }
+        while self.log_waits {
+            self.let_log_go_on(out);
+        }
         self.release_answers(true, out);
         out.finished.append(&mut self.held_finished);
     }

@@ -433,6 +433,9 @@ impl PersistentArray {
             self.replacement_recorded(*slot);
         }
         self.tell_what_is_recorded(out);
+        if self.started && !self.bad_blocks_unrecorded {
+            self.let_log_go_on(out);
+        }
         self.release_answers(false, out);
         if !self.has_unrecorded() {
             out.finished.append(&mut self.held_finished);

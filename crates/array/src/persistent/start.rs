@@ -137,6 +137,7 @@ impl PersistentArray {
             replacements: Replacements::default(),
             thread_is_due: false,
             bad_blocks_unrecorded: false,
+            log_waits: ring.is_some(),
             pass: None,
             behind,
             want_superblocks: is_redundant,
@@ -156,6 +157,8 @@ impl PersistentArray {
         self.follow_members();
         if self.mode == Mode::ReadWrite {
             self.resume_replacements();
+        } else if !mutation::is(Mutation::ReadOnlyCorrected) {
+            self.engine.leave_uncorrected();
         }
         let resync = self.in_sync_below != Superblock::IN_SYNC;
         if resync && self.mode == Mode::ReadWrite {

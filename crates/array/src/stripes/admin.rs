@@ -45,6 +45,12 @@ impl MemberVerbs for StripeArray {
     fn member_lost(&mut self, slot: Slot, _out: &mut Outputs) {
         self.define_unwritten();
         self.walk.lose_member(slot, self.is_broken());
+        // Whoever takes its place was given none of it.
+        if !super::mutated(super::Mutation::PredecessorCounts) {
+            for job in self.jobs.values_mut() {
+                job.written = job.written.without(slot);
+            }
+        }
         self.log_lost_member(slot);
     }
 

@@ -211,6 +211,9 @@ impl StripeArray {
         }
         let range = Span::new(start, end);
         self.members.bad_range_found(slot, range, out);
+        if let Some(log) = &mut self.log {
+            log.is_held |= !mutated(Mutation::BadBlockUnawaited);
+        }
     }
 
     /// Lets everything go as far as it can.

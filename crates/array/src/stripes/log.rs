@@ -40,6 +40,12 @@
 //! counts there counts too, or was never begun.
 //!
 //! When a member is added, nothing of before counts any more (`arrival`).
+//!
+//! **Waiting.** No record leaves before the superblocks of all members name this run:
+//! until then a crash would have the records of the run before replayed once more, and
+//! they must all be there. Nor does one leave while a bad block is not recorded: a member
+//! that cannot be spared may not have taken a write that the others have, and until its
+//! bad-block log says so the record alone tells what it lacks.
 
 mod arrival;
 mod record;
@@ -108,6 +114,9 @@ pub(super) struct Log {
     without_room: SlotSet,
     /// Members that were added, and whose rings nobody may write to yet.
     arrivals: SlotSet,
+    /// No record may leave: the superblocks do not name this run yet, or a bad block is not
+    /// recorded.
+    pub(super) is_held: bool,
     wipes: BTreeMap<ScratchId, Wipe>,
 }
 
@@ -134,6 +143,7 @@ impl Log {
             flushing: false,
             without_room: SlotSet::EMPTY,
             arrivals: SlotSet::EMPTY,
+            is_held: !mutated(Mutation::LogBeforeSession),
             wipes: BTreeMap::new(),
         };
         for slot in SlotSet::first(members).iter() {
@@ -225,7 +235,7 @@ impl StripeArray {
         let Some(log) = &mut self.log else {
             return false;
         };
-        if log.batch.is_some() || must_wait {
+        if log.batch.is_some() || must_wait || log.is_held {
             return false;
         }
         if !log.arrivals.is_empty() {

@@ -169,7 +169,9 @@ impl StripeArray {
         for id in std::mem::take(&mut job.requests) {
             self.settle(id, Ok(()), out);
         }
-        Self::add_corrections(job);
+        if self.members.corrects {
+            Self::add_corrections(job);
+        }
         job.phase = Phase::Computed;
         self.proceed(job, out)
     }

@@ -1,7 +1,7 @@
 //! Members that come with a bad-block log: what it names is never read, and a good
 //! write takes it off the log, on the medium too and not before its bytes are there.
 
-use crate::harness::{DATA_OFFSET, Disk, Make, SECTOR, USED, World, candidate, slot};
+use crate::harness::{DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, candidate, slot};
 use raidlab_array::{Operation, Stale};
 use raidlab_geometry::Level;
 use raidlab_metadata::{BadBlockEntry, Features};
@@ -345,4 +345,49 @@ fn a_write_in_the_middle_of_a_full_log_costs_no_member() {
     world.write(0, 8, 7);
     world.run_for(Nanos::from_secs(1));
     assert!(!logged(&world, 0) && logged(&world, 8));
+}
+
+/// A degraded array cannot spare a member that does not take a write: its place is bad, and
+/// until its bad-block log says so only the write log tells what it lacks. A power cut may come
+/// however much else has been logged meanwhile.
+#[test]
+fn the_write_log_holds_what_a_bad_block_lacks_until_that_is_recorded() {
+    let make = Make {
+        log: true,
+        ..Make::new(Level::Raid5, 3)
+    };
+    let mut world = start(&make);
+    let size = world.array.size().0;
+    world.write(0, size, 5);
+    world
+        .with(|array, now, out| array.fail(now, slot(2), out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(1));
+    // Row 0 has its parity on the member that is gone, row 1 on member 1.
+    world.write(0, 32, 6);
+    let disk = world.disks.get_mut(&0).unwrap();
+    disk.unwritable.insert(DATA_OFFSET + 16);
+    let lacking = world.submit(Operation::Write, 48, 8, 6);
+    world.engine_alone();
+    let found = |world: &World| world.array.status().devices[0].bad_sectors;
+    assert_eq!(found(&world), Sectors(8));
+    for _ in 0..3 {
+        world.submit(Operation::Write, 0, 32, 7);
+        world.engine_alone();
+        world.submit(Operation::Flush, 0, 0, 0);
+        world.engine_alone();
+    }
+    assert!(!is_logged(&world.disks[&0]));
+    let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
+    let disks = world.cut(&mut Landing::All);
+    let mut again = World::assemble(disks, true, run).unwrap();
+    // Row 1 has its first data block on the member that is gone.
+    let id = again.submit(Operation::Read, 32, 8, 0);
+    let right = again.wait(id).is_err() || again.read[&id.0] == [5; 8 * SECTOR];
+    assert!(right, "what was flushed long before has changed");
+    // Without the power cut all goes on once it is recorded.
+    world.run_for(Nanos::from_secs(1));
+    assert!(is_logged(&world.disks[&0]));
+    assert!(world.wait(lacking).is_err());
+    assert_eq!(world.read(0, 32), [7; 32 * SECTOR]);
 }

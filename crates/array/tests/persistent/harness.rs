@@ -9,8 +9,8 @@ pub use disks::{Disk, Make};
 
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, EngineOptions, Event,
-    Finished, LogSuperblock, MemberCommand, MemberError, Operation, Outputs, PersistentArray,
-    Purpose, Request, RequestId, Settings, Slot,
+    FIRST_OUTER_ID, Finished, LogSuperblock, MemberCommand, MemberError, Operation, Outputs,
+    PersistentArray, Purpose, Request, RequestId, Settings, Slot,
 };
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_random::Stream;
@@ -163,10 +163,12 @@ impl World {
         change(&mut options);
         let mut assembly = Assembly::decide(candidates(&disks), &options)?;
         let mut disks = disks;
-        for (name, start, bytes) in replay(&mut assembly, &disks) {
-            disks.get_mut(&name).unwrap().land(start, &bytes);
+        if !options.read_only {
+            for (name, start, bytes) in replay(&mut assembly, &disks) {
+                disks.get_mut(&name).unwrap().land(start, &bytes);
+            }
+            assembly.replayed();
         }
-        assembly.replayed();
         let handles: Vec<(u16, u16)> = assembly
             .handles()
             .iter()
@@ -277,6 +279,15 @@ impl World {
         let result = self.perform(&command);
         self.with(|array, now, out| array.complete(now, command.id, result, out));
         true
+    }
+
+    /// Does what the engine wants done; the metadata wait.
+    pub fn engine_alone(&mut self) {
+        while let Some(at) = self.queue.iter().position(|it| it.id.0 < FIRST_OUTER_ID) {
+            let command = self.queue.remove(at).unwrap();
+            self.queue.push_front(command);
+            self.step(None);
+        }
     }
 
     fn perform(&mut self, command: &MemberCommand) -> Result<(), MemberError> {

@@ -1,8 +1,8 @@
 //! Starts after crashes: what must not be believed, and what must not be lost.
 
-use crate::harness::{DATA_OFFSET, Disk, Make, SECTOR, World, candidate, slot};
+use crate::harness::{DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, candidate, slot};
 use crate::spares::{add, fail_and_remove};
-use raidlab_array::{AssembleOptions, Operation, RequestError, VerbError};
+use raidlab_array::{AssembleOptions, MemberCommand, Operation, RequestError, VerbError};
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
 use raidlab_metadata::create::InitialSync;
@@ -193,4 +193,109 @@ fn a_resync_past_an_unreadable_block_invents_nothing() {
     world.read(8, 504);
     world.write(0, 16, 4);
     assert_eq!(world.read(0, 16), vec![4; 16 * SECTOR]);
+}
+
+/// A run begins with a replay, and meets a sector that cannot be read, which it writes anew. If
+/// the power is cut before any superblock names the run, the log is replayed once more.
+#[test]
+fn a_run_that_no_superblock_names_leaves_the_log_of_the_run_before_alone() {
+    let make = Make {
+        log: true,
+        ..Make::new(Level::Raid5, 3)
+    };
+    // So many that the log goes round.
+    for writes in 1..50 {
+        let mut world = World::assemble(make.disks(), true, |_| ()).unwrap();
+        world.write(0, 512, 200);
+        for value in 0..writes {
+            world.write(48, 8, value);
+        }
+        world.flush();
+        let mut disks = world.cut(&mut Landing::All);
+        disks
+            .get_mut(&0)
+            .unwrap()
+            .unreadable
+            .insert(DATA_OFFSET + 64);
+        let mut second = World::assemble(disks, true, |_| ()).unwrap();
+        second.strict = false;
+        let corrected = second.submit(Operation::Read, 144, 8, 0);
+        second.engine_alone();
+        second.wait(corrected).unwrap();
+        let disks = second.cut(&mut Landing::All);
+        let mut third = World::assemble(disks, true, |_| ()).unwrap();
+        assert_eq!(
+            third.read(48, 8),
+            [writes - 1; 8 * SECTOR],
+            "{writes} writes"
+        );
+        third.run_for(Nanos::from_secs(1));
+        third.with(|array, now, out| array.check(now, out)).unwrap();
+        third.run_for(Nanos::from_secs(60));
+        assert_eq!(third.array.status().mismatches, Sectors(0));
+    }
+}
+
+fn read_only(options: &mut AssembleOptions) {
+    options.read_only = true;
+}
+
+/// Devices that are opened for reading refuse every write, which is no fault of theirs.
+#[test]
+fn an_array_that_may_write_nothing_loses_no_member_of_a_sector_that_cannot_be_read() {
+    for (level, members) in [(Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 3)] {
+        let mut world = World::assemble(Make::new(level, members).disks(), false, |_| ()).unwrap();
+        let size = world.array.size().0;
+        world.write(0, size, 5);
+        world.with(|array, now, out| array.stop(now, out));
+        world.run_for(Nanos::from_secs(1));
+        let mut disks = world.cut(&mut Landing::All);
+        for (handle, disk) in &mut disks {
+            disk.unwritable = (0..DATA_OFFSET + USED).collect();
+            // Each in another place.
+            disk.unreadable
+                .insert(DATA_OFFSET + 20 * u64::from(*handle));
+        }
+        let mut world = World::assemble(disks, false, read_only).unwrap();
+        for _ in 0..8 {
+            for start in (0..size).step_by(8) {
+                assert_eq!(world.read(start, 8), [5; 8 * SECTOR], "{level} at {start}");
+            }
+        }
+        assert!(!world.array.status().health.contains('_'), "{level}");
+    }
+}
+
+/// The log of a crashed array is not replayed where nothing may be written, so its parity may
+/// be that of bytes that are only in the log.
+#[test]
+fn what_is_torn_is_not_computed_from_without_leave_to_replay() {
+    let make = Make {
+        log: true,
+        ..Make::new(Level::Raid5, 3)
+    };
+    let mut world = World::assemble(make.disks(), true, |_| ()).unwrap();
+    world.write(0, 512, 5);
+    world.flush();
+    // Row 1: parity on member 1, data on members 2 and 0.
+    world.submit(Operation::Write, 48, 8, 6);
+    let row = Sectors(DATA_OFFSET + 16);
+    let parity = loop {
+        let is_parity = |it: &MemberCommand| {
+            (it.slot, it.operation, it.start) == (slot(1), Operation::Write, row)
+        };
+        match world.queue.iter().position(is_parity) {
+            Some(at) => break at,
+            None => assert!(world.step(None)),
+        }
+    };
+    world.queue.swap(0, parity);
+    world.step(None);
+    let mut disks = world.disks.clone();
+    disks.values_mut().for_each(Disk::flush);
+    disks.get_mut(&2).unwrap().unreadable.insert(row.0);
+    let mut world = World::assemble(disks, true, read_only).unwrap();
+    let id = world.submit(Operation::Read, 32, 8, 0);
+    assert_eq!(world.wait(id), Err(RequestError::NoMember));
+    assert_eq!(world.read(40, 8), [5; 8 * SECTOR]);
 }

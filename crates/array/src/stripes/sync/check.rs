@@ -69,9 +69,11 @@ impl StripeArray {
             }
         }
         if lost.len() >= spare || unknown || mutated(Mutation::CheckBlind) {
-            // What parity itself has made it agrees with.
-            job.makes_fit =
-                self.resyncs() && self.parity_tells(job) && (lost - job.known).is_empty();
+            // What parity itself has made it agrees with, and it agrees with what the data made.
+            let made_of_data = lost_data.is_empty() && !mutated(Mutation::RemadeParityDistrusted);
+            job.makes_fit = self.resyncs()
+                && (self.parity_tells(job) || made_of_data)
+                && (lost - job.known).is_empty();
             job.phase = Phase::Computed;
             return self.proceed(job, out);
         }

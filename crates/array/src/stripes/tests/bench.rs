@@ -120,9 +120,13 @@ impl Bench {
 
     pub(super) fn over(config: StripeConfig, disks: Vec<Disk>) -> Self {
         let slots = (0..config.members.len()).collect();
+        let mut array = StripeArray::new(config).expect("a sound configuration");
+        if let Some(log) = &mut array.log {
+            log.is_held = false;
+        }
         Self {
             records_failures: true,
-            array: StripeArray::new(config).expect("a sound configuration"),
+            array,
             now: Nanos::ZERO,
             disks,
             slots,
@@ -329,6 +333,9 @@ impl Bench {
                     && self.records_failures
                 {
                     self.array.failure_recorded(self.now, slot, &mut self.out);
+                }
+                if matches!(event, Event::BadBlocksFound { .. }) && self.records_failures {
+                    self.array.log_may_go_on(self.now, &mut self.out);
                 }
                 self.events.push(event);
             }

@@ -1,6 +1,6 @@
 //! Single stories: errors, recovery, checks, and what must not happen.
 
-use super::bench::{Bench, LOG_START, OFFSET, SECTOR, config, member, with_log};
+use super::bench::{Bench, Flight, LOG_START, OFFSET, SECTOR, config, member, with_log};
 use super::random::content;
 use crate::admission::Admission;
 use crate::config::{AdminError, Initial};
@@ -274,6 +274,72 @@ fn parity_that_a_resync_has_not_reached_is_not_used() {
     assert_eq!(bench.write(96, row.clone()), Ok(()));
     assert_eq!(bench.read(96, 32), Ok(row));
     bench.check_parity();
+}
+
+/// Once the resync is over its parity is as good as any.
+#[test]
+fn parity_that_a_resync_could_not_read_and_made_anew_is_used() {
+    for (level, members) in [(Level::Raid5, 3), (Level::Raid6, 5)] {
+        let mut bench = filled(level, members);
+        let row = bench.map().row(0);
+        for slot in [Some(row.p()), row.q()].into_iter().flatten() {
+            bench.disks[slot.index()].bad.insert(OFFSET + 3);
+        }
+        sync(&mut bench, SyncAction::Resync);
+        assert!(bench.events.contains(&Event::SyncFinished));
+        assert!(bench.disks.iter().all(|disk| disk.bad.is_empty()));
+        let size = bench.map().size().0;
+        bench.fail(row.data_slot(0).0);
+        assert_eq!(bench.read(0, size), Ok(all(size)), "{level}");
+    }
+}
+
+#[test]
+fn what_a_failed_member_was_given_is_not_on_the_one_that_takes_its_place() {
+    let mut bench = filled(Level::Raid6, 5);
+    bench.array.freeze_sync();
+    for slot in [1, 2] {
+        bench.fail(slot);
+        add_anew(&mut bench, slot);
+    }
+    let (now, out) = (bench.now, &mut bench.out);
+    bench.array.thaw_sync(now, out);
+    bench.take_outputs();
+    let written = |bench: &Bench| {
+        let to_1 =
+            |it: &Flight| (it.command.operation, it.command.slot) == (Operation::Write, Slot(1));
+        bench.flights.iter().position(to_1)
+    };
+    let first = loop {
+        match written(&bench) {
+            Some(first) => break first,
+            None => bench.land(0),
+        }
+    };
+    // Member 2 takes its time. Member 1 fails, and another one comes.
+    bench.land(first);
+    bench.fail(1);
+    add_anew(&mut bench, 1);
+    bench.run();
+    assert_eq!(bench.array.member_states(), [MemberState::InSync; 5]);
+    assert_eq!(bench.check_parity(), all(bench.map().size().0));
+}
+
+/// A disk with other bytes comes into the slot of a failed member.
+fn add_anew(bench: &mut Bench, slot: u16) {
+    let (now, out) = (bench.now, &mut bench.out);
+    bench.array.remove(now, Slot(slot), out).expect("it failed");
+    let mut disk = bench.disks[usize::from(slot)].clone();
+    disk.bytes.fill(0xdd);
+    disk.volatile.clear();
+    bench.slots[usize::from(slot)] = bench.disks.len();
+    bench.disks.push(disk);
+    let admission = Admission::From(Sectors::ZERO);
+    bench
+        .array
+        .add(now, Slot(slot), member(64), admission, out)
+        .expect("an empty slot");
+    bench.take_outputs();
 }
 
 #[test]
