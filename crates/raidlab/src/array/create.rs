@@ -170,7 +170,9 @@ fn bitmap(text: &str) -> Result<BitmapWord, String> {
 /// array cannot be made so.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     check_name(&arguments.name).map_err(Failure::usage)?;
-    let wanted = arguments.raid_devices + arguments.spare_devices;
+    let wanted = arguments
+        .raid_devices
+        .saturating_add(arguments.spare_devices);
     let devices = named(&arguments.devices)?;
     if devices.len() != wanted {
         let words = format!(

@@ -14,7 +14,7 @@ use std::path::PathBuf;
     long_about = "\
 Overwrites the md superblocks of files or devices with zeros, as mdadm's \
 --zero-superblock. They are no members of any array afterwards; their data stay where \
-they are.",
+they are. Either all are erased or, if one of them has none or is in use, no one is.",
     after_help = "\
 Examples:
   raidlab zero-superblock disk0.img disk1.img"
@@ -25,12 +25,12 @@ pub struct Arguments {
     devices: Vec<PathBuf>,
 }
 
-/// Erases the md superblocks of files or devices.
+/// Erases the md superblocks of files or devices, once all of them are known to have one.
 ///
 /// # Errors
 /// When a device is in use, has no superblock, or cannot be written.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let mut text = String::new();
+    let mut planned = Vec::new();
     for path in &arguments.devices {
         let member = claim(path)?;
         let size = member.size().to_bytes();
@@ -39,13 +39,18 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             let words = format!("{} has no md superblock", path.display());
             return Err(Failure::words(Kind::Input, words));
         }
-        for write in erase(&versions, size) {
-            let written = member.write_all_at(&write.bytes, write.offset.0);
-            written.map_err(|source| Failure::write_file(path, source))?;
-        }
-        let durable = member.flush();
-        durable.map_err(|source| Failure::write_file(path, source))?;
-        let _ = writeln!(text, "{}: superblock erased", path.display());
+        planned.push((path, member, erase(&versions, size)));
     }
-    output::print(&text)
+    let mut text = String::new();
+    let erased = planned.into_iter().try_for_each(|(path, member, writes)| {
+        let mut writes = writes.iter();
+        writes
+            .try_for_each(|write| member.write_all_at(&write.bytes, write.offset.0))
+            .and_then(|()| member.flush())
+            .map_err(|source| Failure::write_file(path, source))?;
+        let _ = writeln!(text, "{}: superblock erased", path.display());
+        Ok(())
+    });
+    output::print(&text)?;
+    erased
 }

@@ -309,7 +309,11 @@ fn nothing_is_lost_without_consent() {
     let planned = place.must(&["create", "-l", "5", "-n", "2", "--dry-run", "m0", "m1"]);
     assert!(planned.contains("nothing was written"), "{planned}");
     assert!(std::fs::read(place.path("m0")).expect("a member") == before);
-    place.must(&["zero-superblock", "m0"]);
+    place.member("none");
+    let said = place.refused(&["zero-superblock", "m0", "none"], 3);
+    assert!(said.contains("none has no md superblock"), "{said}");
+    place.must(&["examine", "m0"]);
+    place.must(&["zero-superblock", "m0", "m1"]);
     let said = place.refused(&["examine", "m0"], 3);
     assert!(said.contains("cannot examine m0"), "{said}");
 }
