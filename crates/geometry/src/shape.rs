@@ -51,7 +51,7 @@ pub enum ShapeError {
         layout: Layout,
     },
     /// A chunk that the level cannot have.
-    #[error("{level} cannot have a chunk of {} sectors", .chunk.0)]
+    #[error("{level} cannot have a chunk of {}", .chunk.to_bytes())]
     Chunk {
         /// The level of the shape.
         level: Level,

@@ -196,7 +196,7 @@ pub enum CreateError {
         missing: usize,
     },
     /// A chunk that is too small, or one for RAID 1.
-    #[error("{level} cannot have a chunk of {} sectors", chunk.0)]
+    #[error("{level} cannot have a chunk of {}", chunk.to_bytes())]
     Chunk {
         /// The level that was asked for.
         level: Level,
@@ -204,7 +204,7 @@ pub enum CreateError {
         chunk: Sectors,
     },
     /// A member without room for metadata and at least one chunk.
-    #[error("member {index} has {} bytes, too few", size.0)]
+    #[error("member {index} has {size}, which is too little")]
     TooSmall {
         /// Place among the members given, 0 being the first.
         index: usize,
@@ -212,7 +212,7 @@ pub enum CreateError {
         size: Bytes,
     },
     /// A member that does not offer the size asked for.
-    #[error("member {index} offers {} sectors, fewer than {}", offered.0, wanted.0)]
+    #[error("member {index} offers {}, less than {}", offered.to_bytes(), wanted.to_bytes())]
     SmallerThanSize {
         /// Place among the members given, 0 being the first.
         index: usize,
@@ -222,11 +222,11 @@ pub enum CreateError {
         wanted: Sectors,
     },
     /// A size below one chunk.
-    #[error("a size of {} sectors is less than a chunk", .0.0)]
+    #[error("a size of {} is less than a chunk", .0.to_bytes())]
     Size(Sectors),
     /// A data offset that leaves no room for the metadata before it, or is not a
     /// multiple of 4 KiB.
-    #[error("a data offset of {} sectors is not a multiple of 8 from {} on", offset.0, needed.0)]
+    #[error("a data offset of {} is not a multiple of 4 KiB from {} on", offset.to_bytes(), needed.to_bytes())]
     DataOffset {
         /// The data offset that was asked for, in sectors.
         offset: Sectors,

@@ -257,6 +257,14 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
             path: device(path)?,
         });
     }
+    if arguments.with.len() > arguments.replace.len() {
+        let words = format!(
+            "{} spares for {} devices that are replaced",
+            arguments.with.len(),
+            arguments.replace.len()
+        );
+        return Err(Failure::words(Kind::Usage, words).help("give each `--with` a `--replace`"));
+    }
     let mut spares = arguments.with.iter();
     for word in &arguments.replace {
         requests.push(ControlRequest::Replace {

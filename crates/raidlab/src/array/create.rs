@@ -15,6 +15,7 @@ use raidlab_serve::array::{Assembled, Nest, versions_on};
 use raidlab_serve::control::check_name;
 use raidlab_serve::member::Member;
 use raidlab_store::output::{Found, OutputError, check_distinct, look};
+use raidlab_store::text::visible_path;
 use raidlab_units::Sectors;
 use std::fmt::Write;
 use std::fs::File;
@@ -106,7 +107,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "WORD", value_parser = bitmap)]
     bitmap: Option<BitmapWord>,
 
-    /// How much data one bit of the bitmap stands for.
+    /// How much data one bit of the bitmap stands for. Without --bitmap: an
+    /// internal bitmap is made.
     #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
     bitmap_chunk: Option<Sectors>,
 
@@ -184,6 +186,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::words(Kind::Usage, words)
             .help("the word `missing` stands for a member that is not there"));
     }
+    check_members(arguments)?;
     check_bitmap_file(arguments)?;
     let nest = brief_nest(!arguments.dry_run);
     let claimed = claim_all(arguments, &devices, &nest)?;
@@ -302,21 +305,7 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
         .transpose()
         .map_err(Failure::usage)?;
     let host = arguments.homehost.clone().unwrap_or_else(host_name);
-    let parity = level.parity_count() > 0;
     let policy = arguments.consistency_policy;
-    if policy == Some(ConsistencyPolicy::Log) && !parity {
-        let words = format!("{level} has no parity and needs no log");
-        return Err(Failure::words(Kind::Usage, words));
-    }
-    let chunk = arguments.bitmap_chunk.map(Sectors::to_bytes);
-    let bitmap = match (&arguments.bitmap, policy) {
-        (Some(BitmapWord::Internal), _) | (None, Some(ConsistencyPolicy::Bitmap)) => {
-            BitmapChoice::Internal(chunk)
-        }
-        (Some(BitmapWord::File(_)), _) => BitmapChoice::External(chunk),
-        (Some(BitmapWord::None), _) => BitmapChoice::None,
-        (None, _) => BitmapChoice::Automatic,
-    };
     let log = match policy {
         None | Some(ConsistencyPolicy::Log) => LogReserve::Automatic,
         Some(_) => LogReserve::None,
@@ -336,7 +325,7 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
         created: since.as_secs(),
         size: arguments.size,
         data_offset: arguments.data_offset,
-        bitmap,
+        bitmap: bitmap_choice(arguments)?,
         initial: if arguments.assume_clean {
             InitialSync::AssumeClean
         } else {
@@ -344,6 +333,45 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
         },
         log,
         bad_block_log: true,
+    })
+}
+
+/// Where the bitmap is to be, if what is said of it and of consistency agrees.
+fn bitmap_choice(arguments: &Arguments) -> Result<BitmapChoice, Failure> {
+    use ConsistencyPolicy as Policy;
+    let level = arguments.level;
+    let policy = arguments.consistency_policy;
+    let chunk = arguments.bitmap_chunk.map(Sectors::to_bytes);
+    let wants = matches!(
+        arguments.bitmap,
+        Some(BitmapWord::Internal | BitmapWord::File(_))
+    );
+    let refused = |words: String| Err(Failure::words(Kind::Usage, words));
+    match (policy, &arguments.bitmap) {
+        (Some(Policy::Log), _) if level.parity_count() == 0 => {
+            return refused(format!("{level} has no parity and needs no log"));
+        }
+        (Some(Policy::Resync), _) if matches!(level, Level::Linear | Level::Raid0) => {
+            return refused(format!("{level} has nothing to resync"));
+        }
+        (Some(Policy::Bitmap), Some(BitmapWord::None)) => {
+            return refused("`--consistency-policy bitmap` needs a bitmap".to_owned());
+        }
+        (Some(Policy::Resync), _) if wants || chunk.is_some() => {
+            return refused("`--consistency-policy resync` has no bitmap".to_owned());
+        }
+        (_, Some(BitmapWord::None)) if chunk.is_some() => {
+            return refused("`--bitmap-chunk` needs a bitmap".to_owned());
+        }
+        _ => {}
+    }
+    Ok(match &arguments.bitmap {
+        Some(BitmapWord::Internal) => BitmapChoice::Internal(chunk),
+        Some(BitmapWord::File(_)) => BitmapChoice::External(chunk),
+        Some(BitmapWord::None) => BitmapChoice::None,
+        None if chunk.is_some() || policy == Some(Policy::Bitmap) => BitmapChoice::Internal(chunk),
+        None if policy == Some(Policy::Resync) => BitmapChoice::None,
+        None => BitmapChoice::Automatic,
     })
 }
 
@@ -366,6 +394,21 @@ fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<
         member.flush().map_err(failed)?;
     }
     Ok(())
+}
+
+/// No member is named twice.
+fn check_members(arguments: &Arguments) -> Result<(), Failure> {
+    let words = [MISSING, "[", "]"].map(Path::new);
+    let files = arguments.devices.iter().map(PathBuf::as_path);
+    let files = files.filter(|path| !words.contains(path));
+    let named: Vec<_> = files.map(|path| ("DEVICE", path)).collect();
+    check_distinct(&named).map_err(|error| match error {
+        OutputError::Twice { path, .. } => {
+            let words = format!("{} is named twice", visible_path(&path));
+            Failure::words(Kind::Usage, words)
+        }
+        other => other.into(),
+    })
 }
 
 /// The bitmap's file must not be a member, or anything but a file.

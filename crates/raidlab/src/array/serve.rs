@@ -28,6 +28,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often is looked whether it shall end.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// What only an array has.
+const OF_ARRAYS: [&str; 9] = [
+    "devices",
+    "force",
+    "run",
+    "stale",
+    "bitmap",
+    "size",
+    "no_log",
+    "read_policy",
+    "control",
+];
+/// What only arrays and files have.
+const OF_MEMBERS: [&str; 5] = [
+    "readonly",
+    "backend",
+    "registered_memory",
+    "buffered",
+    "member_timeout",
+];
+
 /// Arguments of `raidlab serve`.
 #[derive(Debug, Args)]
 #[command(
@@ -57,7 +78,7 @@ pub struct Arguments {
         long,
         value_name = "FILE",
         group = "source",
-        conflicts_with = "devices"
+        conflicts_with_all = OF_ARRAYS
     )]
     file: Option<PathBuf>,
 
@@ -67,7 +88,7 @@ pub struct Arguments {
         long,
         value_name = "PRESET",
         group = "source",
-        conflicts_with = "devices"
+        conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS)
     )]
     model: Option<String>,
 
@@ -85,11 +106,11 @@ pub struct Arguments {
 
     /// Serve an export of this size that reads as zeros and forgets what is written, to
     /// measure the server alone.
-    #[arg(long, value_name = "SIZE", group = "source", conflicts_with = "devices", value_parser = super::mdadm_size)]
+    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size)]
     null: Option<raidlab_units::Sectors>,
 
     /// Serve this much memory, to measure the server alone.
-    #[arg(long, value_name = "SIZE", group = "source", conflicts_with = "devices", value_parser = super::mdadm_size)]
+    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size)]
     memory: Option<raidlab_units::Sectors>,
 
     /// The export's and the control socket's name. Default: the array's.

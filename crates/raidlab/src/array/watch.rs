@@ -96,6 +96,7 @@ fn picture(now: &StatusReport, before: Option<&StatusReport>) -> String {
     if let Some(sync) = &now.sync {
         let _ = write!(text, "{} {}", sync.kind, percent(sync.position, sync.total));
         let earlier = before.and_then(|before| before.sync.as_ref());
+        let earlier = earlier.filter(|earlier| earlier.kind == sync.kind);
         if let (Some(earlier), Some(seconds)) = (earlier, seconds) {
             let sectors = sync.position.saturating_sub(earlier.position);
             let _ = write!(text, ", {}/s", rate(sectors * 512, seconds));

@@ -50,6 +50,65 @@ fn a_member_cut_short_is_failed_and_named_and_not_made_long_again() {
 }
 
 #[test]
+fn options_that_nothing_would_come_of_are_refused() {
+    let place = Place::new(3);
+    let served = [
+        (&["--file", "m0", "--stale", "rebuild"][..], "--stale"),
+        (&["--file", "m0", "--control", "here"], "--control"),
+        (&["--memory", "1m", "--readonly"], "--readonly"),
+        (
+            &["--model", "wd4000fyyz", "--member-timeout", "5"],
+            "--member-timeout",
+        ),
+        (&["--null", "1m", "m0"], "[DEVICE]..."),
+    ];
+    for (words, option) in served {
+        let said = place.refused(&[&["serve"], words].concat(), 2);
+        assert!(
+            said.contains("cannot be used with") && said.contains(option),
+            "{said}"
+        );
+    }
+    let created = [
+        ("-l 1 -n 2 -k bitmap --bitmap none m0 m1", "needs a bitmap"),
+        (
+            "-l 1 -n 2 -k resync --bitmap internal m0 m1",
+            "has no bitmap",
+        ),
+        (
+            "-l 1 -n 2 --bitmap none --bitmap-chunk 1m m0 m1",
+            "needs a bitmap",
+        ),
+        ("-l 0 -n 2 -k resync m0 m1", "raid0 has nothing to resync"),
+        ("-l 1 -n 2 --dry-run m0 m0", "m0 is named twice"),
+    ];
+    for (words, told) in created {
+        let words: Vec<_> = std::iter::once("create").chain(words.split(' ')).collect();
+        let said = place.refused(&words, 2);
+        assert!(said.contains(told), "{said}");
+    }
+    let planned = "create -l 1 -n 2 --bitmap-chunk 1m --dry-run m0 m1";
+    let planned = place.must(&planned.split(' ').collect::<Vec<_>>());
+    assert!(planned.contains("a bit for 1 MiB"), "{planned}");
+    let _server = mirror(&place, &[]);
+    let words = [
+        "manage",
+        "test",
+        "--replace",
+        "m0",
+        "--with",
+        "m2",
+        "--with",
+        "m1",
+    ];
+    let said = place.refused(&words, 2);
+    assert!(
+        said.contains("2 spares for 1 devices that are replaced"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_device_goes_by_any_path_that_leads_to_it() {
     let place = Place::new(2);
     let server = mirror(&place, &[]);
