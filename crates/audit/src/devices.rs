@@ -286,10 +286,15 @@ pub(crate) fn is_direct(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     match tool(row) {
         "bonnie++" => Some(false),
         "iozone" => Some(case.flag(row, fact::IOZONE_DIRECT).unwrap_or(false)),
-        "dd" => Some(["iflag", "oflag"].iter().any(|name| {
+        "dd" => {
+            let name = if row.op.only_reads() {
+                "iflag"
+            } else {
+                "oflag"
+            };
             let flags = dd_operand(case, row, name).unwrap_or_default();
-            flags.split(',').any(|flag| flag == "direct")
-        })),
+            Some(flags.split(',').any(|flag| flag == "direct"))
+        }
         "fio" => {
             let direct = case.flag(row, &fact::fio_option("direct"));
             direct.or_else(|| reports_options(case, row).then_some(false))

@@ -132,21 +132,40 @@ fn latency(parts: &[&Part]) -> Latency {
             max_ns: histogram.max(),
             histogram: serialised(histogram),
         },
-        (None, [only, ..]) => Latency {
+        (None, [only]) => Latency {
             p50_ns: percentile(only, 50.0),
             p90_ns: percentile(only, 90.0),
             p99_ns: percentile(only, 99.0),
             p999_ns: percentile(only, 99.9),
             ..Latency::default()
         },
+        // Percentiles of some do not tell those of all.
+        (None, _) => Latency::default(),
     };
     // Means and maxima are exact where histograms are not.
-    if let [only] = given.as_slice() {
-        latency.mean_ns = only.mean_ns.unwrap_or(latency.mean_ns);
-    }
+    latency.mean_ns = mean_ns(parts).unwrap_or(latency.mean_ns);
     let slowest = given.iter().filter_map(|one| one.max_ns).max();
     latency.max_ns = slowest.unwrap_or(latency.max_ns);
     latency
+}
+
+/// The mean of all parts' latencies; `None` where one of them tells none or, of several, not
+/// how many it is the mean of.
+#[expect(clippy::cast_precision_loss, reason = "a mean is a statistic")]
+fn mean_ns(parts: &[&Part]) -> Option<f64> {
+    let timed = parts
+        .iter()
+        .filter_map(|part| Some((part, part.latency()?)));
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (part, latency) in timed {
+        let mut own = latency.samples.or(part.total_ios).map(|own| own as f64);
+        if parts.len() == 1 {
+            own = Some(1.0);
+        }
+        sum += latency.mean_ns? * own?;
+        count += own?;
+    }
+    (count > 0.0).then(|| sum / count)
 }
 
 fn percentile(latency: &ReportedLatency, percent: f64) -> u64 {
@@ -155,8 +174,11 @@ fn percentile(latency: &ReportedLatency, percent: f64) -> u64 {
     found.map_or(0, |(_, time)| *time)
 }
 
-/// All bins in one histogram of three digits; `None` where there are none.
+/// All bins in one histogram of three digits; `None` where a latency has none.
 fn histogram(latencies: &[&ReportedLatency]) -> Option<Histogram<u64>> {
+    if latencies.iter().any(|latency| latency.bins.is_empty()) {
+        return None;
+    }
     let mut histogram = Histogram::<u64>::new(3).ok()?;
     for (time, count) in latencies.iter().flat_map(|latency| &latency.bins) {
         histogram.record_n(*time, *count).ok()?;

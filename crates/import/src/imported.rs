@@ -121,7 +121,8 @@ impl Imported {
                 .collect()
         };
         let own = jobs(self);
-        let used = self.cells.iter().map(|cell| cell.cell.sequence + 1);
+        let used = self.cells.iter().chain(&other.cells);
+        let used = used.map(|cell| cell.cell.sequence + 1);
         let mut next = used.max().unwrap_or(0);
         let mut others: Vec<_> = jobs(other).into_iter().collect();
         others.sort_by_key(|(_, sequence)| *sequence);
@@ -144,7 +145,11 @@ impl Imported {
 
     /// Adds a cell; see [`Imported::join`] for one that is there already.
     pub(crate) fn add(&mut self, mut new: CellResult) {
-        let is_printed = |cell: &CellResult| cell.rows.iter().all(|row| row.total_ios == 0);
+        // Not every tool counts operations.
+        let is_printed = |cell: &CellResult| {
+            let mut rows = cell.rows.iter();
+            rows.all(|row| row.total_ios == 0 && !row.published.is_empty())
+        };
         let Some(place) = self.cells.iter().position(|cell| cell.cell == new.cell) else {
             self.cells.push(new);
             return;

@@ -1,6 +1,6 @@
 use crate::log::is_log;
-use crate::{ImportError, ImportOptions, import_file};
-use raidlab_store::Measurement;
+use crate::{ImportError, ImportOptions, Imported, import_file};
+use raidlab_store::{Measurement, fact};
 use raidlab_tools::detect;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -150,4 +150,57 @@ fn the_manual_s_figures_can_be_imported() {
     let text = format!("{head}{}", blocks[1]);
     let own = import_file("mine.toml", &text, &options).expect("the manual's example");
     assert_eq!(own.cells[0].rows[0].total_ios, 16384);
+}
+
+fn dd(name: &str, blocks: &[u64]) -> Imported {
+    let runs = blocks.iter().map(|block| {
+        let bytes = block * 1024;
+        format!(
+            "1024+0 records in\n1024+0 records out\n{bytes} bytes copied, 10 s, {} B/s\n",
+            bytes / 10
+        )
+    });
+    let text: String = runs.collect();
+    import_file(name, &text, &ImportOptions::default()).expect("dd's own output")
+}
+
+#[test]
+fn other_jobs_of_another_file_have_places_of_their_own() {
+    let all = dd("a", &[4096]).join(dd("b", &[8192, 16384]));
+    let places: Vec<_> = all
+        .cells
+        .iter()
+        .map(|cell| (cell.cell.subject.as_str(), cell.cell.repetition))
+        .collect();
+    assert_eq!(places, [("a", 0), ("b", 0), ("b", 0)]);
+    let sequences: std::collections::BTreeSet<u32> =
+        all.cells.iter().map(|cell| cell.cell.sequence).collect();
+    assert_eq!(sequences.len(), 3, "{sequences:?}");
+}
+
+#[test]
+fn a_tool_that_counts_no_operations_is_measured_twice_too() {
+    for text in [
+        include_str!("../../tools/src/iozone/data/3.489-subset.txt"),
+        include_str!("../../tools/src/bonnie/data/2.00a-x2.csv"),
+    ] {
+        let once = || import_file("a", text, &ImportOptions::default()).expect("a tool's own");
+        let cells = once().cells.len();
+        let twice = once().join(once());
+        let again = twice.cells.iter().filter(|one| one.cell.repetition == 1);
+        assert_eq!(again.count(), cells);
+    }
+}
+
+#[test]
+fn a_command_s_megabytes_are_dd_s() {
+    let text = "# dd if=/dev/zero of=f bs=1MB count=1000 conv=fsync\n\
+        1000+0 records in\n1000+0 records out\n1000000000 bytes (1.0 GB) copied, 10 s, 100 MB/s\n";
+    let import = import_file("a", text, &ImportOptions::default()).expect("dd's own output");
+    let facts = &import.cells[0].records.observations;
+    let asked = |name: &str| {
+        let found = facts.iter().find(|one| one.name == name);
+        found.map(|one| one.value.as_str())
+    };
+    assert_eq!(asked(fact::JOB_ASKED_SIZE_BYTES), Some("1000000000"));
 }

@@ -79,10 +79,12 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
         let medians: Vec<_> = cells.iter().map(median).collect();
         let standings = against_best(&medians, Better::Less);
         let cells = cells.iter().zip(standings).map(|(cell, standing)| {
+            // Some tools tell the slowest request alone.
+            let told = |ms| if ms > 0.0 { figure(ms) } else { "-".to_owned() };
             let [median_ms, _, p99_ms, _] = percentiles_ms(&(*cell)?.m.latency);
             Some(LatencyCell {
-                median_ms: figure(median_ms),
-                p99_ms: figure(p99_ms),
+                median_ms: told(median_ms),
+                p99_ms: told(p99_ms),
                 struck: cell.is_some_and(|cell| cell.fatal),
                 standing: standing.map_or_else(|| "-".to_owned(), |standing| standing.to_string()),
                 tone: match standing {
@@ -304,5 +306,26 @@ fn accuracy_cell(data: &RunData, view: &View<'_>, class: &str, subject: usize) -
             Some((low, _)) => format!("±{low}\u{a0}%"),
         },
         lines: predicted.chain(fitted).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::latencies;
+    use crate::compute::view::View;
+    use crate::sample;
+    use raidlab_store::Latency;
+
+    #[test]
+    fn percentiles_that_nobody_told_are_not_zero() {
+        let mut m = sample::cell("md", 0);
+        m.latency = Latency {
+            max_ns: 175_000_000,
+            ..Latency::default()
+        };
+        let measurements = [m];
+        let rows = latencies(&View::of_rows(&measurements));
+        let cell = rows[0].cells[0].as_ref().unwrap();
+        assert_eq!((cell.median_ms.as_str(), cell.p99_ms.as_str()), ("-", "-"));
     }
 }

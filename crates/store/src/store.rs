@@ -16,8 +16,6 @@ use std::collections::BTreeMap;
 use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 
-pub(crate) use parquet::CREATED_BY;
-
 pub use merging::Merging;
 pub use parquet::{ParquetError, Taken};
 

@@ -155,8 +155,12 @@ pub(super) const RULES: &[Rule] = &[
 const QUICKEST_NS: u64 = 4_000;
 
 fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    let to_device =
-        row.op.only_reads() || (row.op.only_writes() && is_direct(case, row) == Some(true));
+    let each_flushed = || {
+        let sync = case.text(row, &fact::fio_option("sync"));
+        sync.is_some_and(|value| !matches!(value, "0" | "none"))
+    };
+    let past_memory = || is_direct(case, row) == Some(true) || each_flushed();
+    let to_device = row.op.only_reads() || (row.op.only_writes() && past_memory());
     if !is_random(row) || !to_device {
         return None;
     }

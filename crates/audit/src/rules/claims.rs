@@ -197,21 +197,30 @@ fn wrong_unit(case: &Case<'_>, ruling: &mut Ruling) {
     );
 }
 
-/// The best printed value of each job, operation and part.
-fn best_claims<'a>(case: &Case<'a>) -> BTreeMap<(u32, Operation, &'a str), f64> {
-    let mut best = BTreeMap::new();
-    for row in case.evidence.rows {
-        if let Some(claim) = claim(case, row, claim_part::VALUE) {
-            let key = (row.sequence, row.op, row.part.as_str());
-            let known = best.entry(key).or_insert(claim.value);
-            *known = claim.value.max(*known);
+impl Claim<'_> {
+    /// The value in a unit; `None` where its own is of another kind.
+    fn in_unit(&self, unit: &str) -> Option<f64> {
+        match (unit_bytes(self.unit), unit_bytes(unit)) {
+            _ if self.unit == unit => Some(self.value),
+            (Some(own), Some(wanted)) => Some(self.value * own / wanted),
+            _ => None,
         }
     }
-    best
+}
+
+/// The printed values of each job, operation and part.
+fn printed_values<'a>(case: &Case<'a>) -> BTreeMap<(u32, Operation, &'a str), Vec<Claim<'a>>> {
+    let mut printed: BTreeMap<_, Vec<Claim<'_>>> = BTreeMap::new();
+    for row in case.evidence.rows {
+        let key = (row.sequence, row.op, row.part.as_str());
+        let value = claim(case, row, claim_part::VALUE);
+        printed.entry(key).or_default().extend(value);
+    }
+    printed
 }
 
 fn wrong_percent(case: &Case<'_>, ruling: &mut Ruling) {
-    let best = best_claims(case);
+    let printed = printed_values(case);
     for row in case.evidence.rows {
         let percent = claim(case, row, claim_part::PERCENT);
         let Some(percent) = ruling.need(percent, "claim.<op>.percent") else {
@@ -223,9 +232,12 @@ fn wrong_percent(case: &Case<'_>, ruling: &mut Ruling) {
         };
         let base = claim(case, row, claim_part::BASE).map(|base| base.value);
         let key = (row.sequence, row.op, row.part.as_str());
-        let base = base
-            .or_else(|| best.get(&key).copied())
-            .filter(|base| *base > 0.0);
+        let best = || {
+            let all = printed.get(&key)?.iter();
+            all.filter_map(|one| one.in_unit(value.unit))
+                .reduce(f64::max)
+        };
+        let base = base.or_else(best).filter(|base| *base > 0.0);
         let Some(base) = base else {
             continue;
         };

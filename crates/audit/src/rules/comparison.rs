@@ -91,6 +91,8 @@ fn filesystem_confounded(case: &Case<'_>, ruling: &mut Ruling) {
         let kind = case
             .text(row, fact::FILESYSTEM_TYPE)
             .unwrap_or(&row.filesystem);
+        // A bare device has none, whether somebody wrote that down or not.
+        let kind = if kind == "none" { "" } else { kind };
         kinds
             .entry((&row.host, &row.subject))
             .or_default()

@@ -3,8 +3,7 @@
 use crate::bound::megabytes;
 use crate::case::Case;
 use crate::devices::{
-    Member, equals, has_auxiliary, is_random, is_redundant, is_settled, level, members, shingled,
-    system,
+    equals, has_auxiliary, is_random, is_redundant, is_settled, level, members, shingled, system,
 };
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
@@ -117,21 +116,19 @@ fn misaligned(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option
         let Some(sector) = ruling.need(sector, "disk.<device>.physical_sector_bytes") else {
             continue;
         };
-        if let Some(start) = member.start_sector {
-            ruling.judged();
-            let misses = (start * SECTOR_BYTES as f64) % sector.max(1.0);
-            if misses > 0.0 {
-                let text = format!("{}: begins at sector {start:.0}", member.name());
-                ruling.subject(
-                    Warning,
-                    row,
-                    format!("{text}, sectors are {sector:.0} bytes"),
-                );
-            }
+        let start = member.start_sector;
+        let misses = |start: &f64| (start * SECTOR_BYTES as f64) % sector.max(1.0) > 0.0;
+        if let Some(start) = start.filter(misses) {
+            let text = format!("{}: begins at sector {start:.0}", member.name());
+            ruling.subject(
+                Warning,
+                row,
+                format!("{text}, sectors are {sector:.0} bytes"),
+            );
         } else if offset.is_some_and(|offset| offset != 0.0) {
             let text = format!("{}: the kernel counts an alignment offset", member.name());
             ruling.subject(Warning, row, text);
-        } else if member.sector_by_model && member.is_partition() {
+        } else if start.is_none() && member.sector_by_model && member.is_partition() {
             let text = format!("{} stores 4096-byte sectors", member.name());
             ruling.subject(
                 Warning,
@@ -150,6 +147,8 @@ fn small_ashift(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
         return None;
     }
     let ashift = case.number(row, &fact::setting("ashift", fact::outcome::FOUND));
+    // 0: ZFS chose, and does not say what.
+    let ashift = ashift.filter(|ashift| *ashift > 0.0);
     let ashift = ruling.need(ashift, "setting.ashift.found")?;
     for member in members(case, row) {
         let sector = member.physical_sector_bytes;
@@ -201,15 +200,18 @@ fn is_shingled(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     Some(())
 }
 
+/// A device of a machine.
+type Device<'a> = (&'a str, String);
+
 /// The same job on single disks: value by the device it ran on.
-fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<String, &'a Measurement> {
+fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<Device<'a>, &'a Measurement> {
     let mut alone = BTreeMap::new();
     for row in rows {
         if let [member] = members(case, row).as_slice()
             && !member.device.is_empty()
             && row.bytes_per_second > 0.0
         {
-            alone.insert(member.device.clone(), *row);
+            alone.insert((row.host.as_str(), member.device.clone()), *row);
         }
     }
     alone
@@ -217,10 +219,20 @@ fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<String, &'a 
 
 /// The rates of an array's members alone in the same job; `None` unless all of
 /// two or more were measured.
-fn rates_alone(members: &[Member], alone: &BTreeMap<String, &Measurement>) -> Option<Vec<f64>> {
+fn rates_alone<'a>(
+    case: &Case<'_>,
+    row: &'a Measurement,
+    alone: &BTreeMap<Device<'a>, &Measurement>,
+) -> Option<Vec<f64>> {
+    let members = members(case, row).into_iter();
     let rates: Option<Vec<f64>> = members
-        .iter()
-        .map(|member| Some(alone.get(&member.device)?.bytes_per_second))
+        .map(|member| {
+            Some(
+                alone
+                    .get(&(row.host.as_str(), member.device))?
+                    .bytes_per_second,
+            )
+        })
         .collect();
     rates.filter(|rates| rates.len() > 1)
 }
@@ -274,7 +286,7 @@ fn shared_channel(case: &Case<'_>, ruling: &mut Ruling) {
     for rows in case.compared() {
         let alone = alone(case, &rows);
         for row in &rows {
-            let Some(rates) = rates_alone(&members(case, row), &alone) else {
+            let Some(rates) = rates_alone(case, row, &alone) else {
                 continue;
             };
             ruling.judged();
@@ -299,7 +311,7 @@ fn more_than_the_sum(case: &Case<'_>, ruling: &mut Ruling) {
         let alone = alone(case, &rows);
         let streams = rows.iter().filter(|row| !is_random(row));
         for row in streams.filter(|row| !has_auxiliary(case, row)) {
-            let Some(rates) = rates_alone(&members(case, row), &alone) else {
+            let Some(rates) = rates_alone(case, row, &alone) else {
                 continue;
             };
             ruling.judged();

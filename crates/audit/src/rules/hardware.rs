@@ -93,17 +93,15 @@ fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> O
     if by_intent || row.bytes_per_second <= 0.0 {
         return None;
     }
-    let streams = f64::from(row.streams.max(1));
+    // fio tells the mean of a group's processes.
     if let Some(system) = case.number(row, fact::FIO_SYSTEM_CPU_PERCENT) {
         ruling.judged();
-        if system / streams > 80.0 {
-            ruling.row(
-                Warning,
-                row,
-                format!("{system:.0} % of a processor in the kernel"),
-            );
+        if system > 80.0 {
+            let text = format!("{system:.0} % of a processor in the kernel");
+            ruling.row(Warning, row, text);
         }
     }
+    let streams = f64::from(row.streams.max(1));
     let used = ruling.need(row.cpu_percent, "the job's processor time")?;
     ruling.judged();
     if used / streams > 90.0 {
@@ -117,10 +115,10 @@ fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> O
 }
 
 fn flash_cliff(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    for member in members(case, row) {
-        if member.rotational != Some(false) {
-            continue;
-        }
+    let mut members = members(case, row);
+    members.retain(|member| member.rotational == Some(false));
+    ruling.need(members.first(), "disk.<device>.rotational of an SSD")?;
+    for member in &members {
         let name = fact::disk(&member.device, property::TEMPERATURE_CELSIUS);
         if let Some(degrees) = case.number(row, &name) {
             ruling.judged();
@@ -132,21 +130,20 @@ fn flash_cliff(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
                 );
             }
         }
-        if !row.op.only_writes() {
-            continue;
-        }
-        let values = ruling.need(case.rate_series(row), fact::series::WRITE_BYTES_PER_SECOND)?;
-        let sample = Sample::new(&values)
-            .ok()
-            .filter(|sample| sample.len() >= 20)?;
-        ruling.judged();
-        if let Some(fall) = cliff(&sample) {
-            let text = format!("the rate fell from {:.0} to {:.0}", fall.first, fall.last);
-            ruling.row(Warning, row, text);
-        }
-        return Some(());
     }
-    ruling.need(None::<()>, "disk.<device>.rotational of an SSD")
+    if !row.op.only_writes() {
+        return None;
+    }
+    let values = ruling.need(case.rate_series(row), fact::series::WRITE_BYTES_PER_SECOND)?;
+    let sample = Sample::new(&values)
+        .ok()
+        .filter(|sample| sample.len() >= 20)?;
+    ruling.judged();
+    if let Some(fall) = cliff(&sample) {
+        let text = format!("the rate fell from {:.0} to {:.0}", fall.first, fall.last);
+        ruling.row(Warning, row, text);
+    }
+    Some(())
 }
 
 fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

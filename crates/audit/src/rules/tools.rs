@@ -1,7 +1,7 @@
 //! What bonnie++, iozone and dd mean by what they print.
 
 use crate::case::Case;
-use crate::devices::{dd_operand, is_direct, operand, tool};
+use crate::devices::{dd_operand, is_flushed, operand, tool};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -231,20 +231,8 @@ fn dd_unflushed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
     let of = dd_operand(case, row, "of");
     let of = ruling.need(of, "dd.operand.of")?;
     ruling.judged();
-    let conv = case
-        .text(row, &fact::dd_operand("conv"))
-        .unwrap_or_default();
-    let flushed = conv
-        .split(',')
-        .any(|word| matches!(word, "fsync" | "fdatasync"));
-    let flags = case
-        .text(row, &fact::dd_operand("oflag"))
-        .unwrap_or_default();
-    let synchronous = flags
-        .split(',')
-        .any(|word| matches!(word, "sync" | "dsync"));
-    let direct = is_direct(case, row) == Some(true);
-    if row.op.only_writes() && !of.starts_with("/dev/null") && !flushed && !synchronous && !direct {
+    let writes = row.op.only_writes() && !of.starts_with("/dev/null");
+    if writes && is_flushed(case, row) == Some(false) {
         let memory = case.number(row, fact::MEMORY_TOTAL_BYTES);
         let large = memory.is_some_and(|memory| row.total_bytes as f64 >= 4.0 * memory);
         let severity = if large { Note } else { Warning };

@@ -1,6 +1,6 @@
 use super::{observations, rows};
 use raidlab_store::{Measurement, Operation, Scope, fact};
-use raidlab_tools::{Part, Tool, ToolResult};
+use raidlab_tools::{LatencyKind, Part, ReportedLatency, Tool, ToolResult};
 
 fn value(text: &str, tool: Tool, name: &str) -> Option<String> {
     let result = tool.parse(text).expect("a tool's output");
@@ -189,4 +189,23 @@ fn a_printed_rate_of_dd_is_kept_where_it_is_not_bytes_over_seconds() {
         ),
         None
     );
+}
+
+#[test]
+fn the_percentiles_of_one_process_are_not_those_of_all() {
+    let mut result = ToolResult::new(raidlab_tools::fio::JSON);
+    for (job, mean_ns, count) in [(0, 1e6, 300), (1, 9e6, 100)] {
+        let mut part = Part::new(job, "a", Operation::Read);
+        (part.total_ios, part.runtime_ns) = (Some(count), Some(10_000_000_000));
+        part.latencies.push(ReportedLatency {
+            mean_ns: Some(mean_ns),
+            max_ns: Some(20_000_000),
+            percentiles: vec![(50.0, 900_000)],
+            ..ReportedLatency::new(LatencyKind::Total)
+        });
+        result.parts.push(part);
+    }
+    let latency = &rows(&result, &Measurement::blank(crate::BENCH))[0].latency;
+    assert_eq!((latency.p50_ns, latency.max_ns), (0, 20_000_000));
+    assert!((latency.mean_ns - 3e6).abs() < 1.0, "{latency:?}");
 }

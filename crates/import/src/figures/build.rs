@@ -186,7 +186,7 @@ impl Builder<'_> {
             for (name, value, unit) in commands::facts(command) {
                 let known = &mut cell.records.observations;
                 if !known.iter().any(|one| one.name == name) {
-                    known.push(self.observation(&scope, &name, &value, unit));
+                    known.push(self.observation(&scope, &name, &value, &unit));
                 }
             }
             cell.records.commands.push(record(&scope, command));

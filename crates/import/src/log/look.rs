@@ -145,12 +145,13 @@ fn mdstat(lines: &[&str]) -> Option<Look> {
         let (count, _) = line.trim().split_once(" blocks")?;
         count.parse::<u64>().ok()?.checked_mul(1024)
     });
-    let slots = details
+    let letters = details
         .iter()
         .flat_map(|line| line.split_whitespace())
         .find_map(|word| {
-            let (slots, _) = word.strip_prefix('[')?.strip_suffix(']')?.split_once('/')?;
-            slots.parse::<u32>().ok()
+            let letters = word.strip_prefix('[')?.strip_suffix(']')?.as_bytes();
+            let known = letters.iter().all(|letter| matches!(letter, b'U' | b'_'));
+            (known && !letters.is_empty()).then_some(letters)
         });
     let is_recovery = progress.is_some_and(|(verb, _): (&str, f64)| verb == "recovery");
     let mut look = Look {
@@ -166,17 +167,22 @@ fn mdstat(lines: &[&str]) -> Option<Look> {
         ),
         ..Look::default()
     };
-    for (name, number, mark) in members {
-        if mark.contains("(F)") {
-            continue;
-        }
-        // A member being rebuilt has a number beyond the slots until its end.
-        if slots.is_some_and(|slots| number >= slots) {
-            if is_recovery {
-                look.syncing.push(name.to_owned());
-            }
-        } else {
+    members.retain(|(_, _, marks)| {
+        !["(F)", "(S)", "(J)"]
+            .iter()
+            .any(|mark| marks.contains(mark))
+    });
+    for (name, number, _) in members {
+        let is_up = letters.is_none_or(|letters| match letters.get(number as usize) {
+            Some(letter) => *letter == b'U',
+            // One that has another's slot has a number beyond the slots, and in superblocks
+            // of version 1 keeps it.
+            None => letters.iter().filter(|letter| **letter == b'U').count() > look.in_sync.len(),
+        });
+        if is_up {
             look.in_sync.push(name.to_owned());
+        } else if is_recovery {
+            look.syncing.push(name.to_owned());
         }
     }
     Some(look)
@@ -288,5 +294,36 @@ mod tests {
         assert_eq!(look.bitmap, Some(false));
         let members = ["sdc1".to_owned(), "sdd1".to_owned()];
         assert_eq!(look.letters(&members), "[U_]");
+    }
+
+    fn look_at(line: &str, slots: &str) -> super::Look {
+        let text = format!(
+            "Personalities : [raid1] [raid5] \nmd1 : active {line}\n      1000 blocks {slots}\n      \nunused devices: <none>"
+        );
+        let lines: Vec<&str> = text.lines().collect();
+        looks(&lines).swap_remove(0)
+    }
+
+    /// mdadm fills the last member of a new RAID 5, and a member that has been filled keeps
+    /// its number.
+    #[test]
+    fn a_member_s_number_may_lie_beyond_the_slots() {
+        let new = look_at(
+            "raid5 sdd[3] sdc[1] sdb[0]",
+            "super 1.2 level 5, 512k chunk, algorithm 2 [3/3] [UUU]",
+        );
+        assert_eq!(new.in_sync, ["sdb", "sdc", "sdd"]);
+        let filled = look_at("raid1 sdd1[2] sdc1[0] sde1[3](S)", "super 1.2 [2/2] [UU]");
+        assert_eq!(filled.in_sync, ["sdc1", "sdd1"]);
+        let other = look_at("raid1 sdd1[2] sdc1[1]", "super 1.2 [2/2] [UU]");
+        assert_eq!(other.in_sync, ["sdc1", "sdd1"]);
+        let back = look_at(
+            "raid1 sdd1[1] sdc1[0]",
+            "super 1.2 [2/1] [U_]\n      [>....]  recovery =  0.5% (5/1000) finish=1.0min speed=1K/sec",
+        );
+        assert_eq!(
+            (&back.in_sync[..], &back.syncing[..]),
+            (&["sdc1".to_owned()][..], &["sdd1".to_owned()][..])
+        );
     }
 }

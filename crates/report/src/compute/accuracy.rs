@@ -133,6 +133,9 @@ mod tests {
         m.published[0].bytes_per_second = Some(100e6);
         let percent = error_percent(&m).unwrap();
         assert!((percent - 10.0).abs() < 1e-9);
+        // Printed with its block size, by a tool that does not tell operations.
+        m.published[0].iops = 25.0;
+        assert!((error_percent(&m).unwrap() - 10.0).abs() < 1e-9);
         m.published[0].bytes_per_second = None;
         assert_eq!(error_percent(&m), None);
     }

@@ -40,7 +40,7 @@ impl Side {
         Self {
             values: kept.iter().map(|m| rate.of(m)).collect(),
             series: match kept {
-                [m] => of_series(m, series),
+                [m] => of_series(rate, m, series),
                 _ => None,
             },
         }
@@ -111,7 +111,7 @@ pub(crate) fn stream_of(seed: u64, row: &Row<'_>) -> Stream {
 /// A row's figure with the relative interval of what was sampled while it was
 /// measured, as batch means. The figure itself stays the tool's: a monitor may
 /// see only the members, which move more than the array gives.
-fn of_series(m: &Measurement, series: &[Series]) -> Option<Measured> {
+fn of_series(rate: Rate, m: &Measurement, series: &[Series]) -> Option<Measured> {
     let name = match (m.metric(), m.op.only_reads(), m.op.only_writes()) {
         (Metric::BytesPerSecond, true, _) => names::READ_BYTES_PER_SECOND,
         (Metric::BytesPerSecond, _, true) => names::WRITE_BYTES_PER_SECOND,
@@ -130,7 +130,7 @@ fn of_series(m: &Measurement, series: &[Series]) -> Option<Measured> {
     let values: Vec<f64> = within.map(|(_, value)| *value).collect();
     let inner = values.get(1..values.len().saturating_sub(1))?;
     let found = batch_means(&Sample::new(inner).ok()?, Confidence::NINETY_FIVE).ok()?;
-    let value = m.value();
+    let value = rate.of(m);
     let scale = value / found.mean;
     let interval = Interval {
         low: found.interval.low * scale,
@@ -146,10 +146,11 @@ fn of_series(m: &Measurement, series: &[Series]) -> Option<Measured> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Side, compare, stream_of};
+    use super::{Rate, Side, compare, names, stream_of};
     use crate::compute::view::View;
     use crate::data::RunData;
     use crate::sample;
+    use raidlab_store::{Scope, Series};
 
     fn answer(data: &RunData, row: usize, base: usize, other: usize) -> String {
         let view = View::new(data);
@@ -193,5 +194,22 @@ mod tests {
             .map(|row| row.repetitions[0][0].0.iops.ln())
             .sum();
         assert!((side.values[0] - (firsts / rows.len() as f64).exp()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_series_answers_in_the_unit_of_its_row() {
+        let mut m = sample::cell("md", 0);
+        (m.started_ns, m.runtime_ns) = (0, 60_000_000_000);
+        let points = (0..60).map(|second| (second * 1_000_000_000, 100.0 + (second % 2) as f64));
+        let series = Series {
+            scope: Scope::of(&m),
+            name: names::READ_IOPS.to_owned(),
+            unit: "1/s".to_owned(),
+            points: points.collect(),
+        };
+        let side = Side::of_measurements(Rate::MegabytesPerSecond, &[&m], &[series]);
+        let measured = side.series.unwrap();
+        assert_eq!(measured.value, side.values[0]);
+        assert!(measured.interval.unwrap().contains(measured.value));
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Folded<'a> {
     pub used: usize,
     /// Whether all of them are struck out.
     pub fatal: bool,
+    /// Whether it is a time, and one of those in the middle had not ended.
+    pub at_least: bool,
 }
 
 /// Folds repetitions, each with whether it is struck out; `None` of none.
@@ -46,6 +48,8 @@ pub(crate) fn fold<'a>(
         interval: None,
         used: kept.len(),
         fatal,
+        at_least: rate == Rate::Seconds
+            && kept.iter().any(|m| goes_on_in_the_middle(rate, &kept, m)),
     };
     // A store keeps finite numbers only, so there is a sample.
     if let (2.., Ok(sample)) = (kept.len(), Sample::new(&values)) {
@@ -62,6 +66,13 @@ pub(crate) fn fold<'a>(
         folded.m = nearest.copied().unwrap_or(head);
     }
     Some(folded)
+}
+
+/// Whether this one of some times had not ended, and the median would be another one if it
+/// had taken longer.
+fn goes_on_in_the_middle(rate: Rate, all: &[&Measurement], own: &Measurement) -> bool {
+    let shorter = all.iter().filter(|m| rate.of(m) < rate.of(own)).count();
+    own.is_unfinished() && shorter <= all.len() / 2
 }
 
 /// The stream of a row's column.

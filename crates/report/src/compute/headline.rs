@@ -94,7 +94,8 @@ fn capitalised(words: &str) -> String {
 pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
     let classes = view.classes().into_iter();
     let mut found: Vec<Verdict> = classes
-        .filter_map(|class| verdict(data, view, class))
+        .flat_map(|class| [true, false].map(|of_jobs| verdict(data, view, class, of_jobs)))
+        .flatten()
         .collect();
     // Every class is one more chance of a false winner.
     let leads = found.iter().filter_map(|verdict| verdict.lead.as_ref());
@@ -107,11 +108,15 @@ pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
     found
 }
 
-/// A class's rows that can be compared, and those that cannot because the
-/// audit struck out figures in them; where every row has such figures, all
+/// A class's rows that can be compared, those of jobs or those of what arrays do in the
+/// background, and those that cannot because the audit struck out figures in them; where every row has such figures, all
 /// stay and the subjects concerned are left out.
-fn comparable<'v, 'a>(view: &'v View<'a>, class: &str) -> (Vec<&'v Row<'a>>, Vec<&'v Row<'a>>) {
-    let rows = view.all_rows();
+fn comparable<'v, 'a>(
+    view: &'v View<'a>,
+    class: &str,
+    of_jobs: bool,
+) -> (Vec<&'v Row<'a>>, Vec<&'v Row<'a>>) {
+    let rows = view.all_rows().filter(|row| row.is_of_job() == of_jobs);
     let rows = rows.filter(|row| row.head.class == class && row.is_main());
     let struck = |row: &&Row<'_>| row.cells.iter().flatten().any(|cell| cell.fatal);
     let (out, clean): (Vec<_>, Vec<_>) = rows.partition(struck);
@@ -161,11 +166,11 @@ impl Ranking {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
-fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
-    let (mut rows, left_out) = comparable(view, class);
+fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Option<Verdict> {
+    let (mut rows, left_out) = comparable(view, class, of_jobs);
     // Not every array has a third recovery, nor is one that goes on to be ranked.
     let ranks = |row: &Row<'_>| row.valid_values().into_iter().flatten().count() > 1;
-    rows.retain(|row| row.is_of_job() || ranks(row));
+    rows.retain(|row| of_jobs || ranks(row));
     let better = rows.first()?.rate.better();
     let usable = |row: &&Row<'_>, subject: usize| row.valid_values()[subject] > Some(0.0);
     let takes_part = |subject: &usize| rows.iter().all(|row| usable(row, *subject));
@@ -192,12 +197,10 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         own.map_or(1.0, |(_, sum)| (sum / rankings.len() as f64).exp())
     });
     remarks.extend(not_ranked(&rows, &view.names));
-    // First: a rank of unlike things is no rank.
-    let of_jobs: Vec<&Row<'_>> = rows.iter().copied().filter(|row| row.is_of_job()).collect();
-    remarks.splice(
-        0..0,
-        unlike(&of_jobs, &subjects, &view.names, &data.findings),
-    );
+    if of_jobs {
+        // First: a rank of unlike things is no rank.
+        remarks.splice(0..0, unlike(&rows, &subjects, &view.names, &data.findings));
+    }
     remarks.extend(going_on(&rows, &view.names));
     if !left_out.is_empty() {
         let labels: Vec<String> = left_out.iter().map(|row| row.label.clone()).collect();

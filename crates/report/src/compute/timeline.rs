@@ -198,9 +198,10 @@ fn jobs<'a>(
             let job = Job {
                 name: &m.job,
                 from_ns: m.started_ns,
-                to_ns: m.started_ns.saturating_add(m.runtime_ns),
+                to_ns: m.started_ns.saturating_add(m.runtime_ns).min(end_ns),
             };
-            if all.last().is_none_or(|last| last.name != job.name) && job.to_ns <= end_ns {
+            let is_another = all.last().is_none_or(|last| last.name != job.name);
+            if is_another && job.from_ns <= job.to_ns {
                 all.push(job);
             }
         }
@@ -269,5 +270,20 @@ mod tests {
         let all = timelines(&data.series, &[], &[]);
         assert_eq!(all[0].bin_ns, 216_000_000_000);
         assert_eq!(all[0].lines.values().next().unwrap().len(), 300);
+    }
+
+    #[test]
+    fn a_job_that_outlives_the_last_sample_has_a_band() {
+        let mut data = sample::bench();
+        data.series.truncate(1);
+        data.series[0].points = (0..60).map(|s| (s * 1_000_000_000, 1e8)).collect();
+        let scope = &data.series[0].scope;
+        data.measurements.retain(|m| scope.covers(m));
+        data.measurements.truncate(1);
+        data.measurements[0].started_ns = 0;
+        data.measurements[0].runtime_ns = 60_000_000_000;
+        let all = timelines(&data.series, &[], &data.measurements);
+        let band = &all[0].jobs[0];
+        assert_eq!((band.from_ns, band.to_ns), (0, 59_000_000_000));
     }
 }

@@ -313,7 +313,7 @@ impl<'a> Row<'a> {
                 of_disks,
                 used: folded.used,
                 fatal: folded.fatal,
-                at_least: self.rate == Rate::Seconds && folded.m.is_unfinished(),
+                at_least: folded.at_least,
             }
         }));
         self.repetitions.push(repetitions);

@@ -3,7 +3,6 @@
 
 use super::Format;
 use crate::schema::APPLICATION_ID;
-use crate::store::CREATED_BY;
 use crate::text::visible_path;
 use std::fmt;
 use std::fs::{self, File, FileType};
@@ -15,6 +14,9 @@ pub const SCRIPT: &str = "# written by raidlab submit";
 
 /// The line of a processor's file that says who wrote it.
 pub const PROCESSOR: &str = "# written by raidlab processors --calibrate";
+
+/// How a table of Parquet says who wrote it, before the version that did.
+const WRITER: &[u8] = b"raidlab version ";
 
 /// What a name leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,8 +198,8 @@ pub fn look(path: &Path) -> io::Result<Found> {
         // Who wrote such a file stands in its last bytes.
         Some(Format::Parquet)
             if !part(found.len().saturating_sub(ENOUGH))?
-                .windows(CREATED_BY.len())
-                .any(|bytes| bytes == CREATED_BY.as_bytes()) =>
+                .windows(WRITER.len())
+                .any(|bytes| bytes == WRITER) =>
         {
             Found::Other
         }

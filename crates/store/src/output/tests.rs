@@ -197,3 +197,12 @@ fn no_name_is_sqlites_memory() {
     assert_eq!(look(&path).expect("seen"), Found::Ours(Format::Store));
     assert!(Store::open("").is_err());
 }
+
+#[test]
+fn a_table_of_another_version_of_raidlab_is_replaced_too() {
+    let folder = folder();
+    let path = folder.path().join("run.parquet");
+    fs::write(&path, b"PAR1 rows raidlab version 0.0.1 PAR1").expect("written");
+    assert_eq!(look(&path).expect("seen"), Found::Ours(Format::Parquet));
+    check(&path, Format::Parquet).expect("ours");
+}

@@ -137,9 +137,15 @@ impl Merging<'_> {
             },
             false => failure("add a shard", &self.path, error),
         };
+        // Rows that get other numbers keep their order.
+        let own = format!("{table}_id");
+        let order = match OWN.contains(&own.as_str()) {
+            true => format!("ORDER BY {own}"),
+            false => String::new(),
+        };
         let select = format!(
             "SELECT {table}.* FROM {table} {joins} WHERE run_id = ?1
-             AND experiment IN (SELECT experiment FROM ended WHERE run_id = ?1)"
+             AND experiment IN (SELECT experiment FROM ended WHERE run_id = ?1) {order}"
         );
         let mut select = shard.connection.prepare(&select).map_err(unreadable)?;
         let names: Vec<String> = (select.column_names()).map(str::to_owned).collect();

@@ -23,7 +23,7 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
 /// How the files say who wrote them.
-pub(crate) const CREATED_BY: &str = concat!("raidlab version ", env!("CARGO_PKG_VERSION"));
+const CREATED_BY: &str = concat!("raidlab version ", env!("CARGO_PKG_VERSION"));
 /// Keys of what a file says of itself: the version of the tables, the run's name, its
 /// seed, the version of raidlab that ran it and the SHA-256 of its plan.
 const KEYS: [&str; 5] = [

@@ -2,8 +2,8 @@
 
 use super::{cell, measurement, run};
 use crate::{
-    CommandRecord, EventRecord, Finding, Observation, Operation, Records, Scope, Series, Setting,
-    Severity, Store, StoreError,
+    CommandRecord, EventRecord, Finding, KeptPlan, Observation, Operation, Records, Scope, Series,
+    Setting, Severity, Store, StoreError,
 };
 
 fn scope(sequence: Option<u32>) -> Scope {
@@ -222,4 +222,42 @@ fn setting(name: &str) -> Setting {
         value: "1".to_owned(),
         source: String::new(),
     }
+}
+
+#[test]
+fn merged_records_stand_in_the_order_in_which_they_were_added() {
+    let mut given = records();
+    let (facts, commands) = (given.observations.remove(1), given.commands.remove(0));
+    for sequence in [Some(3), None, Some(1)] {
+        let scope = scope(sequence);
+        given.observations.push(Observation {
+            scope: scope.clone(),
+            ..facts.clone()
+        });
+        given.commands.push(CommandRecord {
+            scope: scope.clone(),
+            ..commands.clone()
+        });
+        given.events.push(EventRecord {
+            scope,
+            ..given.events[0].clone()
+        });
+    }
+    let mut shard = Store::open_in_memory().unwrap();
+    let id = shard.begin_run(&run("a")).unwrap();
+    shard.add_records(id.experiment(0), &given).unwrap();
+    shard.end_experiment(id, 0).unwrap();
+
+    let plan = KeptPlan {
+        program: String::new(),
+        json: String::new(),
+        shard: None,
+    };
+    let mut store = Store::open_in_memory().unwrap();
+    let mut merging = store.merge(&mut run("b"), &plan, &[]).unwrap();
+    merging.add(&shard, id).unwrap();
+    let merged = merging.finish().unwrap();
+    assert_eq!(store.observations(merged).unwrap(), given.observations);
+    assert_eq!(store.commands(merged).unwrap(), given.commands);
+    assert_eq!(store.events(merged).unwrap(), given.events);
 }

@@ -9,12 +9,13 @@ pub use output::parse;
 pub(crate) use output::is_in;
 
 use crate::facts::Facts;
+use crate::number::whole;
 use crate::result::{Part, Reported, ToolResult};
 use crate::title::{Title, size};
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::{Takes, UNKNOWN, Wrong, check_value, each};
 use raidlab_results::{Operation, fact};
-use raidlab_units::{bytes_in, parse_bytes};
+use raidlab_units::bytes_in;
 
 /// dd, of any system.
 pub const TOOL: Tool = Tool(&Dd);
@@ -181,8 +182,10 @@ fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Fact
         }
     }
     // POSIX: blocks of 512 bytes unless said.
-    let block = operand("bs").map_or(Some(512), |text| parse_bytes(text).ok().map(|size| size.0));
-    let count: Option<u64> = operand("count").and_then(|text| text.parse().ok());
+    let block = operand("bs").map_or(Some(512), bytes);
+    let in_bytes = operand("iflag").is_some_and(|flags| flags.contains("count_bytes"));
+    let count = operand("count").filter(|_| !in_bytes);
+    let count: Option<u64> = count.and_then(|text| text.parse().ok());
     let size = block
         .zip(count)
         .and_then(|(block, count)| block.checked_mul(count));
@@ -197,6 +200,23 @@ fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Fact
         _ => return,
     };
     facts.add(fact::JOB_DATA_PATTERN, pattern, "");
+}
+
+/// A size as dd reads it: `k` and `KiB` are 1024 bytes, `kB` 1000, `b` 512 and `w` 2, and
+/// an `x` multiplies.
+fn bytes(text: &str) -> Option<u64> {
+    text.split('x').try_fold(1, |product: u64, factor| {
+        let digits = factor.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let unit = match &factor[digits.len()..] {
+            "" | "c" => 1,
+            "w" => 2,
+            "b" => 512,
+            unit if unit.ends_with('B') => whole(bytes_in(unit, 1000.0)?)?,
+            unit => whole(bytes_in(unit, 1024.0)?)?,
+        };
+        let factor: u64 = digits.parse().ok()?;
+        product.checked_mul(factor)?.checked_mul(unit)
+    })
 }
 
 /// Bytes per second of `49.02 MB/s`, by the unit as printed.

@@ -3,7 +3,7 @@
 //! follow the sources of coreutils, FreeBSD, busybox and uutils, and the
 //! listings of a comparison of mdadm and gmirror of 2010.
 
-use super::{TOOL, parse};
+use super::{TOOL, bytes, parse};
 use crate::result::Part;
 use crate::{Operation, ParseError, Place};
 
@@ -228,4 +228,25 @@ fn dd_reads_or_writes_its_place() {
     let swapped = does(["if=/dev/null", "of=/mnt/array/file"]);
     assert_eq!(swapped, Ok(Some(Operation::Write)));
     assert!(does(["if=/dev/zero", "of=/dev/null"]).is_err());
+}
+
+#[test]
+fn sizes_are_read_as_dd_reads_them() {
+    for (text, expected) in [
+        ("4096", Some(4096)),
+        ("1M", Some(1 << 20)),
+        ("64k", Some(65_536)),
+        ("1MiB", Some(1 << 20)),
+        ("1MB", Some(1_000_000)),
+        ("2kB", Some(2000)),
+        ("8b", Some(4096)),
+        ("3w", Some(6)),
+        ("2x512", Some(1024)),
+        ("2x1k", Some(2048)),
+        ("", None),
+        ("1.5M", None),
+        ("99999999999P", None),
+    ] {
+        assert_eq!(bytes(text), expected, "{text}");
+    }
 }

@@ -179,3 +179,23 @@ fn the_sample_in_words() {
     text.extend(trust(&view));
     insta::assert_snapshot!(text.join("\n"));
 }
+
+#[test]
+fn what_arrays_do_is_not_ranked_with_what_jobs_do() {
+    let mut data = sample::data();
+    data.measurements.clear();
+    for (subject, iops, seconds) in [("md", 100.0, 80_u64), ("zfs", 50.0, 40)] {
+        let mut job = sample::cell(subject, 0);
+        (job.iops, job.class) = (iops, "rebuild".to_owned());
+        let mut recovery = sample::cell(subject, 1);
+        recovery.op = raidlab_store::Operation::Recovery;
+        recovery.runtime_ns = seconds * 1_000_000_000;
+        recovery.sync_percent_end = Some(100.0);
+        recovery.class = "rebuild".to_owned();
+        data.measurements.extend([job, recovery]);
+    }
+    let view = View::new(&data);
+    let found = verdicts(&data, &view);
+    let winners: Vec<String> = found.iter().map(|one| one.winner(&view.names)).collect();
+    assert_eq!(winners, ["md", "zfs"]);
+}

@@ -112,20 +112,20 @@ fn state(row: &Row<'_>) -> State {
     states.max().unwrap_or(State::Whole)
 }
 
-/// The events between two jobs' beginnings, of the first column whose bench kept them.
+/// The events between two jobs' beginnings, of the first column whose bench kept them; of
+/// the repetition by which the later one is shown, as each has a clock of its own.
 fn happened(data: &RunData, before: &Row<'_>, after: &Row<'_>) -> Option<String> {
-    let cells = before.cells.iter().zip(&after.cells);
-    let mut cells = cells.filter_map(|(before, after)| Some(((*before)?, (*after)?)));
+    let mut cells = before.repetitions.iter().zip(&after.cells);
     cells.find_map(|(before, after)| {
-        let between = before.m.started_ns..after.m.started_ns;
+        let after = (*after)?.m;
+        let mut before = before.iter().map(|(m, _)| *m);
+        let before = before.find(|m| m.repetition == after.repetition)?;
+        let between = before.started_ns..after.started_ns;
         let of_array = |event: &&EventRecord| {
-            event.scope.subject == after.m.subject
-                && event.scope.host == after.m.host
-                && event.scope.filesystem == after.m.filesystem
-                && event
-                    .scope
-                    .repetition
-                    .is_none_or(|r| r == after.m.repetition)
+            event.scope.subject == after.subject
+                && event.scope.host == after.host
+                && event.scope.filesystem == after.filesystem
+                && event.scope.repetition.is_none_or(|r| r == after.repetition)
                 && between.contains(&event.at_ns)
                 && !matches!(event.kind.as_str(), "job-start" | "job-end" | "state")
         };
@@ -234,5 +234,40 @@ mod tests {
     fn a_load_that_met_one_state_is_no_passage() {
         let data = sample::data();
         assert!(passages(&data, &View::new(&data)).is_empty());
+    }
+
+    /// Each repetition has a clock of its own, and each job is shown by another one.
+    #[test]
+    fn events_are_looked_for_within_one_repetition() {
+        let mut data = four_states();
+        data.measurements.truncate(2);
+        let firsts = data.measurements.clone();
+        for (repetition, rates) in [(1, [90.0, 60.0]), (2, [110.0, 70.0])] {
+            for (m, iops) in firsts.iter().zip(rates) {
+                let mut m = m.clone();
+                (m.repetition, m.iops) = (repetition, iops);
+                m.started_ns = if m.sequence == 0 { 50 } else { 150 };
+                data.measurements.push(m);
+            }
+        }
+        (data.measurements[0].iops, data.measurements[1].iops) = (100.0, 50.0);
+        (
+            data.measurements[0].started_ns,
+            data.measurements[1].started_ns,
+        ) = (0, 100);
+        data.events = vec![raidlab_store::EventRecord {
+            scope: raidlab_store::Scope {
+                subject: "md".to_owned(),
+                repetition: Some(1),
+                ..raidlab_store::Scope::default()
+            },
+            at_ns: 20,
+            kind: "scrub".to_owned(),
+            member: None,
+            text: "long before".to_owned(),
+        }];
+        let view = View::new(&data);
+        let all = passages(&data, &view);
+        assert_eq!(all[0].marks, [(1, "a member is lost".to_owned())]);
     }
 }

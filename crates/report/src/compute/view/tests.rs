@@ -99,3 +99,26 @@ fn many_parts_are_a_matrix_in_the_order_of_sizes() {
     assert_eq!(matrix_sizes("64/8k"), Some((64, 8192)));
     assert_eq!(matrix_sizes("putc"), None);
 }
+
+#[test]
+fn a_figure_with_a_repetition_that_had_not_ended_is_a_least_time() {
+    let recovery = |repetition, seconds: u64, percent| {
+        let mut m = sample::cell("md", 0);
+        (m.op, m.repetition) = (Operation::Recovery, repetition);
+        m.runtime_ns = seconds * 1_000_000_000;
+        m.sync_percent_end = Some(percent);
+        m
+    };
+    let at_least = |measurements: &[raidlab_store::Measurement]| {
+        let view = View::of_rows(measurements);
+        view.background[0].cells[0].unwrap().at_least
+    };
+    assert!(at_least(&[recovery(0, 100, 100.0), recovery(1, 50, 40.0)]));
+    assert!(at_least(&[recovery(0, 100, 100.0), recovery(1, 120, 40.0)]));
+    // The third took longer than the median, however much longer.
+    assert!(!at_least(&[
+        recovery(0, 100, 100.0),
+        recovery(1, 110, 100.0),
+        recovery(2, 500, 40.0),
+    ]));
+}
