@@ -118,8 +118,8 @@ struct Piece {
     outstanding: u32,
     asked: SlotSet,
     succeeded: SlotSet,
-    /// A member that stays in sync did not take it.
-    failed: bool,
+    /// Members that stay in sync and did not take it.
+    refused: SlotSet,
     /// The request knows already: a seeded bug.
     is_answered: bool,
     ticket: WriteTicket,

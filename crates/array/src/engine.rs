@@ -202,6 +202,12 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         self.parts().walk.cancel();
         self.go_on(out);
     }
+    /// As [`Self::stop_sync`], and nothing is filled until a sync is started or a member is
+    /// added: what waits for a check to end does not begin then.
+    fn halt_syncs(&mut self, now: Nanos, out: &mut Outputs) {
+        self.parts().walk.is_held = true;
+        self.stop_sync(now, out);
+    }
     /// Sets the throttle of syncs, in KiB/s per member.
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
         let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);

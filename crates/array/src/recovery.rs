@@ -45,6 +45,7 @@ pub(crate) use barrier::{Barrier, WriteTicket};
 pub(crate) use block::{Block, NewBlock, is_part, part};
 
 use crate::member::Members;
+use crate::mutation::{self, Mutation};
 use crate::request::ScratchId;
 use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
@@ -141,10 +142,10 @@ impl Recovery {
         self.walk.begin(now, plan, members);
     }
 
-    /// Ends the sync as soon as the blocks in flight have.
-    pub(crate) fn stop(&mut self) {
+    /// Ends the sync as soon as the blocks in flight have ([`SyncWalk::cancel`]).
+    pub(crate) fn cancel(&mut self) {
+        self.walk.cancel();
         if self.walk.is_running() {
-            self.walk.stop();
             self.barrier.lower();
         }
     }
@@ -352,12 +353,12 @@ impl Recovery {
             .expect("a command in flight names a block in flight")
     }
 
-    /// Whether a block of a resync that overlaps a range is being written to members,
-    /// while the one that it was read from has left these.
+    /// Whether a block of a resync or repair that overlaps a range is being written to
+    /// members in sync, while the one that it was read from has left these.
     pub(crate) fn is_orphaned(&self, range: &Span, in_sync: SlotSet) -> bool {
-        let is_resync = self.walk.kind() == Some(SyncKind::Resync);
+        let fills = self.walk.kind() == Some(SyncKind::Recovery);
         let mut blocks = self.blocks.iter().flatten();
-        is_resync
+        !fills
             && blocks.any(|block| {
                 let source = block.source.filter(|_| block.writes > 0);
                 source.is_some_and(|source| !in_sync.contains(source))
@@ -368,7 +369,11 @@ impl Recovery {
     pub(crate) fn block_finished(&mut self, number: u32) {
         if let Some(block) = self.blocks[number as usize].take() {
             self.in_flight -= 1;
-            self.walk.ended(block.positions);
+            match self.walk.targets().is_empty() && !mutation::is(Mutation::GivenUpCountsAsDone) {
+                // Nobody was left to be given what it has.
+                true => self.walk.give_back(block.positions),
+                false => self.walk.ended(block.positions),
+            }
             self.barrier.sync_finished(block.positions.start);
         }
     }

@@ -157,6 +157,9 @@ mutations! {
     DirtyCopiesBalanced "dirty-copies-balanced" "reads are balanced over copies that may differ";
     CopyWrittenUnrecorded "copy-written-unrecorded" "copies are written before the failure of another is recorded";
     DefinedInWork "defined-in-work" "what nobody has written is called defined by parity while it is in work";
+    GivenUpCountsAsDone "given-up-counts-as-done" "what a resync that was given up has not copied counts as made to agree";
+    RepairUnorphaned "repair-unorphaned" "reads of a dirty array go on where the source of a repair has left before its block was written";
+    FillingCopyKept "filling-copy-kept" "a member that is being filled is read where only it took a write";
     OrphanRead "orphan-read" "reads go on where the source of a resync has left before its block was written";
     ResyncSourceSwitched "resync-source-switched" "a resync that cannot read some of a block takes all of it from another member";
     FirstNeedOnly "first-need-only" "of several members that are filled together only what the first lacks is copied";
@@ -194,6 +197,7 @@ mutations! {
     InterruptedSkips "interrupted-skips" "a command that was interrupted goes on one sector further";
     RestNotDurable "rest-not-durable" "the rest of a durable write that was cut short is sent without force-unit-access";
     LateAnswerTaken "late-answer-taken" "the late answer of a member that was given up counts for the oldest command under way";
+    AbsenceCounts "absence-counts" "the time in which the driver did not look counts as the members' own";
     HungWriteTaken "hung-write-taken" "a write that a hung member never answered counts as done";
     FlushOfOneLost "flush-of-one-lost" "the driver answers flushes of one member without sending them";
     FlushUnawaited "flush-unawaited" "a flush is answered when it is sent";

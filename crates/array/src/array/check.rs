@@ -2,7 +2,7 @@
 //! compared.
 //!
 //! The first copy in md's order that could be read is the right one, as in md,
-//! with three copies and more too. Each other copy is compared with it, first as
+//! with three copies and more too; where the array is dirty, that which reads see. Each other copy is compared with it, first as
 //! a whole, then, where it differs, in parts of 4 KiB, so that the place can be
 //! told. A repair then writes the first copy over those that differ, and over those
 //! that a bad-block log names, which nobody reads (as Linux drivers/md/raid1.c,
@@ -11,6 +11,7 @@
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
+use crate::policy::Read;
 use crate::recovery::{NewBlock, SyncKind, part};
 use crate::request::{
     BufferId, ComputeStep, Event, MemberError, Operation, Outputs, ScratchId, Slot, StepId,
@@ -52,6 +53,12 @@ pub(super) struct Question {
 }
 
 impl Comparison {
+    /// The member whose copy counts, and the copy.
+    fn source(&self) -> (Slot, ScratchId) {
+        let first = &self.copies[self.first];
+        (first.slot, first.scratch)
+    }
+
     /// The buffers of all copies but the first, which is the block's own.
     pub(super) fn further_buffers(&self, own: ScratchId) -> impl Iterator<Item = ScratchId> {
         let buffers = self.copies.iter().map(|copy| copy.scratch);
@@ -149,17 +156,17 @@ impl Array {
             copy.is_read &= in_sync.contains(copy.slot);
         }
         let copies = comparison.copies.iter().enumerate();
-        let read = copies
-            .filter(|(_, copy)| copy.is_read)
-            .map(|(index, _)| index);
-        let read: Vec<_> = read.collect();
+        let read = copies.filter(|(_, copy)| copy.is_read);
+        let read: Vec<_> = read.map(|(index, copy)| (copy.slot, index)).collect();
         let is_compared = read.len() + comparison.bad.len() > 1 && !read.is_empty();
         if !is_compared || mutation::is(Mutation::CheckBlind) {
             self.end_block(number, out);
             return;
         }
-        comparison.first = read[0];
-        let questions = read[1..].iter().map(|&copy| Question {
+        let first = self.counts(range, &read);
+        self.comparison(number).first = first;
+        let others = read.iter().filter(|(_, copy)| *copy != first);
+        let questions = others.map(|&(_, copy)| Question {
             block: number,
             copy,
             range,
@@ -169,6 +176,24 @@ impl Array {
         if read.len() == 1 {
             self.conclude(number, out);
         }
+    }
+
+    /// Which copy of a block is the right one, of those that could be read, in md's order:
+    /// the first, or where the array is dirty the one that reads have seen.
+    fn counts(&self, range: Span, read: &[(Slot, usize)]) -> usize {
+        let candidates = read.iter().map(|(slot, _)| *slot).collect();
+        let wanted = Read {
+            start: range.start,
+            count: range.count(),
+            whole_start: range.start,
+            whole_count: range.count(),
+            process: 0,
+            candidates,
+        };
+        let shown = self.shown(&wanted).filter(|_| self.may_differ(range.end));
+        let mut copies = read.iter();
+        let found = copies.find(|(slot, _)| Some(*slot) == shown);
+        found.unwrap_or(&read[0]).1
     }
 
     fn ask(&mut self, number: u32, questions: Vec<Question>, out: &mut Outputs) {
@@ -254,7 +279,7 @@ impl Array {
         let reports = kind != Some(SyncKind::Resync);
         let in_sync = self.members.in_sync();
         let comparison = self.comparison(number);
-        let source = comparison.copies[comparison.first].scratch;
+        let (first, source) = comparison.source();
         let different = comparison.copies.iter().filter(|copy| copy.different > 0);
         let slots: SlotSet = different.map(|copy| copy.slot).collect();
         let slots = slots | comparison.bad;
@@ -272,6 +297,8 @@ impl Array {
             }
             end = Some(part.end);
         }
+        self.recovery.block(number).source =
+            (!mutation::is(Mutation::RepairUnorphaned)).then_some(first);
         for slot in slots.iter() {
             if !corrects || !in_sync.contains(slot) {
                 continue;

@@ -4,7 +4,7 @@
 //! The request that met the error does not wait for that. One correction runs at
 //! a time. It waits until no write and no sync block is in flight over its
 //! range, and holds new ones back meanwhile, so that what it reads stays right
-//! until it is written. It takes the whole range from another member in sync; if
+//! until it is written. It takes the whole range from another member that has it; if
 //! none can read all of it, part by part of 4 KiB. A part that nobody else can
 //! read is read from the member itself once more; if that fails too, it is a bad
 //! block. The rewrite is trusted; if it fails, the member does, or if it is
@@ -156,10 +156,8 @@ impl Array {
     }
 
     fn read_right_bytes(&mut self, wanted: WantedCorrection, mut work: Work, out: &mut Outputs) {
-        let sources = |array: &Self, work: &Work| {
-            let others = array.members.in_sync().without(wanted.slot);
-            (array.readable(work.part) & others) - work.tried
-        };
+        let sources =
+            |array: &Self, work: &Work| array.readable(work.part).without(wanted.slot) - work.tried;
         let mut source = sources(self, &work).lowest();
         if source.is_none() && !is_part(work.part) {
             work.part = part(work.part.start, wanted.range.end);

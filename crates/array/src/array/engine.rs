@@ -106,6 +106,10 @@ impl Engine for Array {
         out.events.push(Event::SyncStarted(Sectors::ZERO));
         let targets = self.comparable();
         if targets.is_empty() {
+            if kind == SyncKind::Resync {
+                // Nothing is left that might differ.
+                self.resynced_below = None;
+            }
             out.events.push(Event::SyncFinished);
             self.start_recovery(out);
         } else {
@@ -125,8 +129,7 @@ impl Engine for Array {
 
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.recovery.walk.is_held = true;
-        self.recovery.stop();
+        self.recovery.cancel();
         self.pump_sync(out);
     }
 

@@ -55,9 +55,8 @@ impl Array {
     }
 
     fn read_or_hold(&mut self, key: u32, range: Span, tried: SlotSet, out: &mut Outputs) {
-        let may_differ = self.resynced_below.is_some_and(|below| range.end > below);
         let in_sync = self.members.in_sync();
-        let waits = may_differ && self.recovery.is_orphaned(&range, in_sync);
+        let waits = self.may_differ(range.end) && self.recovery.is_orphaned(&range, in_sync);
         if waits && !mutation::is(Mutation::OrphanRead) {
             self.requests.get_mut(key).remaining += 1;
             self.held_reads.push((key, range, tried));
@@ -92,6 +91,12 @@ impl Array {
                 candidates: self.readable(piece) - tried,
             };
             let Some(choice) = self.choose(&read) else {
+                if piece != range && !tried.is_empty() {
+                    // It was part of more than could be read.
+                    self.read(key, piece, SlotSet::EMPTY, out);
+                    start = piece.end;
+                    continue;
+                }
                 // A single copy is not better for being read in parts.
                 if tried.len() < 2 || is_part(piece) {
                     self.requests.get_mut(key).failed = true;
@@ -172,18 +177,27 @@ impl Array {
         slots.find(|slot| among.contains(*slot))
     }
 
+    /// Whether copies that end here may differ, as the array is dirty.
+    pub(super) fn may_differ(&self, end: Sectors) -> bool {
+        self.resynced_below.is_some_and(|below| end > below)
+    }
+
+    /// Whom all reads of a range go to whose copies may differ.
+    pub(super) fn shown(&self, read: &Read) -> Option<Slot> {
+        let views = self.members.views();
+        match self.is_mirror {
+            true => self.policy.choose_first(read, views),
+            false => self.first_copy(read.start, read.preferred(views)),
+        }
+    }
+
     /// Asks the policy; above the resync position of a dirty array it has no
     /// choice.
     #[inline]
     pub(super) fn choose(&mut self, read: &Read) -> Option<Choice> {
         let views = self.members.views();
-        if self.resynced_below.is_some_and(|below| read.end() > below)
-            && !mutation::is(Mutation::DirtyCopiesBalanced)
-        {
-            let slot = match self.is_mirror {
-                true => self.policy.choose_first(read, views)?,
-                false => self.first_copy(read.start, read.preferred(views))?,
-            };
+        if self.may_differ(read.end()) && !mutation::is(Mutation::DirtyCopiesBalanced) {
+            let slot = self.shown(read)?;
             return Some(Choice {
                 slot,
                 count: read.count,

@@ -228,7 +228,6 @@ impl Array {
 
     /// Without the block, the sync cannot be completed.
     fn give_up(&mut self, number: u32, out: &mut Outputs) {
-        self.end_block(number, out);
         if self.recovery.walk.kind() == Some(SyncKind::Recovery) {
             for slot in self.recovery.walk.targets().iter() {
                 self.lose_member(slot, out);
@@ -236,6 +235,7 @@ impl Array {
         } else {
             self.recovery.retarget(SlotSet::EMPTY);
         }
+        self.end_block(number, out);
     }
 
     /// No copy of a few sectors can be read: the targets have no right bytes
@@ -252,13 +252,17 @@ impl Array {
     /// The member to read a block from, and whether the policy chose it.
     fn sync_source(&mut self, block: &Block) -> Option<(Slot, bool)> {
         let part = block.part;
+        let readable = self.readable(part) - block.tried;
+        let in_sync = readable & self.members.in_sync();
+        // One that was filled here before goes on with what those in sync have lost.
+        let is_lost = in_sync.is_empty() && self.recovery.walk.kind() == Some(SyncKind::Recovery);
         let read = Read {
             start: part.start,
             count: part.count(),
             whole_start: part.start,
             whole_count: part.count(),
             process: 0,
-            candidates: (self.readable(part) & self.members.in_sync()) - block.tried,
+            candidates: if is_lost { readable } else { in_sync },
         };
         match self.recovery.config().source {
             SyncSource::Balanced => Some((self.choose(&read)?.slot, true)),

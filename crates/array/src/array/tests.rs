@@ -1,5 +1,6 @@
 //! Tests of the core as a whole.
 
+mod apart;
 mod disks;
 mod imitation;
 mod levels;

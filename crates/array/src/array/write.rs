@@ -10,8 +10,9 @@
 //!
 //! A piece is answered when all its members have answered. It succeeded if, of each set of
 //! copies, some member that is in sync took it. A member with an error is failed, unless the
-//! array needs it: then it stays, what others have there is noted as bad on it, and the request
-//! fails. A failure that happened meanwhile holds the answer back until it is recorded.
+//! array needs it: then it stays, the request fails, and what differs from the content that
+//! is read from now on is noted as bad (`call_bad`). A failure that happened meanwhile holds
+//! the answer back until it is recorded.
 
 use super::{Array, Command, Piece, Role, Shape, payload};
 use crate::mutation::{self, Mutation};
@@ -115,7 +116,7 @@ impl Array {
             outstanding: 0,
             asked: SlotSet::EMPTY,
             succeeded: SlotSet::EMPTY,
-            failed: false,
+            refused: SlotSet::EMPTY,
             is_answered: false,
             ticket: WriteTicket::Uncounted,
         })
@@ -211,6 +212,7 @@ impl Array {
             let barrier = self.recovery.barrier_mut();
             barrier.write_finished(piece.range.start, piece.ticket);
         }
+        self.call_bad(&piece, out);
         self.answer(piece, out);
         self.pump_corrections(out);
         self.pump_sync(out);
@@ -226,18 +228,33 @@ impl Array {
     }
 
     fn piece_failed(&mut self, command: &Command, key: u32, out: &mut Outputs) {
-        let stays = self.member_error(command, true, out);
-        let piece = self.pieces.get_mut(key);
-        piece.failed |= stays;
-        let range = piece.range;
-        if !stays || range.count() == Sectors::ZERO {
+        if self.member_error(command, true, out) {
+            let piece = self.pieces.get_mut(key);
+            piece.refused = piece.refused.with(command.slot);
+        }
+    }
+
+    /// A member that cannot be spared did not take a piece: the copies are apart now, and
+    /// one content must be read from now on. It is that of the members in sync that took
+    /// it; if none did, the first that refused it has the old one, and what any other one
+    /// holds, also one that is being filled, counts as bad.
+    fn call_bad(&mut self, piece: &Piece, out: &mut Outputs) {
+        let in_sync = self.members.in_sync();
+        let refused = piece.refused & in_sync;
+        if refused.is_empty() || piece.range.count() == Sectors::ZERO {
             return;
         }
-        // What it holds there is not what the others hold.
-        let slots = self.map.extent(range.start).slots();
-        if (self.members.in_sync() & slots).len() > 1 {
-            self.members
-                .bad_range_found(command.slot, self.range_on(command.slot, range), out);
+        let is_held = !(piece.succeeded & in_sync).is_empty();
+        let bad = match self.first_copy(piece.range.start, refused) {
+            Some(kept) if !is_held && !mutation::is(Mutation::FillingCopyKept) => {
+                (refused | piece.succeeded & self.members.recovering()).without(kept)
+            }
+            _ if is_held => refused,
+            _ => SlotSet::EMPTY,
+        };
+        for slot in bad.iter() {
+            let range = self.range_on(slot, piece.range);
+            self.members.bad_range_found(slot, range, out);
         }
     }
 
@@ -261,7 +278,7 @@ impl Array {
         };
         let state = self.requests.get_mut(piece.request);
         state.remaining -= 1;
-        state.failed |= piece.failed || !is_held;
+        state.failed |= !piece.refused.is_empty() || !is_held;
         self.finish_if_done(piece.request, out);
     }
 

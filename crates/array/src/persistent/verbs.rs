@@ -398,7 +398,7 @@ impl PersistentArray {
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
         self.mode = Mode::ReadOnly;
-        self.with_engine_do(out, |engine, out| engine.stop_sync(now, out));
+        self.with_engine_do(out, |engine, out| engine.halt_syncs(now, out));
         self.pump(out);
         Ok(())
     }
@@ -465,7 +465,7 @@ impl PersistentArray {
             return;
         }
         self.mode = Mode::Stopping;
-        self.with_engine_do(out, |engine, out| engine.stop_sync(now, out));
+        self.with_engine_do(out, |engine, out| engine.halt_syncs(now, out));
         self.pump(out);
     }
 

@@ -2,8 +2,8 @@
 
 use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
 use raidlab_array::{
-    AssembleError, AssembleOptions, HostRequests, MdRules, MdThreads, Operation, RequestError,
-    Update,
+    AssembleError, AssembleOptions, HostRequests, MdRules, MdThreads, Operation, PersistentArray,
+    RequestError, Update,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
@@ -316,5 +316,45 @@ fn with_md_a_write_whose_bits_are_set_passes_one_that_waits() {
         let known = world.finished.iter().any(|finished| finished.id == second);
         assert!(!known, "imitates md: {imitates_md}");
         world.wait(second).unwrap();
+    }
+}
+
+/// A member comes while a check runs, and waits for its end to be filled.
+#[test]
+fn what_waits_for_a_check_begins_when_that_is_stopped_but_not_while_read_only() {
+    for (level, members) in [(Level::Raid6, 4), (Level::Raid1, 3), (Level::Raid10, 4)] {
+        let make = Make {
+            spares: 1,
+            ..Make::new(level, members)
+        };
+        let spare = u16::try_from(members).unwrap();
+        let waiting = || {
+            let mut world = World::assemble_frozen(make.disks(), false, |_| ()).unwrap();
+            world.run_for(Nanos::from_millis(1));
+            world.with(|array, now, out| array.check(now, out)).unwrap();
+            world
+                .with(|array, now, out| array.fail(now, slot(1), out))
+                .unwrap();
+            world.run_for(Nanos::from_secs(1));
+            world
+        };
+        let go_on = |world: &mut World| {
+            world.with(PersistentArray::thaw_sync);
+            world.run_for(Nanos::from_secs(60));
+            !world.array.status().health.contains('_')
+        };
+        let mut world = waiting();
+        world.with(PersistentArray::stop_sync);
+        assert!(go_on(&mut world), "{level}: idle");
+        let mut world = waiting();
+        world
+            .with(|array, now, out| array.read_only(now, out))
+            .unwrap();
+        assert!(!go_on(&mut world), "{level}: read-only");
+        assert_eq!(world.disks[&spare].data_written, 0, "{level}");
+        world
+            .with(|array, now, out| array.read_write(now, out))
+            .unwrap();
+        assert!(go_on(&mut world), "{level}: read-write");
     }
 }

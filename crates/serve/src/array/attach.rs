@@ -110,7 +110,8 @@ impl Owner {
     }
 
     /// Attaches a device at the lowest handle that no device has and no slot will
-    /// want, and lets it go again if it is not taken.
+    /// want, and lets it go again if it is not taken. What is still under way to the device
+    /// that had the handle before would be held against this one.
     fn attached(
         &mut self,
         device: &Member,
@@ -120,7 +121,7 @@ impl Owner {
         let slots = u16::try_from(array.member_states().len()).unwrap_or(u16::MAX);
         let devices = array.status().devices;
         let is_free = |handle: &Slot| {
-            self.members.member(place_of(*handle)).is_none()
+            self.members.is_vacant(place_of(*handle))
                 && devices.iter().all(|device| device.handle != *handle)
         };
         let handle = (slots..HANDLES).map(Slot).find(is_free);

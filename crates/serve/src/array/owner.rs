@@ -203,8 +203,13 @@ impl Owner {
         }
     }
 
+    /// For so long it did not look for answers, but was busy with something else.
+    pub(super) fn excuse(&mut self, time: Nanos) {
+        self.members.excuse(time);
+    }
+
     /// Sends what is to be sent and waits, at most so long, until something has ended;
-    /// `clock` is read after the wait.
+    /// `clock` is read before the wait and after it.
     pub(super) fn wait(&mut self, timeout: Option<Duration>, clock: &dyn Fn() -> Nanos) {
         let waited = self.members.wait(timeout, clock, &mut self.answers);
         if let Err(error) = waited {

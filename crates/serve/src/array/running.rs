@@ -42,6 +42,7 @@ pub(super) struct Running {
 impl Running {
     /// Works until it is told to stop and all is done.
     pub(super) fn run(mut self) {
+        let mut looked = monotonic_now();
         loop {
             let now = monotonic_now();
             self.take_messages(now);
@@ -49,8 +50,11 @@ impl Running {
             if self.owner.has_ended() {
                 return;
             }
+            // A device that is added is written to meanwhile, however long that takes.
+            self.owner.excuse(monotonic_now().saturating_sub(looked));
             self.sleep();
             let now = monotonic_now();
+            looked = now;
             self.owner.take_answers(now);
             self.owner.tick(now);
         }

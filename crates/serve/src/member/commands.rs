@@ -1,7 +1,10 @@
 //! Commands to the members of one array: short ones continued, errors in the
 //! core's words, hung members given up.
 
+mod counters;
 mod verdict;
+
+pub use counters::MemberCounters;
 
 use super::nested::{NestedEnded, NestedJobs};
 use super::{Backend, Ended, Job, Member, RegisteredMemory, Transfer, Waker};
@@ -49,29 +52,6 @@ pub struct Answer {
     pub result: Result<(), MemberError>,
     /// What it carried; `None` if it hangs and still holds it.
     pub transfer: Option<Transfer>,
-}
-
-/// What was done at one place since the member was attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MemberCounters {
-    /// How many reads were completed.
-    pub reads: u64,
-    /// Bytes of these reads.
-    pub read_bytes: u64,
-    /// How many writes were completed.
-    pub writes: u64,
-    /// Bytes of these writes.
-    pub written_bytes: u64,
-    /// How many flushes were completed.
-    pub flushes: u64,
-    /// How many discards were completed.
-    pub discards: u64,
-    /// Commands that failed.
-    pub errors: u64,
-    /// Commands under way.
-    pub in_flight: u64,
-    /// Service times of all completed commands, summed.
-    pub service_ns: u64,
 }
 
 #[derive(Debug)]
@@ -176,6 +156,13 @@ impl Members {
     #[must_use]
     pub fn member(&self, place: usize) -> Option<&Member> {
         self.places.get(place)?.member.as_ref()
+    }
+
+    /// Whether there is no member at a place, and nothing is under way to the one that was.
+    #[must_use]
+    pub fn is_vacant(&self, place: usize) -> bool {
+        let mut flights = self.flights.values();
+        self.member(place).is_none() && flights.all(|flight| flight.place != place)
     }
 
     /// Whether the member at a place has failed a command so, or hung so long,
@@ -292,8 +279,20 @@ impl Members {
         });
     }
 
+    /// For so long nobody looked for answers: whoever does was held up elsewhere, or the
+    /// process stood still. That is no member's fault, and is added to the limit of the
+    /// commands under way. A moment is not worth looking through all of them.
+    pub fn excuse(&mut self, time: Nanos) {
+        if time.0 < self.config.command_limit.0 / 8 || mutation::is(Mutation::AbsenceCounts) {
+            return;
+        }
+        for (_, flight) in self.flights.range_mut(..NESTED_TOKENS) {
+            flight.sent += time;
+        }
+    }
+
     /// Sends what was submitted, waits as [`Backend::wait`] does and appends
-    /// the answers. `clock` is read after the wait.
+    /// the answers. `clock` is read before the wait and after it.
     ///
     /// # Errors
     /// When the backend itself no longer works.
@@ -304,6 +303,7 @@ impl Members {
         answers: &mut Vec<Answer>,
     ) -> io::Result<()> {
         self.nested.start();
+        let begun = clock();
         let mut nested_ended = std::mem::take(&mut self.nested_ended);
         self.nested.collect(&mut nested_ended);
         let timeout = if self.ready.is_empty() && nested_ended.is_empty() {
@@ -316,6 +316,8 @@ impl Members {
         self.nested.collect(&mut nested_ended);
         answers.append(&mut self.ready);
         let now = clock();
+        let wanted = timeout.map(|timeout| begun + nanos(timeout));
+        self.excuse(wanted.map_or(Nanos::ZERO, |wanted| now.saturating_sub(wanted)));
         for one in nested_ended.drain(..) {
             self.finish(now, one.token, one.transfer, one.result, answers);
         }
@@ -446,26 +448,8 @@ impl Members {
     }
 }
 
-impl MemberCounters {
-    fn count(&mut self, transfer: &Transfer, good: bool) {
-        self.in_flight = self.in_flight.saturating_sub(1);
-        if !good {
-            self.errors += 1;
-            return;
-        }
-        match transfer {
-            Transfer::Read(bytes) => {
-                self.reads += 1;
-                self.read_bytes += bytes.len() as u64;
-            }
-            Transfer::Write { data, .. } => {
-                self.writes += 1;
-                self.written_bytes += data.len() as u64;
-            }
-            Transfer::Flush => self.flushes += 1,
-            Transfer::Discard { .. } => self.discards += 1,
-        }
-    }
+fn nanos(time: Duration) -> Nanos {
+    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Seeded bugs: commands that are answered when they are sent.

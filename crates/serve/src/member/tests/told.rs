@@ -223,3 +223,29 @@ fn a_hung_member_is_given_up_whole_and_keeps_its_bytes() {
     assert!(target.write(0..1024).is_ok());
     assert_eq!(Arc::strong_count(&scene.member), 2);
 }
+
+/// The thread that looks for answers, or the whole process, stood still.
+#[test]
+fn who_was_not_looked_for_is_not_given_up() {
+    let mut scene = scene([None]);
+    scene.members.submit(zero(), CommandId(1), 0, 0, read(512));
+    let limit = Nanos::from_secs(30);
+    let mut answers = Vec::new();
+    // Ten seconds of patience are used up, and the next wait of one second takes an hour.
+    let hour = Nanos::from_secs(3600);
+    let begun = Nanos::from_secs(10);
+    let times = Mutex::new(VecDeque::from([begun, begun + hour]));
+    let clock = || times.lock().expect("whole").pop_front().expect("two");
+    let second = Some(Duration::from_secs(1));
+    let waited = scene.members.wait(second, &clock, &mut answers);
+    waited.expect("works");
+    assert!(answers.is_empty(), "no time of its own");
+    let left = scene.members.next_deadline();
+    assert_eq!(left, Some(hour + limit.saturating_sub(Nanos::SECOND)));
+    scene.members.excuse(hour);
+    assert_eq!(scene.members.next_deadline(), left.map(|left| left + hour));
+    let then = || hour + hour + limit;
+    let waited = scene.members.wait(None, &then, &mut answers);
+    waited.expect("works");
+    assert_eq!(answers[0].result, Err(MemberError::Gone));
+}
