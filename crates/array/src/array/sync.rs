@@ -249,11 +249,22 @@ impl Array {
         }
     }
 
+    /// The members under recovery that have a part: they serve reads of it, or lack only
+    /// other ranges, which are counted as the array's sectors.
+    fn filled(&self, part: Span) -> SlotSet {
+        let lacks_nothing = |slot: &Slot| {
+            self.is_mirror
+                && self.members.is_filled(*slot, part)
+                && !self.members.is_bad(*slot, part)
+        };
+        let filled = self.members.recovering().iter().filter(lacks_nothing);
+        filled.collect::<SlotSet>() | self.readable(part)
+    }
+
     /// The member to read a block from, and whether the policy chose it.
     fn sync_source(&mut self, block: &Block) -> Option<(Slot, bool)> {
         let part = block.part;
-        let readable = self.readable(part) - block.tried;
-        let in_sync = readable & self.members.in_sync();
+        let in_sync = (self.readable(part) & self.members.in_sync()) - block.tried;
         // One that was filled here before goes on with what those in sync have lost.
         let is_lost = in_sync.is_empty() && self.recovery.walk.kind() == Some(SyncKind::Recovery);
         let read = Read {
@@ -262,7 +273,10 @@ impl Array {
             whole_start: part.start,
             whole_count: part.count(),
             process: 0,
-            candidates: if is_lost { readable } else { in_sync },
+            candidates: match is_lost {
+                true => self.filled(part) - block.tried,
+                false => in_sync,
+            },
         };
         match self.recovery.config().source {
             SyncSource::Balanced => Some((self.choose(&read)?.slot, true)),

@@ -24,7 +24,7 @@ const NESTED_TOKENS: u64 = 1 << 63;
 /// What is said of a member whose end lies before that with which it was opened.
 const SHRUNK: &str = "it has become shorter than it was";
 
-/// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
+/// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN), or has no means for.
 const ATTEMPTS: u32 = 100;
 
 /// Limits for all members of an array.

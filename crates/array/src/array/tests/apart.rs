@@ -10,7 +10,7 @@ use crate::engine::{Engine, SyncAction};
 use crate::recovery::{ReadRecovered, RecoveryConfig, SyncKind, WriteBarrier};
 use crate::request::{Event, MemberError, RequestError, Slot};
 use raidlab_geometry::Copies;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 
 /// Blocks of 10 sectors, two at a time; what is copied is read at once.
 fn eager() -> RecoveryConfig {
@@ -191,26 +191,30 @@ fn a_member_that_is_being_filled_corrects_what_it_has() {
 
 #[test]
 fn a_member_that_is_filled_there_fills_another_one() {
-    let from = |sector| Admission::From(Sectors(sector));
-    let mut story = mirror(vec![
-        Initial::InSync(logged(100, 0)),
-        Initial::Recovering(logged(100, 0), from(50)),
-        Initial::Recovering(logged(100, 0), ALL),
-    ]);
-    story.array.tick(Nanos::ZERO, &mut story.out);
-    let mut commands = story.commands();
-    while let Some(command) = commands.pop() {
-        // Slot 0 has lost its first eight sectors.
-        let is_lost = command.slot == Slot(0) && command.operation == READ && command.start.0 < 8;
-        let result = match is_lost {
-            true => Err(MemberError::Medium),
-            false => Ok(()),
-        };
-        commands.extend(story.answer(command.id, result));
+    for filled in [
+        Admission::From(Sectors(50)),
+        Admission::Ranges(vec![Span::new(60, 70)]),
+    ] {
+        let mut story = mirror(vec![
+            Initial::InSync(logged(100, 0)),
+            Initial::Recovering(logged(100, 0), filled),
+            Initial::Recovering(logged(100, 0), ALL),
+        ]);
+        story.array.tick(Nanos::ZERO, &mut story.out);
+        let mut commands = story.commands();
+        while let Some(command) = commands.pop() {
+            // Slot 0 has lost its first eight sectors.
+            let is_lost = command.slot == Slot(0) && command.start.0 < 8;
+            let result = match is_lost && command.operation == READ {
+                true => Err(MemberError::Medium),
+                false => Ok(()),
+            };
+            commands.extend(story.answer(command.id, result));
+        }
+        let bad = |event: &Event| matches!(event, Event::BadBlocksFound { .. });
+        assert!(!story.events().iter().any(bad), "slot 1 has the bytes");
+        assert_eq!(story.array.health(), "[UUU]");
     }
-    let bad = |event: &Event| matches!(event, Event::BadBlocksFound { .. });
-    assert!(!story.events().iter().any(bad), "slot 1 has the bytes");
-    assert_eq!(story.array.health(), "[UUU]");
 }
 
 #[test]

@@ -37,6 +37,12 @@ pub(super) fn judge(job: &Job, result: Ended) -> Verdict {
         (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Gone),
         (Ok(moved), _) => Verdict::Again { moved },
         (Err(Errno::INTR | Errno::AGAIN), _) => Verdict::Again { moved: 0 },
+        // What the host lacks for a moment (`BLK_STS_RESOURCE`, `BLK_STS_DEV_RESOURCE`) says
+        // nothing of the member. A flush that has failed is not asked for again: what it was
+        // to make durable may have been given up.
+        (Err(Errno::NOMEM | Errno::BUSY), transfer) if !matches!(transfer, Transfer::Flush) => {
+            Verdict::Again { moved: 0 }
+        }
         // A discard is advice. A range that is no whole number of the device's
         // own blocks is not forgotten either.
         (Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL), Transfer::Discard { .. }) => {
@@ -73,8 +79,8 @@ pub(super) fn plant_in_rest(job: &mut Job, moved: usize) {
 
 /// The kernel's error numbers for block devices (`blk_errors` in
 /// block/blk-core.c, 6.12): EIO, ENODATA (medium), EILSEQ (protection) and
-/// EREMOTEIO (target) concern the place. All others (no device, no path, time
-/// out, no space) concern the member.
+/// EREMOTEIO (target) concern the place. All others that get here (no device, no
+/// path, time out, no space) concern the member.
 fn member_error(error: Errno) -> MemberError {
     match error {
         Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::REMOTEIO => MemberError::Medium,

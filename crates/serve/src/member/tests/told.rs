@@ -133,6 +133,19 @@ fn errors_are_told_in_the_core_s_words() {
     );
 }
 
+/// Memory, say: all members would be lost at once. What a flush that has failed was to make
+/// durable may be forgotten, whatever a second one says.
+#[test]
+fn what_the_host_lacks_for_a_moment_is_no_member_s_fault() {
+    for lacks in [Errno::NOMEM, Errno::BUSY] {
+        let script = [Err(lacks), Ok(512)];
+        assert_eq!(outcome(script, read(512)), Ok(()));
+        assert_eq!(outcome(script, write(&[0; 512])), Ok(()));
+        let flushed = outcome([Err(lacks), Ok(0)], Transfer::Flush);
+        assert_eq!(flushed, Err(MemberError::Gone));
+    }
+}
+
 #[test]
 fn a_discard_that_cannot_be_is_none() {
     let discard = || Transfer::Discard { bytes: 4096 };
