@@ -105,6 +105,7 @@ mutations! {
     LogBeforeSession "log-before-session" "log records are written before the superblocks name the run that they are of";
     ReadOnlyCorrected "read-only-corrected" "an array that may write nothing writes anew what a member could not read";
     UnreplayedParityTrusted "unreplayed-parity-trusted" "a start that may write nothing computes from parity although the log is not replayed";
+    FailedWriteResynced "failed-write-resynced" "with parity, the rows of a write that failed are resynced, and their parity distrusted";
     RemadeParityDistrusted "remade-parity-distrusted" "parity that a resync could not read and made anew goes on counting as torn";
     PredecessorCounts "predecessor-counts" "what a member was given before it failed counts as given to the one that takes its place";
     BadBlockForgotten "bad-block-forgotten" "a block that could not be recovered is not recorded as bad";

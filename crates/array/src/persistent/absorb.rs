@@ -256,10 +256,11 @@ impl PersistentArray {
         self.flush_ended(finished.id, out);
         if tracked.is_write {
             self.writes -= 1;
-            let differs = matches!(
-                finished.result,
-                Err(RequestError::NoMember | RequestError::Failed)
-            );
+            let differs = self.failure_differs()
+                && matches!(
+                    finished.result,
+                    Err(RequestError::NoMember | RequestError::Failed)
+                );
             let lacks = self.keeps_bits_of(&tracked);
             if let Some(intent) = self.intent.as_mut().filter(|_| tracked.is_marked) {
                 intent.end(tracked.chunks, differs || lacks);
@@ -278,6 +279,14 @@ impl PersistentArray {
         } else {
             out.finished.push(finished);
         }
+    }
+
+    /// Whether a write that has failed may leave members that differ. With parity nothing was
+    /// written, or whoever did not take its part has failed or has a bad block there; a
+    /// resync would distrust the parity of all that lies beside it.
+    fn failure_differs(&self) -> bool {
+        let has_parity = self.stripes.is_some() && !mutation::is(Mutation::FailedWriteResynced);
+        !has_parity || self.imitates_md
     }
 
     /// A write has failed: the members may hold different bytes there from now

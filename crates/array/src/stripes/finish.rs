@@ -114,7 +114,8 @@ impl StripeArray {
         result: Result<(), RequestError>,
         out: &mut Outputs,
     ) {
-        if job.makes_fit && result.is_ok() {
+        // A member that did not take its part has a bad block there, which parity knows.
+        if job.makes_fit && (result.is_ok() || job.lost && !self.is_broken()) {
             self.now_fits(job.span());
         }
         self.free_job(&mut job, out);

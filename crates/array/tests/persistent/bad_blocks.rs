@@ -390,4 +390,35 @@ fn the_write_log_holds_what_a_bad_block_lacks_until_that_is_recorded() {
     assert!(is_logged(&world.disks[&0]));
     assert!(world.wait(lacking).is_err());
     assert_eq!(world.read(0, 32), [7; 32 * SECTOR]);
+    // It needs no force to start again.
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(60));
+    let mut again = World::assemble(world.disks.clone(), true, run).unwrap();
+    assert_eq!(again.read(0, 32), [7; 32 * SECTOR]);
+}
+
+/// Two members cannot read the same place, so a write to a part of it fails. What lies beside
+/// it in the same rows, where only one of them cannot read, is still there.
+#[test]
+fn a_write_that_fails_costs_nothing_beside_it() {
+    let mut world = start(&Make::new(Level::Raid5, 3));
+    let size = world.array.size().0;
+    world.write(0, size, 5);
+    world.run_for(Nanos::from_secs(30));
+    for (disk, sector) in [(0, 3), (1, 3), (0, 11)] {
+        let disk = world.disks.get_mut(&disk).unwrap();
+        disk.unreadable.insert(DATA_OFFSET + sector);
+    }
+    let write = world.submit(Operation::Write, 0, 1, 6);
+    assert!(world.wait(write).is_err());
+    world.run_for(Nanos::from_secs(30));
+    assert_eq!(world.read(8, 8), [5; 8 * SECTOR]);
+    assert!(
+        world
+            .array
+            .status()
+            .devices
+            .iter()
+            .all(|it| it.bad_sectors == Sectors(0))
+    );
 }
