@@ -32,6 +32,7 @@ mod come_up;
 mod dispatch;
 mod enumerate;
 mod faults;
+mod glance;
 mod meeting;
 mod noted;
 mod restart;

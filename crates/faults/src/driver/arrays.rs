@@ -39,6 +39,8 @@ pub(crate) struct HowToAssemble {
     pub(crate) session: u64,
     /// What becomes of members that are out of date.
     pub(crate) stale: Stale,
+    /// Nothing may be written, not even what the write log has to make good.
+    pub(crate) read_only: bool,
 }
 
 /// An array that was assembled, and has not started.
@@ -125,6 +127,7 @@ pub(crate) fn assemble(
         force: how.force,
         run_degraded: true,
         stale: how.stale,
+        read_only: how.read_only,
         ..AssembleOptions::default()
     };
     let assembled = array::assemble(&members, None, &assemble);

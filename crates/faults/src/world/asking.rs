@@ -113,7 +113,11 @@ impl World<'_> {
 }
 
 /// A request as clients of the driver ask.
-fn asked(request: &Request, payload: Buffer, answer: (Arc<Line>, u64)) -> export::Request {
+pub(super) fn asked(
+    request: &Request,
+    payload: Buffer,
+    answer: (Arc<Line>, u64),
+) -> export::Request {
     let operation = match request.operation {
         Operation::Read => export::Operation::Read,
         Operation::Write => export::Operation::Write,

@@ -50,6 +50,8 @@ pub fn filter_for(mutation: Mutation) -> Filter {
             | Mutation::OldSessionBelieved
             | Mutation::NeverInSyncForgotten
             | Mutation::ReplacementLogUncopied
+            | Mutation::LogBeforeSession
+            | Mutation::UnreplayedParityTrusted
     );
     Filter {
         log: is_of_log.then_some(true),
