@@ -134,9 +134,10 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     fn log_may_go_on(&mut self, now: Nanos, _out: &mut Outputs) {
         self.set_now(now);
     }
-    /// Nothing may be written to the members: what one of them cannot read stays as it is.
-    fn leave_uncorrected(&mut self) {
-        self.members_mut().corrects = false;
+    /// Whether what a member cannot read is written anew. It stays as it is where nothing
+    /// may be written to the members.
+    fn set_corrects(&mut self, corrects: bool) {
+        self.members_mut().corrects = corrects;
     }
     /// Lets go what waited for a failure to be recorded, as far as no other one is.
     fn release_recorded(&mut self, out: &mut Outputs);

@@ -158,7 +158,7 @@ impl PersistentArray {
         if self.mode == Mode::ReadWrite {
             self.resume_replacements();
         } else if !mutation::is(Mutation::ReadOnlyCorrected) {
-            self.engine.leave_uncorrected();
+            self.engine.set_corrects(false);
         }
         let resync = self.in_sync_below != Superblock::IN_SYNC;
         if resync && self.mode == Mode::ReadWrite {

@@ -398,6 +398,8 @@ impl PersistentArray {
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
         self.mode = Mode::ReadOnly;
+        self.engine
+            .set_corrects(mutation::is(Mutation::ReadOnlyCorrected));
         self.with_engine_do(out, |engine, out| engine.halt_syncs(now, out));
         self.pump(out);
         Ok(())
@@ -416,6 +418,7 @@ impl PersistentArray {
             Mode::Untouched => return Err(VerbError::ReadOnly),
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
+        self.engine.set_corrects(true);
         self.resume_due = !mutation::is(Mutation::StoppedSyncForgotten);
         self.resume_replacements();
         self.pump(out);

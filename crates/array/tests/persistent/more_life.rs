@@ -358,3 +358,38 @@ fn what_waits_for_a_check_begins_when_that_is_stopped_but_not_while_read_only() 
         assert!(go_on(&mut world), "{level}: read-write");
     }
 }
+
+/// What a member cannot read is written anew only where writes are taken.
+#[test]
+fn a_read_only_array_corrects_nothing_until_it_takes_writes() {
+    for (level, members) in [(Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 3)] {
+        let mut world = World::assemble(Make::new(level, members).disks(), false, |_| ()).unwrap();
+        let size = world.array.size().0;
+        world.write(0, size, 5);
+        world
+            .with(|array, now, out| array.read_only(now, out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(1));
+        for (handle, disk) in &mut world.disks {
+            // Each in another place.
+            disk.unreadable
+                .insert(DATA_OFFSET + 20 * u64::from(*handle));
+        }
+        let unreadable = |world: &mut World| {
+            for start in (0..8).flat_map(|_| (0..size).step_by(8)) {
+                let read = world.read(start, 8);
+                assert_eq!(read, [5; 8 * SECTOR], "{level} at {start}");
+            }
+            world.run_for(Nanos::from_secs(1));
+            let disks = world.disks.values();
+            disks.map(|disk| disk.unreadable.len()).sum::<usize>()
+        };
+        assert_eq!(unreadable(&mut world), members, "{level}");
+        world
+            .with(|array, now, out| array.read_write(now, out))
+            .unwrap();
+        // The bytes are those that were there: no superblock has to know.
+        world.strict = false;
+        assert!(unreadable(&mut world) < members, "{level}");
+    }
+}
