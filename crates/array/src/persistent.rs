@@ -119,6 +119,15 @@ enum Mode {
     Broken,
 }
 
+/// How far an array is in sync.
+#[derive(Debug, Clone, Copy)]
+struct InSync {
+    /// As `resync_offset` counts.
+    below: Sectors,
+    /// Above lies what the first resync has not reached.
+    is_first: bool,
+}
+
 /// A request in the engine, or waiting to go there; not for reads.
 #[derive(Debug, Clone)]
 struct Tracked {
@@ -190,6 +199,8 @@ pub struct PersistentArray {
     resync_ranges: Option<Vec<Span>>,
     /// It is the first one: see `assembly`.
     first_resync: bool,
+    /// How far the members' superblocks say that it is in sync.
+    said: InSync,
     /// Members in sync when the resync under way began.
     resynced_members: usize,
     /// What a failed write left different while a resync ran, which may have

@@ -140,8 +140,10 @@ pub enum Action {
     PowerCut(Restart),
     /// The process that runs the array dies; the disks live on.
     Kill(Restart),
-    /// The array is stopped and assembled again.
+    /// The array is stopped when all requests are answered, and assembled again.
     Stop(Restart),
+    /// The array is stopped with requests under way, and assembled again.
+    StopAtOnce(Restart),
     /// Two halves of the array run alone, one after the other; the whole must
     /// then be refused.
     Split {
@@ -180,8 +182,10 @@ pub enum Verb {
         /// In KiB/s, never more than this.
         maximum: u64,
     },
-    /// No more writes.
+    /// No more writes, when all requests are answered.
     ReadOnly,
+    /// No more writes than those under way.
+    ReadOnlyAtOnce,
     /// The array takes writes again.
     ReadWrite,
 }

@@ -272,7 +272,11 @@ impl<'a> World<'a> {
             } => self.silent(member, sector, kind),
             Action::PowerCut(restart) => self.power_cut(restart),
             Action::Kill(restart) => self.kill(restart),
-            Action::Stop(restart) => self.stop(restart),
+            Action::Stop(restart) => {
+                self.drain()?;
+                self.stop(restart)
+            }
+            Action::StopAtOnce(restart) => self.stop(restart),
             Action::Split { halves } => self.split(halves),
             Action::Administer(verb) => self.administer(verb),
             Action::Mistake(mistake) => self.mistake(mistake),

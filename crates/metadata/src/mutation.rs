@@ -164,6 +164,17 @@ mutations! {
     OrphanRead "orphan-read" "reads go on where the source of a resync has left before its block was written";
     ResyncSourceSwitched "resync-source-switched" "a resync that cannot read some of a block takes all of it from another member";
     FirstNeedOnly "first-need-only" "of several members that are filled together only what the first lacks is copied";
+    // What must not be believed at the next start.
+    PositionAhead "position-ahead" "a replacement counts as filled where a bad block has got its bytes on the old device alone";
+    OverclaimIgnored "overclaim-ignored" "an array is called in sync before a replacement has heard that what it has does not count";
+    OrphanLeftFilled "orphan-left-filled" "a replacement that an array which stops goes on without keeps counting as filled";
+    SecondLossUnrecorded "second-loss-unrecorded" "writes go on before it is recorded that a replacement has failed whose member had failed before";
+    LateBitmapPartial "late-bitmap-partial" "a device that comes during a pass gets the rest of the bitmap only";
+    FilledOneBelieved "filled-one-believed" "of superblocks of one age that of a member that is being filled is believed";
+    StaleSeatedAtOnce "stale-seated-at-once" "a member as new as those who call it failed is given its slot at once";
+    SizeOfBefore "size-of-before" "a member that has not heard that the array has grown is told of it with its old size";
+    LostBitmapTrusted "lost-bitmap-trusted" "writes go out before the bitmap's file, which has failed, is out of date";
+    AbsentFileTrusted "absent-file-trusted" "a run without the bitmap's file begins after one pass, not two";
     // In the metadata.
     SumUnchecked "sum-unchecked" "a superblock whose checksum is wrong is taken";
     RolesNotSummed "roles-not-summed" "the checksum of a superblock leaves out the roles";

@@ -296,6 +296,7 @@ impl PersistentArray {
         self.want_superblocks = true;
         self.resync_waits = false;
         self.first_resync = false;
+        self.said.is_first = false;
         if self.sync == Some(SyncAction::Resync) {
             self.resync_again.insert(span);
             self.in_sync_below = self.in_sync_below.min(span.start);
@@ -348,6 +349,11 @@ impl PersistentArray {
             // finds it. Until then no write may rely on it.
             self.intent = None;
             self.disk_dirty = false;
+            if let Some(pass) = &mut self.pass
+                && !mutation::is(Mutation::LostBitmapTrusted)
+            {
+                pass.bitmap_is_lost = true;
+            }
             self.want_superblocks = true;
             return;
         }

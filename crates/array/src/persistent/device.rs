@@ -4,6 +4,7 @@ use super::assembly::{AssembledMember, Part};
 use super::log_superblock::{LogSays, log_area};
 use crate::admission::Admission;
 use crate::config::MemberConfig;
+use crate::mutation::{self, Mutation};
 use raidlab_geometry::Slot;
 use raidlab_metadata::{BadBlockEntry, DeviceFlags, Features, Role, Superblock};
 use raidlab_units::{Sectors, Span, SpanSet};
@@ -183,7 +184,11 @@ impl Device {
             version: own.version,
             bitmap_offset: if has_bitmap { own.bitmap_offset } else { 0 },
             data_offset: own.data_offset,
-            data_size: own.data_size,
+            // The array may have grown when this device was not told of it.
+            data_size: match mutation::is(Mutation::SizeOfBefore) {
+                true => own.data_size,
+                false => own.data_size.max(array.used_size),
+            },
             super_offset: own.super_offset,
             recovery_offset,
             device_number: own.device_number,

@@ -31,7 +31,7 @@ mod send;
 use super::device::{Device, Place};
 use super::log_superblock::LogSays;
 use super::now_since_1970;
-use super::{Mode, PersistentArray};
+use super::{InSync, Mode, PersistentArray};
 use crate::mutation::{self, Mutation};
 use crate::request::{ComputeStep, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_metadata::{Role, Superblock, superblock_checksum};
@@ -87,9 +87,18 @@ pub(super) struct Pass {
     in_sync_below: Sectors,
     /// Above it is what a first resync has not reached.
     first_resync: bool,
+    /// The file with the bitmap has failed since the pass began, and may be taken for sound
+    /// until the next superblocks are written.
+    pub(super) bitmap_is_lost: bool,
 }
 
 impl Pass {
+    /// The failure in this slot is not on record once its superblocks are written; those that
+    /// are named with the flush before them are another matter.
+    pub(super) fn forget_failure(&mut self, slot: Slot) {
+        self.recording.retain(|recorded| *recorded != slot);
+    }
+
     /// Which commands it waits for, for people.
     pub(super) fn waits(&self) -> String {
         let what = match self.phase {
@@ -122,17 +131,13 @@ impl PersistentArray {
         if !self.behind.is_empty() && !mutation::is(Mutation::CatchUpSkipped) {
             return self.begin_catching_up(out);
         }
+        if !mutation::is(Mutation::PositionAhead) {
+            self.take_down_positions();
+        }
         let writes_superblocks = std::mem::take(&mut self.want_superblocks);
         let had_cleared = self.intent.as_ref().is_some_and(|it| it.has_cleared());
         if writes_superblocks {
-            if !mutation::is(Mutation::EventsNotCounted) {
-                self.array.events += 1;
-            }
-            self.array.updated = now_since_1970(self.settings.unix_base, self.now);
-            self.array.roles = self.roles();
-            if let Some(intent) = &mut self.intent {
-                intent.want_header();
-            }
+            self.count_event();
         }
         let holds_data = |device: &Device| matches!(device.place, Place::InSync(_));
         if !self.devices.values().any(holds_data) {
@@ -163,6 +168,7 @@ impl PersistentArray {
         if writes_superblocks {
             self.name_missed();
         }
+        let said = self.in_sync_to_say();
         self.pass = Some(Pass {
             targets,
             bad_blocks,
@@ -173,8 +179,8 @@ impl PersistentArray {
             records_bad_blocks: writes_superblocks
                 && std::mem::take(&mut self.bad_blocks_unrecorded),
             empties_logs: self.is_final && self.session != 0,
-            in_sync_below: self.in_sync_below,
-            first_resync: self.first_resync,
+            in_sync_below: said.below,
+            first_resync: said.is_first,
             ..Pass::default()
         });
         // With copies those set bits who submit; with parity the array's thread does.
@@ -186,6 +192,31 @@ impl PersistentArray {
             self.send_flushes(out);
         }
         self.continue_pass(out);
+    }
+
+    /// What the superblocks have in common is brought up to date.
+    fn count_event(&mut self) {
+        if !mutation::is(Mutation::EventsNotCounted) {
+            self.array.events += 1;
+        }
+        self.array.updated = now_since_1970(self.settings.unix_base, self.now);
+        self.array.roles = self.roles();
+        if let Some(intent) = &mut self.intent {
+            intent.want_header();
+        }
+    }
+
+    /// How far the superblocks say that the array is in sync. No further than the last ones, while
+    /// a device that replaces a member has still to hear that it is not filled as it says: what it
+    /// has may differ from the rest, and where it does not hear of it, a resync must follow.
+    fn in_sync_to_say(&self) -> InSync {
+        match self.claims_too_much() && self.said.below < self.in_sync_below {
+            true => self.said,
+            false => InSync {
+                below: self.in_sync_below,
+                is_first: self.first_resync,
+            },
+        }
     }
 
     /// Members that failed while the others were flushed are named with the rest.
@@ -419,7 +450,12 @@ impl PersistentArray {
         self.passes_to_start = self.passes_to_start.saturating_sub(1);
         self.started = self.passes_to_start == 0;
         self.want_superblocks |= !self.started;
-        self.disk_dirty = pass.says_dirty;
+        self.disk_dirty = pass.says_dirty && !pass.bitmap_is_lost;
+        self.said = InSync {
+            below: pass.in_sync_below,
+            is_first: pass.first_resync,
+        };
+        self.want_superblocks |= pass.in_sync_below < self.in_sync_below;
         for slot in &pass.recording {
             if self.unrecorded.remove(slot) {
                 self.recorded.insert(*slot);

@@ -374,6 +374,14 @@ impl PersistentArray {
         }
     }
 
+    /// Whether the superblock of some new device calls it filled further than it is: should it
+    /// not hear of that, and the old one be gone, it takes the slot as it says.
+    pub(super) fn claims_too_much(&self) -> bool {
+        let mut running = self.replacements.running.values();
+        running.any(|it| it.recorded > it.below(self.data_span(it.new)))
+            && !mutation::is(Mutation::OverclaimIgnored)
+    }
+
     fn begin_replacement(&mut self, slot: Slot, old: Slot, new: Slot, below: Sectors) {
         let span = self.data_span(old);
         let rest = Span::between(span.start + below.min(self.array.used_size), span.end);
@@ -388,6 +396,10 @@ impl PersistentArray {
         // What it had of its own is overwritten.
         device.bad_blocks_changed |= device.bad_blocks != bad;
         device.bad_blocks = bad;
+        let recorded = match device.place {
+            Place::Replacing { .. } => device.own.recovery_offset,
+            _ => Sectors::ZERO,
+        };
         device.place = Place::Replacing {
             slot,
             below: Sectors::ZERO,
@@ -415,7 +427,7 @@ impl PersistentArray {
             careful_below: Sectors::ZERO,
             unreadable: None,
             repairs: 0,
-            recorded: Sectors::ZERO,
+            recorded,
             commands_seen: self.replacements.engine_commands,
         };
         self.replacements.running.insert(slot, replacement);

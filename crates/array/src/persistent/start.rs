@@ -13,7 +13,7 @@ use super::error::StartError;
 use super::imitation::Flushes;
 use super::intent::Intent;
 use super::replace::Replacements;
-use super::{Mode, PersistentArray, Settings};
+use super::{InSync, Mode, PersistentArray, Settings};
 use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
 use crate::mutation::{self, Mutation};
 use crate::recovery::MdRules;
@@ -40,6 +40,9 @@ impl PersistentArray {
         let mut array = Self::new(assembly, engine, settings, now)?;
         array.imitates_md = options.recovery.threads.is_some();
         array.rules = options.recovery.rules();
+        if array.may_lack_its_file() && !mutation::is(Mutation::AbsentFileTrusted) {
+            array.passes_to_start = 2;
+        }
         array.begin(out);
         Ok(array)
     }
@@ -122,6 +125,10 @@ impl PersistentArray {
             in_sync_below: resync_from.unwrap_or(Superblock::IN_SYNC),
             resync_ranges,
             first_resync,
+            said: InSync {
+                below: resync_from.unwrap_or(Superblock::IN_SYNC),
+                is_first: first_resync,
+            },
             resynced_members: 0,
             resync_again: SpanSet::default(),
             sync: None,
@@ -148,6 +155,13 @@ impl PersistentArray {
             next_command: FIRST_OUTER_ID,
             next_scratch: FIRST_OUTER_SCRATCH,
         })
+    }
+
+    /// Whether its bitmap may be in a file that is not here. That may be one event ahead of the
+    /// superblocks, as a member that is away (see `catch_up`), and must not be taken for sound
+    /// when it is here again.
+    fn may_lack_its_file(&self) -> bool {
+        self.intent.is_none() && self.is_recorded() && !self.imitates_md
     }
 
     /// The first steps of a new run.

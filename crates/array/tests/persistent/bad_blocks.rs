@@ -267,6 +267,34 @@ fn a_replacement_has_what_the_log_of_the_old_one_names() {
     }
 }
 
+/// A write that was sent before the replacement began gives a bad block its bytes, on the old
+/// device alone. The superblocks do not call the new one filled there.
+#[test]
+fn what_is_no_longer_bad_on_the_old_device_alone_is_not_filled_on_the_new_one() {
+    for make in arrays() {
+        let mut world = begins_with_a_log(&make, &[(0, 8)]);
+        let new = u16::try_from(make.members).unwrap();
+        let size = world.array.size().0;
+        world.submit(Operation::Write, 0, size, 6);
+        while world.queue.is_empty() || world.queue.iter().any(|it| it.start.0 < DATA_OFFSET) {
+            assert!(world.step(None), "{make:?}");
+        }
+        world
+            .with(|array, now, out| array.replace(now, slot(1), None, out))
+            .unwrap();
+        world.with(|array, now, out| array.stop(now, out));
+        world.run_for(Nanos::from_secs(1));
+        assert!(world.array.is_stopped(), "{make:?}");
+        let mut world = World::assemble(world.disks, make.log, |_| ()).unwrap();
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(world.array.served()[1], Some(slot(new)), "{make:?}");
+        world
+            .with(|array, now, out| array.fail(now, slot(0), out))
+            .unwrap();
+        reads_are(&mut world, 6);
+    }
+}
+
 /// Where nobody else has the bytes, the new device's log says so.
 #[test]
 fn what_nobody_has_stays_bad_on_the_replacement() {

@@ -5,7 +5,7 @@ mod disks;
 #[path = "../../../payload/tests/payload/vectors.rs"]
 mod vectors;
 
-pub use disks::{Disk, Make};
+pub use disks::{Disk, Make, with_fine_bitmaps};
 
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, EngineOptions, Event,

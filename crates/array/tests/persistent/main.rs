@@ -2,7 +2,9 @@
 //! was not flushed.
 
 mod bad_blocks;
+mod branches;
 mod crash;
+mod endings;
 mod first_resync;
 mod harness;
 mod life;

@@ -230,6 +230,10 @@ fn growth_survives_cuts() {
                     assert!(again.array.status().bitmap_chunks.is_some(), "cut {cut}");
                     assert_eq!(again.read(0, 256), vec![5; 256 * SECTOR], "cut {cut}");
                     check(&mut again);
+                    again.with(|array, now, out| array.stop(now, out));
+                    again.run_for(Nanos::from_secs(1));
+                    let third = World::assemble(again.disks, log, |_| ()).unwrap();
+                    assert_eq!(third.array.status().health, "[UUU]", "cut {cut}");
                 }
             }
         }

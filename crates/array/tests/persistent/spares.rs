@@ -1,7 +1,9 @@
 //! Spares, and devices that come too late or do not fit.
 
-use crate::harness::{DATA_OFFSET, Disk, Make, SECTOR, USED, World, slot};
-use raidlab_array::{NewDevice, VerbError};
+use crate::harness::{
+    DATA_OFFSET, Disk, Make, SECTOR, USED, World, candidate, slot, with_fine_bitmaps,
+};
+use raidlab_array::{NewDevice, Operation, VerbError};
 use raidlab_geometry::Level;
 use raidlab_metadata::Uuid;
 use raidlab_units::{Nanos, Sectors};
@@ -31,6 +33,12 @@ pub fn add(world: &mut World, handle: u16, sectors: u64) -> Result<(), VerbError
 }
 
 pub fn fail_and_remove(world: &mut World, handle: u16) {
+    fail_and_take_out(world, handle);
+    world.disks.remove(&handle);
+}
+
+/// The same, and the disk is kept.
+fn fail_and_take_out(world: &mut World, handle: u16) {
     world
         .with(|array, now, out| array.fail(now, slot(handle), out))
         .unwrap();
@@ -39,7 +47,6 @@ pub fn fail_and_remove(world: &mut World, handle: u16) {
         .with(|array, now, out| array.remove(now, slot(handle), out))
         .unwrap();
     world.run_for(Nanos::from_millis(10));
-    world.disks.remove(&handle);
 }
 
 pub const SIZE: u64 = DATA_OFFSET + USED;
@@ -152,4 +159,45 @@ fn an_array_that_runs_without_its_log_says_so() {
     assert_eq!(status.log, Sectors(0));
     assert_eq!(status.warnings.len(), 1);
     assert!(status.warnings[0].contains("no write log"), "{status:?}");
+}
+
+/// A bitmap of two pages is written to it as a whole, whatever pass was under way when the
+/// device came.
+#[test]
+fn a_device_that_comes_during_a_pass_gets_the_whole_bitmap() {
+    let make = Make {
+        used: 31_000,
+        ..Make::new(Level::Raid1, 3)
+    };
+    for re_added in [false, true] {
+        for steps in 0..8 {
+            let disks = with_fine_bitmaps(make.disks());
+            let mut world = World::assemble_frozen(disks, false, |_| ()).unwrap();
+            world.strict = false;
+            fail_and_take_out(&mut world, 1);
+            // Its bits are in the last page.
+            world.write(make.used - 8, 8, 5);
+            world.run_for(Nanos::from_secs(1));
+            // A pass with superblocks begins: the array is dirty.
+            world.submit(Operation::Write, 0, 8, 6);
+            for _ in 0..steps {
+                world.step(None);
+            }
+            let handle = if re_added { 1 } else { 5 };
+            let came = match re_added {
+                true => {
+                    let back = candidate(1, &world.disks[&1]);
+                    world.with(|array, now, out| array.re_add(now, slot(1), back, out))
+                }
+                false => add(&mut world, handle, DATA_OFFSET + make.used),
+            };
+            came.unwrap();
+            world.run_for(Nanos::from_secs(1));
+            let set = |handle: u16| {
+                let bitmap = world.disks[&handle].metadata().bitmap.unwrap();
+                bitmap.set_spans().collect::<Vec<_>>()
+            };
+            assert_eq!(set(0), set(handle), "re-added: {re_added}, {steps} steps");
+        }
+    }
 }

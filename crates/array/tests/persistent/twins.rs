@@ -113,6 +113,51 @@ fn what_one_of_two_missed_is_acknowledged_when_that_one_is_out() {
     }
 }
 
+/// Both fail, the old one first. What is written since is acknowledged when neither of them would
+/// take the slot.
+#[test]
+fn what_both_missed_is_acknowledged_when_both_are_out() {
+    for (level, members, log) in CASES {
+        let make = Make {
+            spares: 1,
+            log,
+            ..Make::new(level, members)
+        };
+        let new = u16::try_from(members).unwrap();
+        let mut judged = 0;
+        for (steps, more) in (0..480).map(|at| (at / 12, at % 12)) {
+            let Some(mut world) = replacing(make, steps) else {
+                break;
+            };
+            if world.array.served()[0] != Some(slot(0)) {
+                break;
+            }
+            world.disks.get_mut(&0).unwrap().dead = true;
+            world.submit(Operation::Write, 10, 20, 6);
+            while !world.events.contains(&Event::MemberFailed(slot(0))) && world.step(None) {}
+            for _ in 0..more {
+                world.step(None);
+            }
+            world.disks.get_mut(&new).unwrap().dead = true;
+            let id = world.submit(Operation::Write, 40, 20, 7);
+            let is_done = |world: &World| world.finished.iter().any(|it| it.id == id);
+            while !is_done(&world) && world.step(None) {}
+            let mut disks = world.cut(&mut Landing::All);
+            disks.get_mut(&new).unwrap().dead = false;
+            disks.remove(&0);
+            let run = |options: &mut raidlab_array::AssembleOptions| {
+                options.run_degraded = true;
+            };
+            let mut again = World::assemble(disks, log, run).unwrap();
+            again.run_for(Nanos::from_secs(60));
+            let is_there = again.read(40, 20) == [7; 20 * SECTOR];
+            assert!(is_there, "{level:?}: {steps} steps and {more}");
+            judged += 1;
+        }
+        assert!(judged > 5, "{level:?}: {judged}");
+    }
+}
+
 /// A member is replaced by another device in the moment in which the first one fails, while what
 /// that one missed is not recorded yet.
 #[test]

@@ -76,7 +76,6 @@ impl World<'_> {
     }
 
     pub(super) fn stop(&mut self, restart: Restart) -> Result<(), Violation> {
-        self.drain()?;
         self.did("stop");
         let degraded = !self.suspects().is_empty();
         self.stop_cleanly()?;
@@ -97,7 +96,7 @@ impl World<'_> {
         let deadline = self.now + LONGEST_WAIT_NS;
         let runs =
             |driver: &Option<Driver>| driver.as_ref().is_some_and(|it| !it.owner.has_ended());
-        while runs(&self.driver) || !self.flights.is_empty() {
+        while runs(&self.driver) || !self.flights.is_empty() || !self.asked.is_empty() {
             self.wait_for("the stop", deadline)?;
         }
         Ok(())

@@ -30,8 +30,10 @@ impl World<'_> {
                 let order = Order::Speed(minimum, maximum);
                 self.order(order)?.is_ok().then_some("speed")
             }
-            Verb::ReadOnly => {
-                self.drain()?;
+            Verb::ReadOnly | Verb::ReadOnlyAtOnce => {
+                if verb == Verb::ReadOnly {
+                    self.drain()?;
+                }
                 self.order(Order::ReadOnly)?.is_ok().then_some("read-only")
             }
             Verb::ReadWrite => {

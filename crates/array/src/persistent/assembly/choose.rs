@@ -349,7 +349,9 @@ impl Chosen {
             let by_bitmap = self.ranges_missed(view, at);
             let by_bitmap = by_bitmap.filter(|_| self.forced.is_empty());
             let number = view.candidates[at].superblock().device_number;
-            if view.is_absent(number) {
+            let is_new = view.candidates[at].superblock().events >= view.array().events
+                && !mutation::is(Mutation::StaleSeatedAtOnce);
+            if view.is_absent(number) || is_new {
                 // Its superblock is hardly older than the newest: given its slot
                 // at once, it would count as current if it did not hear of that.
                 match options.stale {

@@ -330,8 +330,9 @@ fn leave_out_copies(
     Ok(())
 }
 
-/// The device with the highest event count among those that claim a slot; of
-/// several the one with the lowest slot.
+/// The device with the highest event count among those that claim a slot; of several one that
+/// is not being filled, and of these the one with the lowest slot. Where one that is being filled
+/// was the only one to hear of it, the others may have run without it since, and count as many.
 fn newest(candidates: &[Candidate], verdicts: &[Option<LeftOut>]) -> Option<usize> {
     let claimed = candidates
         .iter()
@@ -339,7 +340,10 @@ fn newest(candidates: &[Candidate], verdicts: &[Option<LeftOut>]) -> Option<usiz
         .filter(|(at, _)| verdicts[*at].is_none())
         .filter_map(|(at, candidate)| Some((at, candidate, claim(candidate.superblock())?)));
     let key = |(_, candidate, slot): &(usize, &Candidate, Slot)| {
-        (candidate.superblock().events, std::cmp::Reverse(slot.0))
+        let superblock = candidate.superblock();
+        let is_filled = !superblock.features.has(Features::RECOVERY_OFFSET)
+            || mutation::is(Mutation::FilledOneBelieved);
+        (superblock.events, is_filled, std::cmp::Reverse(slot.0))
     };
     let chosen = match mutation::is(Mutation::TieTakenWrongly) {
         true => claimed.min_by_key(key),

@@ -58,6 +58,7 @@ impl PersistentArray {
         let bytes_used = usize::try_from(intent.superblock().bytes()).unwrap_or(usize::MAX);
         let end = bytes_used.next_multiple_of(512);
         let runs = intent.take_pages(true, events);
+        self.keep_pages_for_who_came_late();
         for (page, mut bytes) in runs {
             bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
             let skip = page as u64 * PAGE_SECTORS;
@@ -80,6 +81,22 @@ impl PersistentArray {
                 let start = start + Sectors(skip);
                 self.send(handle, Operation::Write, start, Some(bytes.clone()), out);
             }
+        }
+    }
+
+    /// A device that has come since the pass began, and takes part from the next one on, has
+    /// none of the bitmap's pages: then all are written.
+    fn keep_pages_for_who_came_late(&mut self) {
+        let Some(pass) = &self.pass else { return };
+        let takes_part = |handle: &Slot| pass.targets.iter().any(|(target, _)| target == handle);
+        let mut devices = self.devices.iter();
+        let is_late = devices.any(|(handle, device)| {
+            !matches!(device.place, Place::Spare | Place::Faulty) && !takes_part(handle)
+        });
+        if let Some(intent) = self.intent.as_mut().filter(|_| is_late)
+            && !mutation::is(Mutation::LateBitmapPartial)
+        {
+            intent.want_all();
         }
     }
 

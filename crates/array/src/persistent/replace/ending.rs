@@ -17,13 +17,28 @@ impl PersistentArray {
         let running = self.replacements.running.iter();
         let found = running
             .filter(|(_, it)| it.new == device && it.stage != Stage::Taken)
-            .map(|(slot, _)| *slot)
+            .map(|(slot, it)| (*slot, it.stage))
             .next();
-        let Some(slot) = found else { return };
+        let Some((slot, stage)) = found else { return };
         self.hold_answers(slot);
+        if stage == Stage::Orphaned && !mutation::is(Mutation::SecondLossUnrecorded) {
+            self.record_anew(slot);
+        }
         self.abandon_replacement(slot, out);
         self.retire(device);
         out.events.push(Event::MemberFailed(device));
+    }
+
+    /// The failure of a slot's member does not count as recorded, though it may be: the engine
+    /// goes on without the slot only when superblocks have left out the device, too, that was to
+    /// take it.
+    fn record_anew(&mut self, slot: Slot) {
+        self.recorded.remove(&slot);
+        self.unrecorded.insert(slot);
+        self.want_superblocks = true;
+        if let Some(pass) = &mut self.pass {
+            pass.forget_failure(slot);
+        }
     }
 
     /// Ends a replacement as it stands.
@@ -143,7 +158,8 @@ impl PersistentArray {
     /// The old device has failed, and the superblocks know: the new one takes
     /// its slot and is filled from the others.
     pub(super) fn take_orphan(&mut self, slot: Slot, out: &mut Outputs) -> bool {
-        if !self.recorded.contains(&slot) {
+        // What a pass under way says of the new device is from before.
+        if !self.recorded.contains(&slot) || self.pass.is_some() {
             return false;
         }
         let Some(replacement) = self.replacements.running.get(&slot) else {
@@ -152,14 +168,19 @@ impl PersistentArray {
         if replacement.stage != Stage::Orphaned || !self.replacements.is_drained(slot) {
             return false;
         }
-        if self.mode != Mode::ReadWrite {
-            // The next assembly finds it as it is.
-            self.replacements.running.remove(&slot);
-            return true;
-        }
         let new = replacement.new;
         let mut below = replacement.below(self.data_span(new));
+        if replacement.recorded > below
+            && self.may_write()
+            && !mutation::is(Mutation::OverclaimIgnored)
+        {
+            return !std::mem::replace(&mut self.want_superblocks, true);
+        }
         self.replacements.running.remove(&slot);
+        if self.mode != Mode::ReadWrite {
+            self.leave_orphan(slot, new);
+            return true;
+        }
         if let Some(device) = self.devices.get_mut(&new) {
             // What the old one had lost is filled from the others; its log names
             // it until then.
@@ -169,5 +190,20 @@ impl PersistentArray {
         }
         self.seat(new, slot, Admission::From(below), true, out);
         true
+    }
+
+    /// The array is stopped, or read-only: nothing is filled now. If nothing is written any more
+    /// either, the next assembly finds the new device as it is. Otherwise it is a spare again, and
+    /// the engine goes on without the slot when the superblocks say so: they must not call filled
+    /// what is about to miss writes.
+    fn leave_orphan(&mut self, slot: Slot, new: Slot) {
+        let writes = self.writes > 0 || !self.held.is_empty() || self.mode == Mode::ReadOnly;
+        if !writes || !self.may_write() || mutation::is(Mutation::OrphanLeftFilled) {
+            return;
+        }
+        if let Some(device) = self.devices.get_mut(&new) {
+            device.place = Place::Spare;
+        }
+        self.record_anew(slot);
     }
 }

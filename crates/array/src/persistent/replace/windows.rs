@@ -60,22 +60,28 @@ impl PersistentArray {
         }
     }
 
-    /// Takes down how far the new device is filled.
+    /// Takes down how far the new device is filled, and has it recorded now and then.
     pub(super) fn note_position(&mut self, slot: Slot) {
+        self.take_down_positions();
         let Some(replacement) = self.replacements.running.get(&slot) else {
             return;
         };
-        let new = replacement.new;
-        let position = replacement.below(self.data_span(new));
-        let Some(device) = self.devices.get_mut(&new) else {
-            return;
-        };
-        if let Place::Replacing { below, .. } = &mut device.place {
-            *below = position;
-        }
+        let position = replacement.below(self.data_span(replacement.new));
         let step = (self.array.used_size.0 / CHECKPOINTS).max(1);
-        let recorded = self.replacements.running[&slot].recorded;
-        self.want_superblocks |= position.0 >= recorded.0.saturating_add(step);
+        self.want_superblocks |= position.0 >= replacement.recorded.0.saturating_add(step);
+    }
+
+    /// Takes down how far each new device is filled at this moment, which may be less far
+    /// than before: what was bad on the old one, and was not copied, may have got its bytes.
+    pub(in crate::persistent) fn take_down_positions(&mut self) {
+        for replacement in self.replacements.running.values() {
+            let position = replacement.below(self.data_span(replacement.new));
+            if let Some(device) = self.devices.get_mut(&replacement.new)
+                && let Place::Replacing { below, .. } = &mut device.place
+            {
+                *below = position;
+            }
+        }
     }
 
     /// The old device could not read a window.

@@ -5,7 +5,7 @@ use raidlab_geometry::Level;
 use raidlab_metadata::create::{
     BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
-use raidlab_metadata::{MemberMetadata, Uuid, Version, read_member};
+use raidlab_metadata::{Bitmap, BitmapSuperblock, MemberMetadata, Uuid, Version, read_member};
 use raidlab_units::{Bytes, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,6 +74,8 @@ pub struct Make {
     pub external: bool,
     pub log: bool,
     pub initial: InitialSync,
+    /// Sectors of each member.
+    pub used: u64,
 }
 
 impl Make {
@@ -86,6 +88,7 @@ impl Make {
             external: false,
             log: false,
             initial: InitialSync::AssumeClean,
+            used: USED,
         }
     }
 
@@ -100,7 +103,7 @@ impl Make {
             host: "host".to_owned(),
             name: "0".to_owned(),
             created: 1_000_000,
-            size: Some(Sectors(USED)),
+            size: Some(Sectors(self.used)),
             data_offset: Some(Sectors(DATA_OFFSET)),
             bitmap: match self.bitmap {
                 true if self.external => BitmapChoice::External(Some(Bytes(BITMAP_CHUNK * 512))),
@@ -112,7 +115,9 @@ impl Make {
             bad_block_log: true,
         };
         let count = self.members + self.spares;
-        let mut disks: Vec<Disk> = (0..count).map(|_| Disk::new(DATA_OFFSET + USED)).collect();
+        let mut disks: Vec<Disk> = (0..count)
+            .map(|_| Disk::new(DATA_OFFSET + self.used))
+            .collect();
         for disk in &mut disks {
             let data = usize::try_from(DATA_OFFSET).unwrap() * SECTOR;
             disk.durable[data..].fill(0);
@@ -120,7 +125,7 @@ impl Make {
         let sizes: Vec<_> = (0..count)
             .map(|number| {
                 Some(MemberSize {
-                    size: Bytes((DATA_OFFSET + USED) * 512),
+                    size: Bytes((DATA_OFFSET + self.used) * 512),
                     device_uuid: Uuid([u8::try_from(number).unwrap() + 1; 16]),
                     flags: raidlab_metadata::DeviceFlags(0),
                     found: Vec::new(),
@@ -162,4 +167,32 @@ fn clear_bitmaps(disks: &mut BTreeMap<u16, Disk>) {
         let start = superblock.super_offset.0 + u64::try_from(superblock.bitmap_offset).unwrap();
         disk.land(start, &bitmap.encode());
     }
+}
+
+/// Gives each member, or the file, a bitmap with a bit for each sector and none set.
+pub fn with_fine_bitmaps(mut disks: BTreeMap<u16, Disk>) -> BTreeMap<u16, Disk> {
+    let fine = |superblock: BitmapSuperblock| {
+        let chunk = Bytes(512);
+        let superblock = BitmapSuperblock {
+            chunk,
+            ..superblock
+        };
+        Bitmap::new(superblock, false).unwrap().encode()
+    };
+    for (handle, disk) in &mut disks {
+        if *handle == EXTERNAL {
+            disk.durable = fine(Bitmap::decode(&disk.durable).unwrap().superblock);
+            continue;
+        }
+        let metadata = disk.metadata();
+        let Some(bitmap) = metadata.bitmap else {
+            continue;
+        };
+        // There is room for two pages in front of the data.
+        let mut superblock = metadata.superblock;
+        superblock.bitmap_offset = 64;
+        disk.land(superblock.super_offset.0, &superblock.encode().unwrap());
+        disk.land(superblock.super_offset.0 + 64, &fine(bitmap.superblock));
+    }
+    disks
 }

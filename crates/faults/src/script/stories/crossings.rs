@@ -9,7 +9,7 @@
 //! two after the one before: a member is replaced, lost, failed by the administrator, put
 //! back, given sectors that cannot be read or commands that fail; a spare comes, errs or dies; a
 //! sync is stopped by hand; a check begins; the power is cut, the process dies, the array is
-//! stopped. Writes and reads go on between them. At the end syncs may run as fast as they can.
+//! stopped or made read-only, with requests under way or without. Writes and reads go on between them. At the end syncs may run as fast as they can.
 
 use super::super::{Action, Draw, Restart, Step, Verb};
 use super::{at_once, between};
@@ -55,6 +55,12 @@ impl Draw<'_> {
                     action,
                 },
             });
+            if action == Action::Administer(Verb::ReadOnlyAtOnce) {
+                let mut aside = self.random.fork("read-write again", 0);
+                let after_ns = aside.below(100_000_000);
+                let action = Action::Administer(Verb::ReadWrite);
+                steps.push(Step { after_ns, action });
+            }
             if self.random.percent(50) {
                 steps.extend(self.writes(2));
             }
@@ -102,16 +108,23 @@ impl Draw<'_> {
                     false => Verb::LoseSpare,
                 })
             }
-            11 => Action::Administer(match self.random.percent(70) {
-                true => Verb::Idle,
-                false => Verb::ReadWrite,
-            }),
+            11 => {
+                let mut aside = self.random.fork("an order", 0);
+                Action::Administer(match self.random.percent(70) {
+                    true if aside.percent(30) => Verb::ReadOnlyAtOnce,
+                    true => Verb::Idle,
+                    false => Verb::ReadWrite,
+                })
+            }
             12 => Action::Check {
                 repair: self.random.percent(50),
             },
             13 => Action::PowerCut(restart),
             14 => Action::Kill(restart),
-            _ => Action::Stop(restart),
+            _ => match self.random.fork("a stop", 0).percent(50) {
+                true => Action::StopAtOnce(restart),
+                false => Action::Stop(restart),
+            },
         }
     }
 }
