@@ -80,9 +80,11 @@ fn row(
     {
         rate_of_one_by_one(part, &mut row);
     }
+    // Of clones that fio reports together it tells the mean.
+    let clones = |part: &Part| result.fact(Some(part.job), "jobs")?.value.number();
     row.cpu_percent = parts
         .iter()
-        .filter_map(|part| part.cpu_percent)
+        .filter_map(|part| Some(part.cpu_percent? * clones(part).unwrap_or(1.0)))
         .reduce(|sum, percent| sum + percent);
     if let Some(block) = parts.iter().find_map(|part| part.block_size_bytes) {
         row.block_size_bytes = block;

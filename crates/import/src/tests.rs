@@ -204,3 +204,14 @@ fn a_command_s_megabytes_are_dd_s() {
     };
     assert_eq!(asked(fact::JOB_ASKED_SIZE_BYTES), Some("1000000000"));
 }
+
+#[test]
+fn clones_that_fio_reports_together_count_each() {
+    let json = include_str!("../../tools/src/fio/data/fio-3.33-group.json");
+    let row = &rows("a.json", json)[0];
+    assert_eq!((row.queue_depth, row.streams), (8, 2));
+    assert_eq!(row.job_title, "random read 4 KiB, queue depth 8 of 2 jobs");
+    // fio prints the mean of both: 28.9 %.
+    let percent = row.cpu_percent.expect("fio tells");
+    assert!((percent - 57.8).abs() < 0.1, "{percent}");
+}

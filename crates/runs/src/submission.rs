@@ -98,14 +98,20 @@ impl Task {
     /// Whether it will not run any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        const GOING_ON: [&str; 8] = [
+        const GOING_ON: [&str; 14] = [
             "PENDING",
             "RUNNING",
             "SUSPENDED",
             "COMPLETING",
             "CONFIGURING",
             "REQUEUED",
+            "REQUEUE_FED",
             "REQUEUE_HOLD",
+            "RESIZING",
+            "RESV_DEL_HOLD",
+            "SIGNALING",
+            "SPECIAL_EXIT",
+            "STAGE_OUT",
             "STOPPED",
         ];
         !GOING_ON.contains(&self.state.as_str())

@@ -69,14 +69,11 @@ fn heads(runs: &[RunData]) -> Vec<(Name, Vec<String>)> {
 /// Facts of machines and subjects, and settings; those of single cells are
 /// readings, not surroundings.
 fn facts(data: &RunData, by_host: bool) -> BTreeMap<Name, String> {
-    let mut all: BTreeMap<Name, String> = BTreeMap::new();
+    let mut all: BTreeMap<Name, Vec<String>> = BTreeMap::new();
     let mut add = |name: Name, value: String| {
         let own = all.entry(name).or_default();
-        if own.is_empty() {
-            *own = value;
-        } else if !own.split(", ").any(|one| one == value) {
-            own.push_str(", ");
-            own.push_str(&value);
+        if !own.contains(&value) {
+            own.push(value);
         }
     };
     for setting in &data.settings {
@@ -103,7 +100,8 @@ fn facts(data: &RunData, by_host: bool) -> BTreeMap<Name, String> {
         };
         add((kind, place, observation.name.clone()), value);
     }
-    all
+    let joined = |(name, values): (Name, Vec<String>)| (name, values.join(", "));
+    all.into_iter().map(joined).collect()
 }
 
 fn place(scope: &Scope, by_host: bool) -> String {
@@ -111,4 +109,30 @@ fn place(scope: &Scope, by_host: bool) -> String {
     let parts = [scope.subject.as_str(), &scope.filesystem, host];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differences;
+    use crate::sample;
+    use raidlab_store::{Observation, Scope};
+
+    /// A value may have a comma in it, and be told by every repetition.
+    #[test]
+    fn what_is_told_twice_is_no_difference() {
+        let told = |repetitions: u32| {
+            let mut data = sample::data();
+            data.observations = (0..repetitions)
+                .map(|repetition| {
+                    let scope = Scope {
+                        repetition: Some(repetition),
+                        ..Scope::host("one")
+                    };
+                    Observation::new(&scope, "mount.options", "rw, noatime", "", "")
+                })
+                .collect();
+            data
+        };
+        assert_eq!(differences(&[told(1), told(3)], true), []);
+    }
 }

@@ -187,12 +187,16 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
 const ALL_EQUAL: &str = "all equal";
 /// `640`; of a time that had not ended `> 640, 12 % done`.
 fn value_words(cell: Cell<'_>) -> String {
-    if !cell.at_least {
-        return figure(cell.value);
-    }
     let done = cell.m.sync_percent_end;
+    let done = done.filter(|_| cell.at_least && cell.m.is_unfinished());
     let done = done.map(|percent| format!(", {percent:.1}\u{a0}% done"));
-    format!(">\u{a0}{}{}", figure(cell.value), done.unwrap_or_default())
+    time_words(cell.value, cell.at_least) + &done.unwrap_or_default()
+}
+
+/// A figure; of a time that had not ended that it is more.
+fn time_words(value: f64, at_least: bool) -> String {
+    let more = if at_least { ">\u{a0}" } else { "" };
+    format!("{more}{}", figure(value))
 }
 
 /// `98.1 to 101`; of one value only that.
@@ -238,8 +242,9 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
             };
             let values: Vec<f64> = measured.iter().map(|(m, _)| row.rate.of(m)).collect();
             let far = outlying(&values);
-            let repetition = |(place, (_, struck)): (usize, &(&Measurement, bool))| Repetition {
-                value: figure(values[place]),
+            let goes_on = |m: &Measurement| row.rate == Rate::Seconds && m.is_unfinished();
+            let repetition = |(place, (m, struck)): (usize, &(&Measurement, bool))| Repetition {
+                value: time_words(values[place], goes_on(m)),
                 outlier: far.contains(&place),
                 struck: *struck,
             };
@@ -247,7 +252,7 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
                 label: row.label.clone(),
                 column,
                 unit: row.rate.unit(),
-                value: figure(cell.value),
+                value: time_words(cell.value, cell.at_least),
                 interval: cell
                     .interval
                     .map_or_else(|| ALL_EQUAL.to_owned(), |(low, high)| range(low, high)),
@@ -256,4 +261,35 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{repetitions, results};
+    use crate::compute::view::View;
+    use crate::sample;
+    use raidlab_store::Operation;
+
+    #[test]
+    fn a_time_that_had_not_ended_is_told_as_one() {
+        let mut data = sample::data();
+        data.measurements.clear();
+        for (repetition, seconds, percent) in [(0, 100, 100.0), (1, 50, 40.0)] {
+            let mut m = sample::cell("md", 0);
+            (m.op, m.repetition) = (Operation::Recovery, repetition);
+            m.runtime_ns = seconds * 1_000_000_000;
+            m.sync_percent_end = Some(percent);
+            data.measurements.push(m);
+        }
+        let view = View::new(&data);
+        let values = |row: &super::RepetitionRow| {
+            let all = row.all.iter().map(|one| one.value.clone());
+            let values: Vec<String> = std::iter::once(row.value.clone()).chain(all).collect();
+            values.join("; ").replace('\u{a0}', " ")
+        };
+        assert_eq!(values(&repetitions(&view)[0]), "> 75.0; 100.0; > 50.0");
+        let shown = results(&data, &view).background;
+        let cell = shown[0].cells[0].as_ref().unwrap();
+        assert_eq!(cell.value.replace('\u{a0}', " "), "> 75.0");
+    }
 }

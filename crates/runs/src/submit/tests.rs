@@ -228,3 +228,35 @@ fn what_cannot_be_submitted_is_refused_by_name() {
     let said = refused(&|asked| asked.plan = "quick".into());
     assert!(said.contains("quick is no plan"), "{said}");
 }
+
+/// The states in which squeue(1) says that a job has not come to its end.
+#[test]
+fn a_task_that_goes_on_has_not_ended() {
+    let ended = |state: &str| {
+        let (state, reason) = (state.to_owned(), String::new());
+        crate::submission::Task { state, reason }.has_ended()
+    };
+    let going_on = [
+        "PENDING",
+        "RUNNING",
+        "SUSPENDED",
+        "COMPLETING",
+        "CONFIGURING",
+        "REQUEUED",
+        "REQUEUE_FED",
+        "REQUEUE_HOLD",
+        "RESIZING",
+        "RESV_DEL_HOLD",
+        "SIGNALING",
+        "SPECIAL_EXIT",
+        "STAGE_OUT",
+        "STOPPED",
+    ];
+    let wrong: Vec<&str> = going_on.into_iter().filter(|one| ended(one)).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(
+        ["COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"]
+            .into_iter()
+            .all(ended)
+    );
+}

@@ -56,8 +56,29 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     for disk in root.objects("disk_util")? {
         result.disks.push(read_disk(&disk)?);
     }
+    count_clones(&mut result);
     result.time_flushes();
     Ok(result)
+}
+
+/// Says of each job with `numjobs` how many of its clones are reported as one, as in text
+/// for people: with `group_reporting`, which JSON does not tell, all of them.
+fn count_clones(result: &mut ToolResult) {
+    let of = |job, name| Some(result.fact(Some(job), name)?.value.to_string());
+    let whose = |job| (of(job, "jobname"), of(job, "hostname"));
+    let mut jobs: Vec<u32> = result.facts.iter().filter_map(|fact| fact.job).collect();
+    jobs.dedup();
+    let counted = jobs.iter().filter_map(|&job| {
+        let mut options = result.options.iter().filter(|one| one.name == "numjobs");
+        let own = options.clone().find(|option| option.job == Some(job));
+        let asked = own.or_else(|| options.find(|option| option.job.is_none()))?;
+        let asked: u64 = asked.value.parse().ok()?;
+        let apart = jobs.iter().filter(|&&other| whose(other) == whose(job));
+        let together = (asked / apart.count() as u64).max(1);
+        Some(Reported::new(Some(job), "jobs", together, ""))
+    });
+    let counted: Vec<Reported> = counted.collect();
+    result.facts.extend(counted);
 }
 
 /// The last document with jobs, and the line of the first one, from 1.

@@ -279,3 +279,19 @@ fn words_for_no_number_become_null() {
         r#"{"a":null,"nan":"-nan \" inf","b":[null,null],"c":1}"#
     );
 }
+
+#[test]
+fn clones_that_are_reported_together_are_counted() {
+    let clones = |text: &str| {
+        let result = parse(text).expect("fio's own output");
+        let of = |job| Some(result.fact(Some(job), "jobs")?.value.to_string());
+        [of(0), of(1)]
+    };
+    let one = |count: &str| Some(count.to_owned());
+    assert_eq!(clones(GROUP), [one("2"), None]);
+    assert_eq!(clones(TWO_JOBS), [None, None]);
+    let apart = "{ \"fio version\": \"fio-3.33\", \"jobs\": [
+        { \"jobname\": \"a\", \"job options\": { \"numjobs\": \"2\" }, \"error\": 0 },
+        { \"jobname\": \"a\", \"job options\": { \"numjobs\": \"2\" }, \"error\": 0 } ] }";
+    assert_eq!(clones(apart), [one("1"), one("1")]);
+}
