@@ -122,6 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (manner, dry_run) = (&arguments.manner, arguments.dry_run);
     let plan_only = arguments.plan_only.as_deref();
     let mut here = manner.here(dry_run);
+    here.plan_only = plan_only.is_some();
     if let Some(shard) = arguments.part.shard {
         (here.store, here.shard) = (file_of(shard, &here.store), Some(shard));
         interrupt::listen_until(arguments.part.stop_after)?;

@@ -158,6 +158,9 @@ pub struct Here {
     pub disk_commands: Option<PathBuf>,
     /// Whether nothing is to be run, and a plan is all that is wanted.
     pub dry_run: bool,
+    /// Whether a plan is written, perhaps for other machines: this one need not have the
+    /// programs that a run takes.
+    pub plan_only: bool,
 }
 
 impl Here {
@@ -175,6 +178,7 @@ impl Here {
             shard: None,
             disk_commands: None,
             dry_run: false,
+            plan_only: false,
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::typed;
 use raidlab_bench_kernel::PROCESSOR;
 use raidlab_lab::Plan;
 use raidlab_shell::Lock;
+use raidlab_store::output::check_distinct;
 use raidlab_store::text::visible_path;
 use raidlab_store::{AccuracyNote, KeptPlan, Observation, Run, RunId, Shard, Store};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,6 +112,9 @@ struct Looked {
 pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     Store::check_place(&asked.store)?;
     let files = files(&asked.shards)?;
+    for path in &files {
+        check_distinct(&[("a shard", path), ("--store", &asked.store)])?;
+    }
     let mut files = files.into_iter();
     let Some(first) = files.next() else {
         let words = "no shard is named";

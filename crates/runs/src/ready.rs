@@ -213,7 +213,7 @@ impl Ready<'_> {
                     })?;
                 }
             }
-            OnBench::Kernel(bench) if !own.is_empty() => {
+            OnBench::Kernel(bench) if !own.is_empty() && !self.task.here.plan_only => {
                 bench.image().map_err(Failure::run)?;
             }
             OnBench::Kernel(_) | OnBench::Host(_) => {}

@@ -113,9 +113,13 @@ impl Array {
         self.pump_corrections(out);
     }
 
-    /// Begins the next correction if its range is quiet.
+    /// Begins the next correction if its range is quiet. An array that may write nothing any
+    /// more begins none, and gives up those that wait.
     pub(super) fn pump_corrections(&mut self, out: &mut Outputs) {
         loop {
+            if !self.members.corrects {
+                self.corrections.waiting.clear();
+            }
             if self.corrections.current.is_none() {
                 let Some(wanted) = self.corrections.waiting.pop_front() else {
                     return;
@@ -125,7 +129,7 @@ impl Array {
             let Some(Current { wanted, work: None }) = self.corrections.current else {
                 return;
             };
-            if self.members.epoch(wanted.slot) != wanted.epoch {
+            if self.members.epoch(wanted.slot) != wanted.epoch || !self.members.corrects {
                 self.end_correction(out);
                 continue;
             }
@@ -217,7 +221,8 @@ impl Array {
                 self.member_error(command, fatal, out)
             }
         };
-        if self.members.epoch(wanted.slot) != wanted.epoch {
+        let is_over = !self.members.corrects && work.phase != Phase::Write;
+        if self.members.epoch(wanted.slot) != wanted.epoch || is_over {
             self.end_correction(out);
         } else {
             match (work.phase, result) {
@@ -278,7 +283,7 @@ impl Array {
         out: &mut Outputs,
     ) {
         let start = work.part.end;
-        if start >= wanted.range.end {
+        if start >= wanted.range.end || !self.members.corrects {
             self.end_correction(out);
             return;
         }

@@ -34,13 +34,14 @@ impl PersistentArray {
         result
     }
 
-    /// Passes on what the engine has given out. Of an array that has broken down no
-    /// write goes to the members any more: those that wait until a failure is recorded
-    /// would wait for ever. They are given back.
+    /// Passes on what the engine has given out. Of an array that has broken down, also while it
+    /// was being stopped, no write goes to the members any more: those that wait until a
+    /// failure is recorded would wait for ever. They are given back.
     fn take_in(&mut self, inner: &mut Outputs, out: &mut Outputs) -> Vec<CommandId> {
         out.steps.append(&mut inner.steps);
         out.work.add(inner.work);
-        let is_broken = self.mode == Mode::Broken && !mutation::is(Mutation::BrokenWritesOn);
+        let is_broken = matches!(self.mode, Mode::Broken | Mode::Stopped)
+            && !mutation::is(Mutation::BrokenWritesOn);
         let mut refused = Vec::new();
         for mut command in inner.commands.drain(..) {
             if is_broken && matches!(command.operation, Operation::Write | Operation::Discard) {

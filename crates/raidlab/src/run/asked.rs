@@ -294,6 +294,7 @@ impl Manner {
             shard: None,
             disk_commands: own.outputs.disk_commands,
             dry_run,
+            plan_only: false,
         }
     }
 }

@@ -135,6 +135,9 @@ fn what_does_not_belong_together_is_refused_by_name() {
         &["of 2 shards there is no whole file of 1/2", command],
     );
     refused(&[zero], &["whole file of 1/2", "--shard 1/2 --store s`"]);
+    // A shard that the run went into would be none any more.
+    let into = lab.fails(2, &["merge", zero, one, "--store", one]);
+    assert!(into.contains("a shard and --store both go to"), "{into}");
     // A double with the same bytes is none; with other bytes it is refused.
     copy(one, "double.db");
     lab.ok(&[

@@ -316,8 +316,10 @@ impl Members {
         self.nested.collect(&mut nested_ended);
         answers.append(&mut self.ready);
         let now = clock();
-        let wanted = timeout.map(|timeout| begun + nanos(timeout));
-        self.excuse(wanted.map_or(Nanos::ZERO, |wanted| now.saturating_sub(wanted)));
+        let wanted = timeout.map(|timeout| begun.0.saturating_add(nanos(timeout).0));
+        self.excuse(Nanos(
+            wanted.map_or(0, |wanted| now.0.saturating_sub(wanted)),
+        ));
         for one in nested_ended.drain(..) {
             self.finish(now, one.token, one.transfer, one.result, answers);
         }

@@ -233,3 +233,27 @@ fn a_check_that_is_stopped_holds_no_recovery_back() {
     story.drain(filling);
     assert_eq!(story.array.health(), "[UUU]");
 }
+
+#[test]
+fn an_array_that_may_write_no_more_gives_up_its_corrections() {
+    let mut story = mirror(in_sync(vec![logged(100, 0); 2]));
+    let mut sent = Vec::new();
+    for (id, start) in [(1, 0), (2, 40)] {
+        let read = story.submit(id, READ, start, 4).remove(0);
+        sent.extend(story.answer(read.id, Err(MemberError::Medium)));
+    }
+    let reads = [READ; 3];
+    let operations: Vec<_> = sent.iter().map(|one| one.operation).collect();
+    assert_eq!(
+        operations, reads,
+        "both requests again, and the first correction"
+    );
+    story.array.set_corrects(false);
+    let mut after = Vec::new();
+    for command in &sent {
+        after.extend(story.complete(command));
+    }
+    assert_eq!(after, []);
+    assert_eq!(story.finished(), [(1, Ok(())), (2, Ok(()))]);
+    assert!(!story.array.is_correcting());
+}

@@ -160,7 +160,7 @@ impl PersistentArray {
                 false => &mut replacement.log,
             };
             uncopied.insert(span);
-            replacement.recorded = Sectors::ZERO;
+            self.want_superblocks = true;
         }
         self.note_position(slot);
     }

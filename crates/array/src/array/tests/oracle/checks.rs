@@ -78,9 +78,12 @@ impl World {
         );
         let fits = match (state, command.operation) {
             (Some(MemberState::InSync), _) => true,
-            // A correction may ask it once more.
+            // A correction may ask it once more, and what it has may fill another one.
             (Some(MemberState::Recovering { readable_below }), Operation::Read) => {
-                end <= readable_below
+                let start = command.start.0.saturating_sub(super::OFFSET);
+                let range = Span::between(Sectors(start), end);
+                let is_sync = command.purpose == Purpose::Sync;
+                end <= readable_below || is_sync && self.array.members.is_filled(slot, range)
             }
             (Some(MemberState::Recovering { .. }), _) => true,
             // Failed by an event of the same call, after the command was made.
