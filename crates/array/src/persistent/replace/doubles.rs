@@ -9,7 +9,7 @@ use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
 use crate::persistent::device::Place;
 use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, Slot};
-use raidlab_units::{Sectors, Span};
+use raidlab_units::Span;
 use std::collections::BTreeMap;
 
 impl PersistentArray {
