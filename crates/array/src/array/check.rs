@@ -2,9 +2,9 @@
 //! compared.
 //!
 //! The first copy in md's order that could be read is the right one, as in md,
-//! with three copies and more too; where the array is dirty, that which reads see. Each other copy is compared with it, first as
-//! a whole, then, where it differs, in parts of 4 KiB, so that the place can be
-//! told. A repair then writes the first copy over those that differ, and over those
+//! with three copies and more too; where the array is dirty, it is the one that reads see.
+//! Each other copy is compared with it, first as a whole, then, where it differs, in parts
+//! of 4 KiB, so that the place can be told. A repair then writes the first copy over those that differ, and over those
 //! that a bad-block log names, which nobody reads (as Linux drivers/md/raid1.c,
 //! `raid1_sync_request`). A copy that cannot be read is left out, and corrected
 //! afterwards.
@@ -163,7 +163,7 @@ impl Array {
             self.end_block(number, out);
             return;
         }
-        let first = self.counts(range, &read);
+        let first = self.right_copy(range, &read);
         self.comparison(number).first = first;
         let others = read.iter().filter(|(_, copy)| *copy != first);
         let questions = others.map(|&(_, copy)| Question {
@@ -180,7 +180,7 @@ impl Array {
 
     /// Which copy of a block is the right one, of those that could be read, in md's order:
     /// the first, or where the array is dirty the one that reads have seen.
-    fn counts(&self, range: Span, read: &[(Slot, usize)]) -> usize {
+    fn right_copy(&self, range: Span, read: &[(Slot, usize)]) -> usize {
         let candidates = read.iter().map(|(slot, _)| *slot).collect();
         let wanted = Read {
             start: range.start,

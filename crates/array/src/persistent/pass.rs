@@ -206,19 +206,6 @@ impl PersistentArray {
         }
     }
 
-    /// How far the superblocks say that the array is in sync. No further than the last ones, while
-    /// a device that replaces a member has still to hear that it is not filled as it says: what it
-    /// has may differ from the rest, and where it does not hear of it, a resync must follow.
-    fn in_sync_to_say(&self) -> InSync {
-        match self.claims_too_much() && self.said.below < self.in_sync_below {
-            true => self.said,
-            false => InSync {
-                below: self.in_sync_below,
-                is_first: self.first_resync,
-            },
-        }
-    }
-
     /// Members that failed while the others were flushed are named with the rest.
     fn record_failures_since(&mut self) {
         let roles = self.roles();

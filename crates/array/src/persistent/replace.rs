@@ -374,14 +374,6 @@ impl PersistentArray {
         }
     }
 
-    /// Whether the superblock of some new device calls it filled further than it is: should it
-    /// not hear of that, and the old one be gone, it takes the slot as it says.
-    pub(super) fn claims_too_much(&self) -> bool {
-        let mut running = self.replacements.running.values();
-        running.any(|it| it.recorded > it.below(self.data_span(it.new)))
-            && !mutation::is(Mutation::OverclaimIgnored)
-    }
-
     fn begin_replacement(&mut self, slot: Slot, old: Slot, new: Slot, below: Sectors) {
         let span = self.data_span(old);
         let rest = Span::between(span.start + below.min(self.array.used_size), span.end);

@@ -114,8 +114,7 @@ pub(super) struct Log {
     without_room: SlotSet,
     /// Members that were added, and whose rings nobody may write to yet.
     arrivals: SlotSet,
-    /// No record may leave: the superblocks do not name this run yet, or a bad block is not
-    /// recorded.
+    /// No record may leave: the superblocks do not name this run, or a bad block, yet.
     pub(super) is_held: bool,
     wipes: BTreeMap<ScratchId, Wipe>,
 }

@@ -64,8 +64,7 @@ fn ended(make: Make, steps: usize, end: End) -> Option<World> {
     Some(world)
 }
 
-/// The new device does not count as filled where it lacks what was written after the old one
-/// had failed.
+/// The new device is not taken for filled where it missed what was written at the end.
 #[test]
 fn what_is_written_at_the_end_is_on_every_member() {
     for (level, members, log) in CASES {

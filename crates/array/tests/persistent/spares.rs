@@ -161,8 +161,7 @@ fn an_array_that_runs_without_its_log_says_so() {
     assert!(status.warnings[0].contains("no write log"), "{status:?}");
 }
 
-/// A bitmap of two pages is written to it as a whole, whatever pass was under way when the
-/// device came.
+/// It gets both pages of the bitmap, whatever pass was under way when it came.
 #[test]
 fn a_device_that_comes_during_a_pass_gets_the_whole_bitmap() {
     let make = Make {

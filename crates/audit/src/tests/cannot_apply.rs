@@ -178,8 +178,7 @@ fn dd(operands: &str) -> Lab {
     .command(&format!("dd of=/mnt/f bs=1M {operands}"), 0, "")
 }
 
-/// Four processes that spend so much of their time in the kernel, as fio says it: of
-/// each.
+/// Four processes, each of which spends so much of its time in the kernel.
 fn in_the_kernel(percent: &str) -> Lab {
     Lab::of([Measurement {
         streams: 4,

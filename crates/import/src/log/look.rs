@@ -304,8 +304,7 @@ mod tests {
         looks(&lines).swap_remove(0)
     }
 
-    /// mdadm fills the last member of a new RAID 5, and a member that has been filled keeps
-    /// its number.
+    /// mdadm fills the last member of a new RAID 5. Such a member keeps its number.
     #[test]
     fn a_member_s_number_may_lie_beyond_the_slots() {
         let new = look_at(

@@ -14,7 +14,7 @@ use std::path::PathBuf;
     long_about = "\
 Overwrites the md superblocks of files or devices with zeros, as mdadm's \
 --zero-superblock. They are no members of any array afterwards; their data stay where \
-they are. Either all are erased or, if one of them has none or is in use, no one is.",
+they are. If one of them has no superblock or is in use, nothing is erased.",
     after_help = "\
 Examples:
   raidlab zero-superblock disk0.img disk1.img"

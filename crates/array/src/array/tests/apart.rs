@@ -28,8 +28,7 @@ fn mirror(members: Vec<Initial>) -> Story {
     })
 }
 
-/// Whom two reads of a range go to, the second of which comes while the first is under
-/// way.
+/// Whom two reads of a range go to, of which the second comes before the first has ended.
 fn two_reads(story: &mut Story, start: u64, count: u64) -> [u16; 2] {
     [1001, 1002].map(|id| story.submit(id, READ, start, count)[0].slot.0)
 }

@@ -29,9 +29,8 @@ impl PersistentArray {
         out.events.push(Event::MemberFailed(device));
     }
 
-    /// The failure of a slot's member does not count as recorded, though it may be: the engine
-    /// goes on without the slot only when superblocks have left out the device, too, that was to
-    /// take it.
+    /// The failure of a slot's member does not count as recorded, though it may be. The engine
+    /// goes on without the slot only when superblocks leave out its replacement as well.
     fn record_anew(&mut self, slot: Slot) {
         self.recorded.remove(&slot);
         self.unrecorded.insert(slot);

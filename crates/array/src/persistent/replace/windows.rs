@@ -7,7 +7,7 @@ use super::{
 use crate::engine::{SyncAction, SyncRequest};
 use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
-use crate::persistent::{Mode, PersistentArray, assembly};
+use crate::persistent::{InSync, Mode, PersistentArray, assembly};
 use crate::request::{
     CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, Purpose,
     ScratchId, Sender, Slot,
@@ -81,6 +81,27 @@ impl PersistentArray {
             {
                 *below = position;
             }
+        }
+    }
+
+    /// Whether the superblock of some new device calls it filled further than it is: should it
+    /// not hear of that, and the old one be gone, it takes the slot as it says.
+    fn claims_too_much(&self) -> bool {
+        let mut running = self.replacements.running.values();
+        running.any(|it| it.recorded > it.below(self.data_span(it.new)))
+            && !mutation::is(Mutation::OverclaimIgnored)
+    }
+
+    /// How far the superblocks say that the array is in sync. No further than the last ones, while
+    /// a device that replaces a member has still to hear that it is not filled as it says: what it
+    /// has may differ from the rest, and where it does not hear of it, a resync must follow.
+    pub(in crate::persistent) fn in_sync_to_say(&self) -> InSync {
+        match self.claims_too_much() && self.said.below < self.in_sync_below {
+            true => self.said,
+            false => InSync {
+                below: self.in_sync_below,
+                is_first: self.first_resync,
+            },
         }
     }
 

@@ -200,8 +200,7 @@ fn a_hung_member_does_not_take_the_array_along() {
     thread.join().expect("ends");
 }
 
-/// What a device left unanswered that was taken out is nothing to the one that came after
-/// it.
+/// The commands that a removed device left unanswered are not held against its successor.
 #[test]
 fn a_device_is_not_given_up_for_the_one_before_it() {
     let folder = tempfile::tempdir().expect("a folder");
