@@ -259,7 +259,7 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
     }
     if arguments.with.len() > arguments.replace.len() {
         let words = format!(
-            "{} spares for {} devices that are replaced",
+            "`--with` is given {} times and `--replace` {}",
             arguments.with.len(),
             arguments.replace.len()
         );

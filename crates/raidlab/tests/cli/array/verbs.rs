@@ -103,7 +103,7 @@ fn options_that_nothing_would_come_of_are_refused() {
     ];
     let said = place.refused(&words, 2);
     assert!(
-        said.contains("2 spares for 1 devices that are replaced"),
+        said.contains("`--with` is given 2 times and `--replace` 1"),
         "{said}"
     );
 }
