@@ -160,6 +160,7 @@ mutations! {
     DefinedInWork "defined-in-work" "what nobody has written is called defined by parity while it is in work";
     GivenUpCountsAsDone "given-up-counts-as-done" "what a resync that was given up has not copied counts as made to agree";
     RepairUnorphaned "repair-unorphaned" "reads of a dirty array go on where the source of a repair has left before its block was written";
+    ResyncPassesUnread "resync-passes-unread" "a resync that compares counts a block as the same on all members, some of which could not be read";
     FillingCopyKept "filling-copy-kept" "a member that is being filled is read where only it took a write";
     OrphanRead "orphan-read" "reads go on where the source of a resync has left before its block was written";
     ResyncSourceSwitched "resync-source-switched" "a resync that cannot read some of a block takes all of it from another member";

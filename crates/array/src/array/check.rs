@@ -4,10 +4,15 @@
 //! The first copy in md's order that could be read is the right one, as in md,
 //! with three copies and more too; where the array is dirty, it is the one that reads see.
 //! Each other copy is compared with it, first as a whole, then, where it differs, in parts
-//! of 4 KiB, so that the place can be told. A repair then writes the first copy over those that differ, and over those
-//! that a bad-block log names, which nobody reads (as Linux drivers/md/raid1.c,
-//! `raid1_sync_request`). A copy that cannot be read is left out, and corrected
-//! afterwards.
+//! of 4 KiB, so that the place can be told. A repair then writes the first copy over those
+//! that differ, and over those that a bad-block log names, which nobody reads (as Linux
+//! drivers/md/raid1.c, `raid1_sync_request`). A copy that cannot be read is left out, and
+//! corrected afterwards.
+//!
+//! A resync leaves none out: what it has passed may be read from every copy, and where a
+//! copy cannot be read as a whole its readable sectors may still differ. Such a block is
+//! copied, part by part where need be, as in a resync that compares nothing. (Linux
+//! drivers/md/raid10.c, `sync_request_write`, also writes the copies that it could not read.)
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
@@ -60,7 +65,7 @@ impl Comparison {
     }
 
     /// The buffers of all copies but the first, which is the block's own.
-    pub(super) fn further_buffers(&self, own: ScratchId) -> impl Iterator<Item = ScratchId> {
+    fn further_buffers(&self, own: ScratchId) -> impl Iterator<Item = ScratchId> {
         let buffers = self.copies.iter().map(|copy| copy.scratch);
         buffers.filter(move |scratch| *scratch != own)
     }
@@ -158,6 +163,16 @@ impl Array {
         let copies = comparison.copies.iter().enumerate();
         let read = copies.filter(|(_, copy)| copy.is_read);
         let read: Vec<_> = read.map(|(index, copy)| (copy.slot, index)).collect();
+        let is_passed = self.recovery.walk.kind() == Some(SyncKind::Resync)
+            && !mutation::is(Mutation::ResyncPassesUnread);
+        let comparison = self.comparison(number);
+        let mut copies = comparison.copies.iter();
+        if is_passed && copies.any(|copy| !copy.is_read && in_sync.contains(copy.slot)) {
+            self.end_comparison(number, out);
+            self.read_block(number, out);
+            return;
+        }
+        let comparison = self.comparison(number);
         let is_compared = read.len() + comparison.bad.len() > 1 && !read.is_empty();
         if !is_compared || mutation::is(Mutation::CheckBlind) {
             self.end_block(number, out);
@@ -175,6 +190,16 @@ impl Array {
         self.ask(number, questions.collect(), out);
         if read.len() == 1 {
             self.conclude(number, out);
+        }
+    }
+
+    /// Gives back all buffers of a comparison but the first, which is the block's own.
+    pub(super) fn end_comparison(&mut self, number: u32, out: &mut Outputs) {
+        let own = self.recovery.block(number).scratch;
+        if let Some(comparison) = self.comparisons[number as usize].take() {
+            for scratch in comparison.further_buffers(own) {
+                self.release(scratch, out);
+            }
         }
     }
 

@@ -195,7 +195,7 @@ impl Array {
     }
 
     /// Reads what is left of a block from a member that did not fail it before.
-    fn read_block(&mut self, number: u32, out: &mut Outputs) {
+    pub(super) fn read_block(&mut self, number: u32, out: &mut Outputs) {
         loop {
             let block = *self.recovery.block(number);
             if let Some((slot, balanced)) = self.sync_source(&block) {
@@ -397,11 +397,7 @@ impl Array {
     pub(super) fn end_block(&mut self, number: u32, out: &mut Outputs) {
         let scratch = self.recovery.block(number).scratch;
         self.release(scratch, out);
-        if let Some(comparison) = self.comparisons[number as usize].take() {
-            for scratch in comparison.further_buffers(scratch) {
-                self.release(scratch, out);
-            }
-        }
+        self.end_comparison(number, out);
         self.recovery.block_finished(number);
         self.release_held_reads(out);
     }

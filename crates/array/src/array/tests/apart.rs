@@ -1,6 +1,7 @@
 //! Copies that are apart, and members that lack something: who serves reads then, and
 //! whose copy is called bad.
 
+use super::imitation::THREADS;
 use super::levels::{all, striped, with};
 use super::story::{READ, Story, WRITE, recovery};
 use super::{ALL, config, in_sync, logged, member};
@@ -97,6 +98,35 @@ fn reads_wait_for_a_repair_whose_source_has_left_a_dirty_mirror() {
     assert_eq!(read, [], "it would see what slot 1 had before");
     let read = story.complete(&writes[0]);
     assert_eq!(Story::sent(&read), [(1, READ, 2, 4)]);
+}
+
+#[test]
+fn a_resync_that_compares_copies_what_it_cannot_read_everywhere() {
+    // As md's RAID 10 does, which compares.
+    let compares = RecoveryConfig {
+        threads: Some(THREADS),
+        ..recovery(WriteBarrier::MdArray)
+    };
+    let mut story = Story::new(ArrayConfig {
+        members: in_sync(vec![logged(100, 0); 2]),
+        ..config(2, 100, compares)
+    });
+    story.array.declare_dirty();
+    story.sync(SyncAction::Resync, None).expect("nothing runs");
+    let reads = story.commands();
+    story.array.freeze_sync();
+    let mut sent = Vec::new();
+    for read in reads.iter().filter(|read| read.start < Sectors(10)) {
+        let result = match read.slot {
+            Slot(1) => Err(MemberError::Medium),
+            _ => Ok(()),
+        };
+        sent.extend(story.answer(read.id, result));
+    }
+    assert_eq!(Story::sent(&sent), [(0, READ, 0, 10)], "it is copied");
+    assert_eq!(story.submit(1, READ, 2, 4), [], "until then they differ");
+    let writes = story.complete(&sent[0]);
+    assert_eq!(Story::sent(&writes), [(1, WRITE, 0, 10)]);
 }
 
 #[test]

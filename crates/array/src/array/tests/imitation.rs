@@ -11,7 +11,7 @@ use crate::senders::HostRequests;
 use raidlab_geometry::Copies;
 use raidlab_units::{Bytes, Nanos, Sectors};
 
-const THREADS: MdThreads = MdThreads {
+pub(super) const THREADS: MdThreads = MdThreads {
     turnaround: Nanos::ZERO,
     requests: HostRequests::SATA,
     plugs: false,
