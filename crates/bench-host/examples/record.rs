@@ -53,6 +53,7 @@ fn run(
     target: Observed<Arc<dyn Target>>,
 ) -> Result<(), Box<dyn Error>> {
     let machine = Machine::behind(Arc::new(target))?;
+    let machine = machine.with_trial(disks.to_vec());
     let machine = machine.with_disks(disks, Consent::default())?;
     let choices = Choices {
         hosts: vec![HostChoice {

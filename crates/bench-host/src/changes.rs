@@ -2,7 +2,6 @@
 
 use crate::error::HostError;
 use crate::machine::Machine;
-use crate::plan_disks;
 use raidlab_inventory::Inventory;
 use raidlab_inventory::environment::{Change, Fact, Fingerprint, environment};
 use raidlab_store::{Observation, Scope};
@@ -25,7 +24,7 @@ pub fn changes(machine: &Machine, observations: &[Observation]) -> Result<Vec<Ch
     // A trial's loop devices are made anew and may have other numbers.
     let disks = machine.disks().iter();
     let own: Vec<String> = disks
-        .filter(|chosen| !plan_disks::is_trial(chosen))
+        .filter(|chosen| !machine.is_trial(chosen))
         .map(|chosen| chosen.disk.device.clone())
         .collect();
     let then = names_then(&own, &before, &now);

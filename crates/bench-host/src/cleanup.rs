@@ -12,6 +12,7 @@ use crate::machine::{MARKER, Machine, PREFIX};
 use crate::marks::Marks;
 use crate::standing::{mounts, run_patiently};
 use crate::trial;
+use crate::tunables::{changed, write};
 use raidlab_inventory::{Inventory, System};
 use raidlab_shell::{Command, Target, TargetError, end_leftovers};
 use raidlab_systems::{ArraySpec, ArraySystem, Built, SystemError};
@@ -58,13 +59,18 @@ pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
             stays = stays.or(Some(error));
         }
     }
-    if machine.system() == System::Linux {
-        cleaned
-            .removed
-            .extend(trial::remove(target, &marks.trial_files)?);
+    for one in changed(target, &marks)? {
+        target.run(&write(&one.path, &one.before))?;
+        let words = format!("what was in {}: {} again", one.path, one.before);
+        cleaned.removed.push(words);
     }
+    // Without their files nobody could take down what stays.
     if let Some(error) = stays {
         return Err(error);
+    }
+    if machine.system() == System::Linux {
+        let files = trial::remove(target, &marks.trial_files)?;
+        cleaned.removed.extend(files);
     }
     if marks != Marks::default() {
         Marks::clear(target, machine.system())?;
@@ -96,7 +102,10 @@ pub fn forget_if_clean(machine: &Machine) -> Result<(), HostError> {
             return Ok(());
         }
     }
-    Marks::clear(target, machine.system())
+    if changed(target, &marks)?.is_empty() {
+        Marks::clear(target, machine.system())?;
+    }
+    Ok(())
 }
 
 /// Takes down the arrays of a kind that are ours.

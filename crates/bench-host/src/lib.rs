@@ -31,6 +31,7 @@ mod session;
 mod standing;
 mod subject;
 pub mod trial;
+mod tunables;
 
 pub use bench::HostBench;
 pub use changes::changes;
@@ -40,3 +41,4 @@ pub use machine::{MARKER, Machine, PREFIX};
 pub use machines::{LOCALHOST, MachineEntry, MachineFileError, read_machines, read_toml};
 pub use marks::Marks;
 pub use plan::plan;
+pub use tunables::Tunable;

@@ -28,6 +28,8 @@ pub struct Machine {
     kernel_disks: Vec<Option<KernelDisk>>,
     /// What a run that goes on found under its disks' names.
     planned: Vec<Planned>,
+    /// Loop devices that were made for this run.
+    trial: Vec<String>,
     warnings: Vec<Warning>,
     fio_clock: Option<String>,
 }
@@ -64,6 +66,7 @@ impl Machine {
             disks: Vec::new(),
             kernel_disks: Vec::new(),
             planned: Vec::new(),
+            trial: Vec::new(),
             warnings: Vec::new(),
             fio_clock: None,
         })
@@ -82,6 +85,20 @@ impl Machine {
     pub fn with_plan(mut self, planned: Vec<Planned>) -> Self {
         self.planned = planned;
         self
+    }
+
+    /// With loop devices that were made for this run: there is nothing on them to be
+    /// lost, and a run that goes on makes others.
+    #[must_use]
+    pub fn with_trial(mut self, devices: Vec<String>) -> Self {
+        self.trial = devices;
+        self
+    }
+
+    /// Whether a disk is a loop device that was made for this run.
+    #[must_use]
+    pub fn is_trial(&self, chosen: &Chosen) -> bool {
+        self.trial.contains(&chosen.disk.device)
     }
 
     /// Takes the machine for one run, until the lock is dropped; `holder` says to

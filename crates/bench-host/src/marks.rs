@@ -9,6 +9,7 @@
 
 use crate::error::HostError;
 use crate::machine::Machine;
+use crate::tunables::Tunable;
 use raidlab_inventory::choose::Identity;
 use raidlab_inventory::{Inventory, System};
 use raidlab_shell::{Command, Target};
@@ -22,6 +23,9 @@ pub struct Marks {
     pub disks: Vec<Identity>,
     /// Files made to be loop devices.
     pub trial_files: Vec<String>,
+    /// Tunables that were changed, with what they held before.
+    #[serde(default)]
+    pub tunables: Vec<Tunable>,
 }
 
 /// The file of the machine in which the marks are written down.
@@ -64,6 +68,12 @@ impl Marks {
                 all.trial_files.push(file.clone());
             }
         }
+        for one in &self.tunables {
+            let same = |known: &Tunable| (&known.path, &known.boot) == (&one.path, &one.boot);
+            if !all.tunables.iter().any(same) {
+                all.tunables.push(one.clone());
+            }
+        }
         // These types have no content that JSON could not hold.
         let text = serde_json::to_string_pretty(&all).unwrap_or_default();
         let path = path(system);
@@ -95,7 +105,7 @@ impl Marks {
         let Some(disk) = inventory.find(device) else {
             return false;
         };
-        self.disks.contains(&Identity::of(disk))
+        self.disks.contains(&Identity::of(inventory, disk))
             || !disk.on.is_empty() && disk.on.iter().all(|below| self.has(inventory, below))
     }
 }
@@ -109,7 +119,7 @@ impl Machine {
         let disks = self.disks().iter().map(|chosen| chosen.identity.clone());
         let marks = Marks {
             disks: disks.collect(),
-            trial_files: Vec::new(),
+            ..Marks::default()
         };
         marks.add(self.target(), self.system())
     }
@@ -147,10 +157,10 @@ mod tests {
         // Disks have other names after a restart.
         let marks = Marks {
             disks: vec![
-                Identity::of(&disk("/dev/sdx", "A")),
-                Identity::of(&disk("/dev/sdy", "B")),
+                Identity::of(&inventory, &disk("/dev/sdx", "A")),
+                Identity::of(&inventory, &disk("/dev/sdy", "B")),
             ],
-            trial_files: Vec::new(),
+            ..Marks::default()
         };
         let own = |devices: &[&str]| {
             let members = devices.iter().map(|&device| Member {

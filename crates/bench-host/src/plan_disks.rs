@@ -5,24 +5,16 @@
 //! when their loss was agreed to.
 
 use crate::machine::Machine;
-use crate::trial;
-use raidlab_inventory::choose::{Chosen, Planned};
+use raidlab_inventory::choose::Planned;
 use raidlab_store::{Observation, Scope};
 
 const NAME: &str = "plan.disk.";
-
-/// Whether a disk is one of a trial's loop devices, which are made anew.
-#[must_use]
-pub fn is_trial(chosen: &Chosen) -> bool {
-    let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
-    file.contains(trial::FILE_PREFIX)
-}
 
 /// The machine's disks as facts, but for a trial's.
 pub fn facts(machine: &Machine) -> Vec<Observation> {
     let disks = machine.disks().iter().enumerate();
     disks
-        .filter(|(_, chosen)| !is_trial(chosen))
+        .filter(|(_, chosen)| !machine.is_trial(chosen))
         .map(|(slot, chosen)| {
             let planned = Planned {
                 // The machine may be started again before the run goes on.

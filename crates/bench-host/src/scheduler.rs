@@ -3,7 +3,8 @@
 use crate::error::HostError;
 use crate::machine::Machine;
 use crate::sampler::kernel_name;
-use raidlab_inventory::System;
+use crate::tunables::{chosen, write};
+use raidlab_inventory::{DiskKind, System};
 use raidlab_lab::Experiment;
 use raidlab_shell::{Command, Target};
 use raidlab_systems::Built;
@@ -15,6 +16,8 @@ pub struct Schedulers {
     pub set: Vec<Command>,
     /// Commands that set what was there before, when the array is taken down.
     pub restore: Vec<Command>,
+    /// The files that are written, and what they hold before that.
+    pub before: Vec<(String, String)>,
 }
 
 /// Looks which scheduler each member has, as one that a crashed run has changed is not
@@ -36,54 +39,34 @@ pub fn schedulers(
     }
     let mut all = Schedulers::default();
     for member in &built.members {
-        let path = format!("/sys/block/{}/queue/scheduler", kernel_name(&member.device));
+        let device = queue_of(machine, &member.device);
+        let path = format!("/sys/block/{}/queue/scheduler", kernel_name(device));
         let listed = machine.target().read(&path)?;
-        let (set, restore) = of_member(&member.device, &path, &listed, wanted)?;
-        all.set.push(set);
-        all.restore.extend(restore);
+        check(&member.device, &listed, wanted)?;
+        let current = chosen(&listed);
+        all.set.push(write(&path, wanted));
+        all.restore.push(write(&path, current));
+        all.before.push((path, current.to_owned()));
     }
     Ok(all)
 }
 
-/// The same of one member, whose kernel lists its schedulers so: `none [mq-deadline] kyber`.
-fn of_member(
-    device: &str,
-    path: &str,
-    listed: &str,
-    wanted: &str,
-) -> Result<(Command, Option<Command>), HostError> {
-    let write = |value: &str| Command::changes("tee", [path]).input(format!("{value}\n"));
-    let (mut has, mut current) = (false, None);
-    for word in listed.split_whitespace() {
-        let chosen = word.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-        has |= chosen.unwrap_or(word) == wanted;
-        current = current.or(chosen);
-    }
-    if !has {
-        let listed = listed.trim();
-        let what =
-            format!("there is no scheduler `{wanted}` for {device}, whose kernel has: {listed}");
-        return Err(HostError::Unsuitable { what });
-    }
-    Ok((write(wanted), current.map(write)))
+/// The device whose queue a member's requests are in: a partition has none of its own.
+fn queue_of<'a>(machine: &'a Machine, device: &'a str) -> &'a str {
+    let mut disks = machine.disks().iter().map(|chosen| &chosen.disk);
+    let disk = disks.find(|disk| disk.device == device);
+    let part = disk.filter(|disk| disk.kind == DiskKind::Partition);
+    part.and_then(|part| part.on.last())
+        .map_or(device, String::as_str)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::of_member;
-
-    #[test]
-    fn what_a_member_had_is_put_back() {
-        let of = |wanted| of_member("/dev/sda", "/sys/x", "none [mq-deadline] kyber\n", wanted);
-        let (set, restore) = of("kyber").expect("it is there");
-        assert_eq!(set.to_string(), "tee /sys/x");
-        assert_eq!(set.input, "kyber\n");
-        assert_eq!(restore.expect("one is in force").input, "mq-deadline\n");
-        let refused = of("bfq").expect_err("it is not").to_string();
-        assert!(
-            refused.contains("no scheduler `bfq` for /dev/sda"),
-            "{refused}"
-        );
-        assert!(refused.contains("none [mq-deadline] kyber"), "{refused}");
+/// Whether a member's kernel has a scheduler; it lists them so: `none [mq-deadline] kyber`.
+fn check(device: &str, listed: &str, wanted: &str) -> Result<(), HostError> {
+    let mut words = listed.split_whitespace();
+    if words.any(|word| word.trim_matches(['[', ']']) == wanted) {
+        return Ok(());
     }
+    let listed = listed.trim();
+    let what = format!("there is no scheduler `{wanted}` for {device}, whose kernel has: {listed}");
+    Err(HostError::Unsuitable { what })
 }

@@ -11,6 +11,7 @@ use crate::place::Place;
 use crate::sampler::{Sampler, kernel_name, nanoseconds};
 use crate::scheduler::schedulers;
 use crate::standing::{Standing, mounts, run_patiently};
+use crate::tunables;
 use raidlab_inventory::counters::Foreign;
 use raidlab_inventory::{Inventory, System};
 use raidlab_lab::{CHECK_IN_WORDS, Deeds, Event, EventKind, Experiment};
@@ -22,6 +23,9 @@ use raidlab_systems::{
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// How long the device of an array may stay after that was stopped.
+const GOING: Duration = Duration::from_secs(5);
 
 /// Commands that ran, each with its time.
 type Journal = Arc<Mutex<Vec<CommandRecord>>>;
@@ -106,6 +110,33 @@ fn check_nothing_is_left(machine: &Machine, spec: &ArraySpec) -> Result<(), Host
     })
 }
 
+/// No array of somebody else's has the device that ours is going to have: the build would
+/// fail, and what it leaves would be taken down by that name.
+fn check_name_is_free(
+    target: &dyn Target,
+    system: &dyn ArraySystem,
+    built: &Built,
+) -> Result<(), HostError> {
+    let Access::Device(device) = system.access(built) else {
+        return Ok(());
+    };
+    if built.members.iter().any(|member| member.device == device) {
+        return Ok(());
+    }
+    // The one before may have been stopped just now.
+    let deadline = Instant::now() + GOING;
+    while target.resolve(&device).is_ok() {
+        if Instant::now() >= deadline {
+            return Err(HostError::Taken {
+                machine: target.name().to_owned(),
+                what: format!("{device} is there, and is no array of a run"),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
 impl<'a> Session<'a> {
     /// Builds the experiment's array and file system.
     ///
@@ -129,6 +160,7 @@ impl<'a> Session<'a> {
         let built = built(machine, experiment)?;
         let system = &**spec;
         let create = system.create(&built)?;
+        check_name_is_free(&target, system, &built)?;
         let schedulers = schedulers(machine, experiment, &built)?;
         let standing = Standing::new(
             machine,
@@ -138,6 +170,7 @@ impl<'a> Session<'a> {
             built.clone(),
             schedulers.restore,
         );
+        tunables::keep(&target, machine.system(), &schedulers.before)?;
         for command in schedulers.set {
             target.run(&command)?;
         }

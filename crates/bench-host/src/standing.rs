@@ -95,8 +95,9 @@ impl<'a> Standing<'a> {
             return Ok(Some(format!("a file system mounted on {folder}")));
         }
         let found = self.system.find(&self.target, &self.built.name)?;
+        let mut found = found.iter().filter(|found| found.name == self.built.name);
         Ok(found
-            .first()
+            .next()
             .map(|built| format!("{} `{}`", self.system.title(), built.name)))
     }
 }

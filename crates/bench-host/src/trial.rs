@@ -9,9 +9,13 @@ use crate::marks::Marks;
 use raidlab_inventory::System;
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_units::Bytes;
+use std::time::{Duration, Instant};
 
 /// How the files' names begin.
 pub const FILE_PREFIX: &str = "raidlab-disk-";
+
+/// How long a loop device may be held by somebody who only looks at it, as udev does.
+const BUSY: Duration = Duration::from_secs(3);
 
 /// The files of `count` trial disks in `folder`.
 #[must_use]
@@ -48,12 +52,13 @@ pub fn make(
     };
     marks.add(target, system)?;
     let mut devices = Vec::new();
-    for file in files {
+    for (made, file) in files.iter().enumerate() {
         match make_one(target, file, size) {
             Ok(device) => devices.push(device),
             Err(error) => {
-                // The first error tells more than what undoing might meet.
-                remove(target, files).ok();
+                // The first error tells more than what undoing might meet. A file that
+                // has come to be there meanwhile is not ours.
+                remove(target, &files[..made]).ok();
                 return Err(error);
             }
         }
@@ -62,50 +67,66 @@ pub fn make(
 }
 
 fn make_one(target: &dyn Target, file: &str, size: Bytes) -> Result<String, HostError> {
-    let size = size.0.to_string();
-    target.run(&Command::changes("truncate", ["--size", &size, file]))?;
+    // Many may write into the folder: what is there by now, a link above all, is not
+    // opened, and a file that cannot be filled does not stay.
+    let script =
+        r#"set -C && : >"$1" && { truncate --size "$2" "$1" || { rm -f "$1"; exit 1; }; }"#;
+    let words = ["-c", script, "sh", file, &size.0.to_string()];
+    target.run(&Command::changes("sh", words))?;
     // Without the page cache between loop device and file, where its file
     // system can: else every array on it is as fast as memory.
     let direct = ["--direct-io=on", "--find", "--show", "--", file];
     let attached = match target.run(&Command::changes("losetup", direct)) {
         Err(TargetError::Failed { .. }) => {
-            target.run(&Command::changes("losetup", direct[1..].iter().copied()))?
+            target.run(&Command::changes("losetup", direct[1..].iter().copied()))
         }
-        attached => attached?,
+        attached => attached,
     };
-    Ok(attached.stdout.trim().to_owned())
+    match attached {
+        Ok(attached) => Ok(attached.stdout.trim().to_owned()),
+        Err(error) => {
+            target.run(&Command::changes("rm", ["-f", "--", file])).ok();
+            Err(error.into())
+        }
+    }
+}
+
+/// The loop devices on a file, by whatever path they were made.
+fn attached(target: &dyn Target, file: &str) -> Result<Vec<String>, HostError> {
+    let words = ["--associated", file, "--noheadings", "--output", "NAME"];
+    let listed = target.run(&Command::reads("losetup", words))?.stdout;
+    Ok(listed.split_whitespace().map(str::to_owned).collect())
 }
 
 /// Detaches the loop devices on these files and deletes the files; returns what was
 /// removed.
 ///
 /// # Errors
-/// When a loop device cannot be detached.
+/// When a loop device cannot be detached, or is still in use: then its file stays, too.
 pub fn remove(target: &dyn Target, files: &[String]) -> Result<Vec<String>, HostError> {
     let mut removed = Vec::new();
-    if files.is_empty() {
-        return Ok(removed);
-    }
-    let list = Command::reads(
-        "losetup",
-        ["--noheadings", "--raw", "--output", "NAME,BACK-FILE"],
-    );
-    let listed = target.output(&list)?.stdout;
-    for line in listed.lines() {
-        let Some((device, file)) = line.split_once(' ') else {
-            continue;
-        };
-        if files.iter().any(|ours| ours == file) {
-            target.run(&Command::changes("losetup", ["--detach", device]))?;
-            removed.push(format!("{device} on {file}"));
-        }
-    }
     for file in files {
         let (folder, name) = file.rsplit_once('/').unwrap_or((".", file));
-        if target.list(folder)?.iter().any(|there| there == name) {
-            target.run(&Command::changes("rm", ["-f", "--", file]))?;
-            removed.push(file.clone());
+        if !target.list(folder)?.iter().any(|there| there == name) {
+            continue;
         }
+        for device in attached(target, file)? {
+            target.run(&Command::changes("losetup", ["--detach", &device]))?;
+            removed.push(format!("{device} on {file}"));
+        }
+        // The kernel keeps a device that is in use, and says that it is detached.
+        let deadline = Instant::now() + BUSY;
+        while let Some(device) = attached(target, file)?.first() {
+            if Instant::now() >= deadline {
+                return Err(HostError::LeftBehind {
+                    machine: target.name().to_owned(),
+                    what: format!("{device} on {file}, which something uses"),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        target.run(&Command::changes("rm", ["-f", "--", file]))?;
+        removed.push(file.clone());
     }
     Ok(removed)
 }
@@ -123,5 +144,17 @@ mod tests {
         let words = "localhost is taken: trial disk /srv/trial/raidlab-disk-0.img is there";
         assert_eq!(error.to_string(), words);
         assert!(machine.commands().is_empty());
+    }
+
+    /// Anybody may put a link into `/var/tmp` after it was looked for.
+    #[test]
+    fn a_link_that_was_put_there_meanwhile_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("precious"), "data").unwrap();
+        std::os::unix::fs::symlink(path("precious"), path("disk")).unwrap();
+        make_one(&raidlab_shell::Local::new(), &path("disk"), Bytes(1 << 20)).unwrap_err();
+        assert_eq!(std::fs::read_to_string(path("precious")).unwrap(), "data");
+        assert!(folder.path().join("disk").is_symlink());
     }
 }

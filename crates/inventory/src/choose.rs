@@ -6,9 +6,11 @@
 //! Only a signature of somebody's data can be overruled, by an explicit
 //! consent; a disk in use or of the root file system is never given out.
 
+mod identity;
 mod refusal;
 mod signature;
 
+pub use identity::Identity;
 pub use refusal::{Reason, Refusal, Warning};
 pub use signature::Signature;
 
@@ -22,92 +24,6 @@ pub struct Consent {
     /// Signatures of file systems, arrays and partition tables that no one
     /// uses now (`--wipe-signatures`).
     pub wipe_signatures: bool,
-}
-
-/// What makes a disk the same disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Its serial number.
-    pub serial: Option<String>,
-    /// Its world-wide name.
-    pub wwn: Option<String>,
-    /// The maker's model, where the disk tells it.
-    pub model: Option<String>,
-    /// Its size in bytes.
-    pub size_bytes: u64,
-    /// Where a partition begins.
-    pub start_sector: Option<u64>,
-    /// The file behind a loop device.
-    pub backing_file: Option<String>,
-    /// For a disk that says neither its serial number nor its world-wide name, and
-    /// is no file: where it is connected.
-    #[serde(default)]
-    pub connection: Option<String>,
-}
-
-impl Identity {
-    /// What identifies this disk, as far as the kernel tells.
-    #[must_use]
-    pub fn of(disk: &Disk) -> Self {
-        Self {
-            serial: disk.serial.clone(),
-            wwn: disk.wwn.clone(),
-            model: disk.model.clone(),
-            size_bytes: disk.size_bytes,
-            start_sector: disk.start_sector,
-            backing_file: disk.backing_file.clone(),
-            connection: match (&disk.serial, &disk.wwn, &disk.backing_file) {
-                (None, None, None) => disk.topology.clone(),
-                _ => None,
-            },
-        }
-    }
-
-    /// What differs in another, each as `serial: was X, is Y`.
-    #[must_use]
-    pub fn changes(&self, now: &Self) -> Vec<String> {
-        fn said<T: ToString>(value: Option<&T>) -> String {
-            value.map_or_else(|| "none".to_owned(), ToString::to_string)
-        }
-        let pairs = [
-            (
-                "serial",
-                said(self.serial.as_ref()),
-                said(now.serial.as_ref()),
-            ),
-            (
-                "world-wide name",
-                said(self.wwn.as_ref()),
-                said(now.wwn.as_ref()),
-            ),
-            ("model", said(self.model.as_ref()), said(now.model.as_ref())),
-            (
-                "size in bytes",
-                self.size_bytes.to_string(),
-                now.size_bytes.to_string(),
-            ),
-            (
-                "start sector",
-                said(self.start_sector.as_ref()),
-                said(now.start_sector.as_ref()),
-            ),
-            (
-                "file",
-                said(self.backing_file.as_ref()),
-                said(now.backing_file.as_ref()),
-            ),
-            (
-                "connection",
-                said(self.connection.as_ref()),
-                said(now.connection.as_ref()),
-            ),
-        ];
-        pairs
-            .into_iter()
-            .filter(|(_, was, is)| was != is)
-            .map(|(what, was, is)| format!("{what}: was {was}, is {is}"))
-            .collect()
-    }
 }
 
 /// A disk that a user asks for.
@@ -149,8 +65,8 @@ impl Planned {
     }
 
     /// What differs in the disk that is found under the name now.
-    fn changes(&self, disk: &Disk) -> Vec<String> {
-        let mut changes = self.identity.changes(&Identity::of(disk));
+    fn changes(&self, inventory: &Inventory, disk: &Disk) -> Vec<String> {
+        let mut changes = self.identity.changes(&Identity::of(inventory, disk));
         if let Some(device) = &self.device
             && *device != disk.device
         {
@@ -237,7 +153,10 @@ pub fn choose(
         };
         let reasons = against(inventory, disk, wanted);
         // What is in use is not probed: no consent could help it.
-        let taken = |reason: &Reason| matches!(reason, Reason::Root { .. } | Reason::InUse { .. });
+        let taken = |reason: &Reason| {
+            use Reason::{InUse, Root, TwinInUse};
+            matches!(reason, Root { .. } | InUse { .. } | TwinInUse { .. })
+        };
         let probe = !reasons.iter().any(taken);
         for reason in reasons
             .into_iter()
@@ -271,11 +190,11 @@ pub fn choose(
             let signatures = signatures.clone();
             choice.refuse(&wanted.name, Reason::Signatures { signatures });
         }
-        choice.warn(wanted, disk);
+        choice.warn(inventory, wanted, disk);
         choice.disks.push(Chosen {
             asked: wanted.name.clone(),
             disk: disk.clone(),
-            identity: Identity::of(disk),
+            identity: Identity::of(inventory, disk),
             signatures,
         });
     }
@@ -300,20 +219,11 @@ impl Choice {
             inventory.below(&one.device).contains(&other.device)
                 || inventory.below(&other.device).contains(&one.device)
         };
-        let same_drive = |other: &Disk| {
-            disk.kind == DiskKind::Disk
-                && other.kind == DiskKind::Disk
-                && disk.serial.is_some()
-                && (&disk.serial, &disk.wwn, &disk.model)
-                    == (&other.serial, &other.wwn, &other.model)
-                && disk.size_bytes == other.size_bytes
-        };
-        let same_file =
-            |other: &Disk| disk.backing_file.is_some() && disk.backing_file == other.backing_file;
         self.disks
             .iter()
             .filter(|given| {
-                kin(disk, &given.disk) || same_drive(&given.disk) || same_file(&given.disk)
+                let twin = |one: &Disk| kin(one, &given.disk);
+                kin(disk, &given.disk) || inventory.twins(disk).into_iter().any(twin)
             })
             .map(|given| Reason::GivenTwice {
                 device: disk.device.clone(),
@@ -323,7 +233,7 @@ impl Choice {
             .collect()
     }
 
-    fn warn(&mut self, wanted: &Wanted, disk: &Disk) {
+    fn warn(&mut self, inventory: &Inventory, wanted: &Wanted, disk: &Disk) {
         let path = &wanted.name;
         if *path == disk.device && disk.backing_file.is_none() {
             self.warnings.push(Warning::UnstableName {
@@ -331,10 +241,11 @@ impl Choice {
                 stable: disk.stable_ids.first().cloned(),
             });
         }
-        if let Some(model) = disk.shingled() {
+        let drive = inventory.drive_of(disk);
+        if let Some(model) = drive.shingled() {
             self.warnings.push(Warning::Shingled {
                 disk: path.clone(),
-                model: disk.model.clone().unwrap_or_default(),
+                model: drive.model.clone().unwrap_or_default(),
                 source: model.source.to_owned(),
             });
         }
@@ -400,10 +311,23 @@ fn against(inventory: &Inventory, disk: &Disk, wanted: &Wanted) -> Vec<Reason> {
             root: inventory.root.clone(),
         });
     }
-    for used in inventory.uses_of(&disk.device) {
-        let is_root = matches!(used, Use::Mounted { at, .. } if at == "/");
-        if !is_root {
-            reasons.push(Reason::InUse { used: used.clone() });
+    // That is a reason of its own.
+    let is_root = |used: &&Use| matches!(used, Use::Mounted { at, .. } if at == "/");
+    let uses = |device: &str| inventory.uses_of(device).into_iter();
+    for used in uses(&disk.device).filter(|used| !is_root(used)) {
+        reasons.push(Reason::InUse { used: used.clone() });
+    }
+    for twin in inventory.twins(disk) {
+        if inventory.shares_root(&twin.device) {
+            reasons.push(Reason::Root {
+                device: twin.device.clone(),
+                root: inventory.root.clone(),
+            });
+        }
+        for used in uses(&twin.device).filter(|used| !is_root(used)) {
+            let used = used.clone();
+            let twin = twin.device.clone();
+            reasons.push(Reason::TwinInUse { twin, used });
         }
     }
     if disk.read_only {
@@ -419,7 +343,7 @@ fn against(inventory: &Inventory, disk: &Disk, wanted: &Wanted) -> Vec<Reason> {
         });
     }
     if let Some(planned) = &wanted.planned {
-        let changes = planned.changes(disk);
+        let changes = planned.changes(inventory, disk);
         if !changes.is_empty() {
             reasons.push(Reason::Changed { changes });
         }

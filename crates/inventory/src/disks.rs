@@ -18,7 +18,7 @@ mod mounts;
 #[cfg(test)]
 pub(crate) use lsblk::command as lsblk_command;
 
-use crate::{Disk, InventoryError, System, Use};
+use crate::{Disk, DiskKind, InventoryError, System, Use};
 use raidlab_shell::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -65,6 +65,47 @@ impl Inventory {
         let matches =
             |disk: &&Disk| disk.device == path || disk.stable_ids.iter().any(|id| id == path);
         self.disks.iter().find(matches)
+    }
+
+    /// The drive, or loop device, of which a partition is a part; any other device itself.
+    #[must_use]
+    pub fn drive_of<'a>(&'a self, disk: &'a Disk) -> &'a Disk {
+        let mut parents = disk.on.iter().filter_map(|below| self.find(below));
+        let parent = parents.next().filter(|_| disk.kind == DiskKind::Partition);
+        parent.unwrap_or(disk)
+    }
+
+    /// Other devices that lead to the same bytes: a second path to a drive, a second loop
+    /// device on a file. Of a partition it is the same partition there.
+    #[must_use]
+    pub fn twins(&self, disk: &Disk) -> Vec<&Disk> {
+        let drive = self.drive_of(disk);
+        let same_drive = |other: &Disk| {
+            drive.kind == DiskKind::Disk
+                && other.kind == DiskKind::Disk
+                && drive.serial.is_some()
+                && (&drive.serial, &drive.wwn, &drive.model)
+                    == (&other.serial, &other.wwn, &other.model)
+                && drive.size_bytes == other.size_bytes
+        };
+        let same_file =
+            |other: &Disk| drive.backing_file.is_some() && drive.backing_file == other.backing_file;
+        let twins = self.disks.iter().filter(|other| {
+            other.device != drive.device && (same_drive(other) || same_file(other))
+        });
+        let part_of = |twin| {
+            let parts = self.disks.iter().filter(|part| {
+                part.kind == DiskKind::Partition && part.start_sector == disk.start_sector
+            });
+            let mut parts = parts.filter(|part| part.on.contains(&twin));
+            parts.next()
+        };
+        let same = |twin: &'_ Disk| match disk.kind {
+            DiskKind::Partition => part_of(twin.device.clone()),
+            _ => self.find(&twin.device),
+        };
+        // A path by which the kernel has seen no partitions is taken whole.
+        twins.map(|twin| same(twin).unwrap_or(twin)).collect()
     }
 
     /// Notes the devices below the root file system's.

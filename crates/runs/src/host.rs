@@ -168,6 +168,7 @@ fn machines(
         let disks = if entry.disks.is_empty() && entry.destination == LOCALHOST {
             let (made, devices) = make_trial(own, wanted, task.front)?;
             held.trial = Some(made);
+            machine = machine.with_trial(devices.clone());
             devices
         } else {
             entry.disks
@@ -250,10 +251,9 @@ fn make_trial(
         let words = "trial disks are loop devices of Linux";
         return Err(Failure::words(Kind::Usage, words).help("name disks with --disk"));
     }
-    let folder = std::path::absolute(&own.trial_folder)
-        .unwrap_or_else(|_| own.trial_folder.clone())
-        .display()
-        .to_string();
+    let folder = own.trial_folder.display().to_string();
+    // Without links and from the root: a cleanup may begin elsewhere.
+    let folder = machine.target().resolve(&folder).map_err(Failure::run)?;
     let left = "`raidlab cleanup` removes what an earlier run has left; loop devices need root";
     let files = trial::files(&folder, count);
     let devices =

@@ -5,7 +5,7 @@
 
 mod cleanup;
 
-use raidlab_bench_host::{HostBench, HostError, Machine, plan};
+use raidlab_bench_host::{HostBench, HostError, Machine, plan, plan_disks, trial};
 use raidlab_inventory::choose::Consent;
 use raidlab_lab::{
     ArrayLook, Background, Bench, Choices, Experiment, Finish, HostChoice, Observer, QueueStyle,
@@ -252,6 +252,40 @@ fn a_scheduler_that_the_kernel_does_not_have_is_refused_by_name() {
     let (machine, experiment) = scheduled("bfq", "[none] mq-deadline\n");
     let error = plan(&machine, &experiment).unwrap_err().to_string();
     assert!(error.contains("`bfq` for /dev/loop0"), "{error}");
+}
+
+/// `/dev/md100` is somebody else's: it is neither built over nor stopped.
+#[test]
+fn an_array_of_somebody_else_that_has_our_device_is_left_alone() {
+    let scan = Command::reads("mdadm", ["--examine", "--scan", "--verbose"]);
+    let recorded = Recorded::from_transcript("localhost", TRANSCRIPT)
+        .unwrap()
+        .says(&scan, "")
+        .link("/dev/md100", "/dev/md100");
+    let recorded = Arc::new(recorded);
+    let bench = HostBench::new(vec![machine(&recorded)]);
+    let experiment = experiment(&SUITE.replace("btrfs-raid1", "md-raid1"));
+    let error = bench.run(&experiment, &mut Kept::default()).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    let words = "localhost is taken: /dev/md100 is there, and is no array of a run";
+    assert_eq!(source, words);
+    let commands = recorded.commands();
+    let touched = |command: &String| command.contains("--stop") || command.contains("--create");
+    assert!(!commands.iter().any(touched), "{commands:?}");
+}
+
+/// Loop devices whose files only have a name like a trial's are asked about, and known
+/// again when the run goes on.
+#[test]
+fn a_loop_device_is_a_trial_s_only_if_it_was_made_for_one() {
+    let given = machine(&recorded());
+    let file = given.disks()[0].disk.backing_file.as_deref();
+    assert!(file.unwrap().contains(trial::FILE_PREFIX));
+    assert!(!given.is_trial(&given.disks()[0]));
+    assert_eq!(plan_disks::facts(&given).len(), 2);
+    let made = machine(&recorded()).with_trial(disks().to_vec());
+    assert!(made.is_trial(&made.disks()[0]));
+    assert!(plan_disks::facts(&made).is_empty());
 }
 
 #[test]

@@ -43,6 +43,13 @@ pub enum Reason {
         /// What the device is used for.
         used: Use,
     },
+    /// Something uses the same drive, or the same file, by another device.
+    TwinInUse {
+        /// The other device.
+        twin: String,
+        /// What that device is used for.
+        used: Use,
+    },
     /// The device is write-protected.
     ReadOnly {
         /// The device that is refused, by its path.
@@ -99,6 +106,9 @@ impl Reason {
             Self::NotADisk { kind, .. } => kind.to_string(),
             Self::Root { .. } => "the root file system lies on this disk".to_owned(),
             Self::InUse { used } => in_use(used).to_owned(),
+            Self::TwinInUse { twin, used } => {
+                format!("the same as {twin}, which is in use: {}", in_use(used))
+            }
             Self::ReadOnly { .. } => "read-only".to_owned(),
             Self::TooSmall { .. } => "too small".to_owned(),
             Self::GivenTwice { .. } => "the same disk is given twice".to_owned(),
@@ -118,7 +128,7 @@ impl Reason {
             Self::NoBlockDevice { path } => format!("it leads to {path}"),
             Self::NotADisk { device, .. } | Self::ReadOnly { device } => device.clone(),
             Self::Root { device, root } => format!("{device}; / is on {}", root.join(", ")),
-            Self::InUse { used } => evidence_of(used),
+            Self::InUse { used } | Self::TwinInUse { used, .. } => evidence_of(used),
             Self::TooSmall {
                 device,
                 size_bytes,
@@ -147,7 +157,7 @@ impl Reason {
             Self::NoBlockDevice { .. } => "give a disk, or make a loop device of the file",
             Self::NotADisk { .. } => "give the disks below it",
             Self::Root { .. } => "use another disk: this one is never given out",
-            Self::InUse { used } => return remedy_of(used),
+            Self::InUse { used } | Self::TwinInUse { used, .. } => return remedy_of(used),
             Self::ReadOnly { .. } => "lift its write protection (`blockdev --setrw`)",
             Self::TooSmall { .. } => "give a larger disk or ask for smaller members",
             Self::GivenTwice { .. } => "give each disk once",

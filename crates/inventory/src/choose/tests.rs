@@ -165,7 +165,7 @@ fn two_loop_devices_on_one_file_are_one_disk() {
 fn a_disk_that_changed_since_the_plan_is_refused() {
     let machine = Machine::loops();
     let inventory = Inventory::of(&machine).unwrap();
-    let identity = Identity::of(inventory.find("/dev/loop4").unwrap());
+    let identity = Identity::of(&inventory, inventory.find("/dev/loop4").unwrap());
     let planned = Planned {
         asked: "/dev/loop4".to_owned(),
         device: Some("/dev/loop4".to_owned()),
@@ -362,10 +362,63 @@ fn unstable_names_shingles_and_misalignment_are_warned_of() {
     /dev/sdc may be another disk after a reboot; name it /dev/disk/by-id/ata-ST4000DM004_C
     /dev/sdc is a ST4000DM004-2CV104, which hides shingled tracks (Seagate, "CMR and SMR Hard Drives", product list): long writes and rebuilds collapse, compare it with none but its like
     "#);
-    insta::assert_snapshot!(warnings("/dev/sdc1").join("\n"), @r"
+    insta::assert_snapshot!(warnings("/dev/sdc1").join("\n"), @r#"
     /dev/sdc1 may be another disk after a reboot, and has no name that stays
+    /dev/sdc1 is a ST4000DM004-2CV104, which hides shingled tracks (Seagate, "CMR and SMR Hard Drives", product list): long writes and rebuilds collapse, compare it with none but its like
     /dev/sdc1 begins 3584 bytes into a physical sector of 4096: small writes become reads and writes
-    ");
+    "#);
     insta::assert_snapshot!(warnings("/dev/sdd").join("\n"), @"/dev/sdd may be another disk after a reboot, and has no name that stays");
     assert_eq!(warnings("/dev/disk/by-id/wwn-0x5000c").len(), 1);
+}
+
+#[test]
+fn a_file_that_another_loop_device_uses_is_refused() {
+    // loop0 is mounted.
+    let file = "/srv/one.img\n";
+    let machine = Machine::loops()
+        .file("/sys/block/loop0/loop/backing_file", file)
+        .file("/sys/block/loop4/loop/backing_file", file);
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: the same as /dev/loop0, which is in use: mounted (/dev/loop0 at /srv/inventory/mnt, ext4); umount /srv/inventory/mnt, or use another disk");
+    assert_eq!(refusals(&machine, "/dev/loop3", WIPE), "");
+}
+
+#[test]
+fn a_drive_that_is_in_use_by_another_path_is_refused() {
+    let mountinfo = "27 1 9:0 / / rw - ext4 /dev/root rw\n\
+        28 27 8:64 / /srv rw - xfs /dev/sde rw\n";
+    let mounted = server().file("/proc/self/mountinfo", mountinfo);
+    insta::assert_snapshot!(refusals(&mounted, "/dev/sdd", WIPE), @"/dev/sdd: the same as /dev/sde, which is in use: mounted (/dev/sde at /srv, xfs); umount /srv, or use another disk");
+    let root = server().file(
+        "/proc/self/mountinfo",
+        "27 1 8:64 / / rw - ext4 /dev/root rw\n",
+    );
+    insta::assert_snapshot!(refusals(&root, "/dev/sdd", WIPE), @"/dev/sdd: the root file system lies on this disk (/dev/sde; / is on /dev/sde); use another disk: this one is never given out");
+    assert_eq!(refusals(&server(), "/dev/sdd", KEEP), "");
+}
+
+#[test]
+fn partitions_are_told_apart_by_their_drives() {
+    let machine = server().file("/sys/class/block/sda2/start", "63\n");
+    let inventory = Inventory::of(&machine).unwrap();
+    let of = |device: &str| Identity::of(&inventory, inventory.find(device).unwrap());
+    let changes = of("/dev/sdc1").changes(&of("/dev/sda2"));
+    assert_eq!(
+        changes,
+        [
+            "serial: was C, is A",
+            "model: was ST4000DM004-2CV104, is WDC WD4000FYYZ-01UL1B2"
+        ]
+    );
+    assert_eq!(of("/dev/sdc1").size_bytes, 1000);
+}
+
+#[test]
+fn all_devices_of_a_mounted_bcachefs_are_refused() {
+    let with = |at: &str| {
+        let line = format!("27 1 0:40 / {at} rw - bcachefs /dev/loop3:/dev/loop4 rw\n");
+        Machine::loops().file("/proc/self/mountinfo", &line)
+    };
+    insta::assert_snapshot!(refusals(&with("/srv"), "/dev/loop4", WIPE), @"/dev/loop4: a member of something that runs (/dev/loop4 in bcachefs at /srv); take bcachefs at /srv down, or use another disk");
+    let root = asked(&with("/"), &[Wanted::named("/dev/loop4")], WIPE);
+    assert!(matches!(root.refusals[0].reason, Reason::Root { .. }));
 }

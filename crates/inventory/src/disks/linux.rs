@@ -24,7 +24,7 @@ pub fn inventory(target: &dyn Target) -> Result<Inventory, InventoryError> {
         describe(target, &mut one.disk)?;
     }
     let mounts = parse_mounts(&target.read("/proc/self/mountinfo")?);
-    let teams = teams(target)?;
+    let teams = teams(target, &mounts)?;
     let uses = uses(target, &listed, &mounts, &teams)?;
     let root_starts = root_devices(target, &listed, &mounts, &teams)?;
     let mut inventory = Inventory {
@@ -150,6 +150,10 @@ fn rank(path: &str) -> u8 {
     }
 }
 
+/// Its mounts name all their devices, with colons between them, and have no number of
+/// a device.
+const BCACHEFS: &str = "bcachefs";
+
 /// A file system or pool that spreads over several devices.
 struct Team {
     /// `btrfs <uuid>` or `ZFS pool tank`.
@@ -158,9 +162,19 @@ struct Team {
     devices: Vec<String>,
 }
 
-/// The mounted btrfs file systems and the imported pools.
-fn teams(target: &dyn Target) -> Result<Vec<Team>, InventoryError> {
+/// The mounted btrfs and bcachefs file systems and the imported pools.
+fn teams(target: &dyn Target, mounts: &[Mount]) -> Result<Vec<Team>, InventoryError> {
     let mut found = Vec::new();
+    for mount in mounts.iter().filter(|mount| mount.filesystem == BCACHEFS) {
+        let devices = mount.source.split(':').map(|device| {
+            let resolved = target.resolve(device);
+            resolved.unwrap_or_else(|_| device.to_owned())
+        });
+        found.push(Team {
+            name: format!("{BCACHEFS} at {}", mount.at),
+            devices: devices.collect(),
+        });
+    }
     for uuid in target.list("/sys/fs/btrfs")? {
         let names = target.list(&format!("/sys/fs/btrfs/{uuid}/devices"))?;
         if names.is_empty() {
@@ -221,9 +235,13 @@ fn device_mounted(
     if !mount.source.starts_with("/dev/") {
         return Ok(None);
     }
-    match target.resolve(&mount.source) {
+    let source = match mount.filesystem.as_str() {
+        BCACHEFS => mount.source.split(':').next().unwrap_or_default(),
+        _ => &mount.source,
+    };
+    match target.resolve(source) {
         Ok(device) => Ok(Some(device)),
-        Err(TargetError::Io { .. }) => Ok(Some(mount.source.clone())),
+        Err(TargetError::Io { .. }) => Ok(Some(source.to_owned())),
         Err(error) => Err(error.into()),
     }
 }

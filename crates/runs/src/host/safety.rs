@@ -5,7 +5,7 @@ use super::HostRun;
 use crate::failure::{Failure, Kind};
 use crate::front::Front;
 use crate::task::Task;
-use raidlab_bench_host::{HostBench, HostError, Machine, changes, forget_if_clean, plan_disks};
+use raidlab_bench_host::{HostBench, HostError, Machine, changes, forget_if_clean};
 use raidlab_store::{RunSummary, Store};
 use raidlab_units::Bytes;
 
@@ -65,7 +65,7 @@ impl HostRun {
         let mut lost = Vec::new();
         for machine in self.bench.machines() {
             for chosen in machine.disks() {
-                if !plan_disks::is_trial(chosen) {
+                if !machine.is_trial(chosen) {
                     lost.push(format!(
                         "  {} on {}: {}, {}",
                         chosen.disk.device,

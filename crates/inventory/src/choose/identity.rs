@@ -1,0 +1,93 @@
+//! By what a disk is known to be the same one.
+
+use crate::{Disk, Inventory};
+use serde::{Deserialize, Serialize};
+
+/// What makes a disk the same disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Its serial number, or that of a partition's drive, as of all that follows but the
+    /// size.
+    pub serial: Option<String>,
+    /// Its world-wide name.
+    pub wwn: Option<String>,
+    /// The maker's model, where the disk tells it.
+    pub model: Option<String>,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// Where a partition begins.
+    pub start_sector: Option<u64>,
+    /// The file behind a loop device.
+    pub backing_file: Option<String>,
+    /// For a disk that says neither its serial number nor its world-wide name, and
+    /// is no file: where it is connected.
+    #[serde(default)]
+    pub connection: Option<String>,
+}
+
+impl Identity {
+    /// What identifies this disk, as far as the kernel tells. A partition is that of its
+    /// drive: disks of one model are often divided alike.
+    #[must_use]
+    pub fn of(inventory: &Inventory, disk: &Disk) -> Self {
+        let drive = inventory.drive_of(disk);
+        Self {
+            serial: drive.serial.clone(),
+            wwn: drive.wwn.clone(),
+            model: drive.model.clone(),
+            size_bytes: disk.size_bytes,
+            start_sector: disk.start_sector,
+            backing_file: drive.backing_file.clone(),
+            connection: match (&drive.serial, &drive.wwn, &drive.backing_file) {
+                (None, None, None) => drive.topology.clone(),
+                _ => None,
+            },
+        }
+    }
+
+    /// What differs in another, each as `serial: was X, is Y`.
+    #[must_use]
+    pub fn changes(&self, now: &Self) -> Vec<String> {
+        fn said<T: ToString>(value: Option<&T>) -> String {
+            value.map_or_else(|| "none".to_owned(), ToString::to_string)
+        }
+        let pairs = [
+            (
+                "serial",
+                said(self.serial.as_ref()),
+                said(now.serial.as_ref()),
+            ),
+            (
+                "world-wide name",
+                said(self.wwn.as_ref()),
+                said(now.wwn.as_ref()),
+            ),
+            ("model", said(self.model.as_ref()), said(now.model.as_ref())),
+            (
+                "size in bytes",
+                self.size_bytes.to_string(),
+                now.size_bytes.to_string(),
+            ),
+            (
+                "start sector",
+                said(self.start_sector.as_ref()),
+                said(now.start_sector.as_ref()),
+            ),
+            (
+                "file",
+                said(self.backing_file.as_ref()),
+                said(now.backing_file.as_ref()),
+            ),
+            (
+                "connection",
+                said(self.connection.as_ref()),
+                said(now.connection.as_ref()),
+            ),
+        ];
+        pairs
+            .into_iter()
+            .filter(|(_, was, is)| was != is)
+            .map(|(what, was, is)| format!("{what}: was {was}, is {is}"))
+            .collect()
+    }
+}
