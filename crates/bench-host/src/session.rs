@@ -110,29 +110,25 @@ fn check_nothing_is_left(machine: &Machine, spec: &ArraySpec) -> Result<(), Host
     })
 }
 
-/// No array of somebody else's has the device that ours is going to have: the build would
+/// Nothing of somebody else's has a name that our array is going to have: the build would
 /// fail, and what it leaves would be taken down by that name.
-fn check_name_is_free(
+fn check_names_are_free(
     target: &dyn Target,
     system: &dyn ArraySystem,
     built: &Built,
 ) -> Result<(), HostError> {
-    let Access::Device(device) = system.access(built) else {
-        return Ok(());
-    };
-    if built.members.iter().any(|member| member.device == device) {
-        return Ok(());
-    }
     // The one before may have been stopped just now.
     let deadline = Instant::now() + GOING;
-    while target.resolve(&device).is_ok() {
-        if Instant::now() >= deadline {
-            return Err(HostError::Taken {
-                machine: target.name().to_owned(),
-                what: format!("{device} is there, and is no array of a run"),
-            });
+    for path in system.own_paths(built) {
+        while target.resolve(&path).is_ok() {
+            if Instant::now() >= deadline {
+                return Err(HostError::Taken {
+                    machine: target.name().to_owned(),
+                    what: format!("{path} is there, and is not of this run"),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(50));
         }
-        std::thread::sleep(Duration::from_millis(50));
     }
     Ok(())
 }
@@ -160,7 +156,7 @@ impl<'a> Session<'a> {
         let built = built(machine, experiment)?;
         let system = &**spec;
         let create = system.create(&built)?;
-        check_name_is_free(&target, system, &built)?;
+        check_names_are_free(&target, system, &built)?;
         let schedulers = schedulers(machine, experiment, &built)?;
         let standing = Standing::new(
             machine,

@@ -73,6 +73,11 @@ pub struct Built {
 }
 
 impl Built {
+    /// Whether a device is one of the members.
+    fn has(&self, device: &str) -> bool {
+        self.members.iter().any(|member| member.device == device)
+    }
+
     /// One that was found on a machine, mounted nowhere.
     pub(crate) fn found(name: impl Into<String>, members: Vec<Member>) -> Self {
         Self {
@@ -320,6 +325,15 @@ pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
 
     /// Where it is used once built.
     fn access(&self, array: &Built) -> Access;
+
+    /// Paths that are there as long as the array is. One that is there before it is built
+    /// belongs to something else, which must not be taken down in its place.
+    fn own_paths(&self, array: &Built) -> Vec<String> {
+        match self.access(array) {
+            Access::Device(device) if !array.has(&device) => vec![device],
+            Access::Device(_) | Access::Folder(_) | Access::Export(_) => Vec::new(),
+        }
+    }
 
     /// The commands that begin a check: all that is there more than once is read and
     /// compared, and nothing changed.

@@ -267,7 +267,7 @@ fn an_array_of_somebody_else_that_has_our_device_is_left_alone() {
     let experiment = experiment(&SUITE.replace("btrfs-raid1", "md-raid1"));
     let error = bench.run(&experiment, &mut Kept::default()).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
-    let words = "localhost is taken: /dev/md100 is there, and is no array of a run";
+    let words = "localhost is taken: /dev/md100 is there, and is not of this run";
     assert_eq!(source, words);
     let commands = recorded.commands();
     let touched = |command: &String| command.contains("--stop") || command.contains("--create");

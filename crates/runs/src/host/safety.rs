@@ -6,6 +6,7 @@ use crate::failure::{Failure, Kind};
 use crate::front::Front;
 use crate::task::Task;
 use raidlab_bench_host::{HostBench, HostError, Machine, changes, forget_if_clean};
+use raidlab_inventory::choose::Chosen;
 use raidlab_store::{RunSummary, Store};
 use raidlab_units::Bytes;
 
@@ -49,6 +50,28 @@ fn failed(error: HostError) -> Failure {
     Failure::new(Kind::Run, error)
 }
 
+/// A disk with all by which its owner knows it, and what lies on it.
+fn in_words(machine: &Machine, chosen: &Chosen) -> String {
+    let (disk, identity) = (&chosen.disk, &chosen.identity);
+    let serial = identity.serial.as_ref();
+    let held: Vec<String> = chosen.signatures.iter().map(ToString::to_string).collect();
+    let told = [
+        Some(disk.stable_name().to_owned()).filter(|name| *name != disk.device),
+        identity.model.clone(),
+        serial.map(|serial| format!("serial number {serial}")),
+        identity.backing_file.clone(),
+        Some(Bytes(disk.size_bytes).to_string()),
+        (!held.is_empty()).then(|| format!("holds {}", held.join(", "))),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    format!(
+        "  {} on {}: {}",
+        disk.device,
+        machine.name(),
+        told.join(", ")
+    )
+}
+
 impl HostRun {
     /// Asks before data on disks that are not our own trial's are lost, and writes down on
     /// each machine which disks those are, before any is: by that
@@ -66,13 +89,7 @@ impl HostRun {
         for machine in self.bench.machines() {
             for chosen in machine.disks() {
                 if !machine.is_trial(chosen) {
-                    lost.push(format!(
-                        "  {} on {}: {}, {}",
-                        chosen.disk.device,
-                        machine.name(),
-                        chosen.disk.stable_name(),
-                        Bytes(chosen.disk.size_bytes)
-                    ));
+                    lost.push(in_words(machine, chosen));
                 }
             }
         }
@@ -106,5 +123,50 @@ pub fn forget(machine: &Machine, front: &dyn Front) {
              cleanup` does it",
             machine.name()
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+    use raidlab_bench_host::Machine;
+    use raidlab_inventory::choose::{Chosen, Identity, Signature};
+    use raidlab_inventory::{Disk, DiskKind, Inventory, System};
+    use raidlab_shell::{Command, Recorded};
+    use std::sync::Arc;
+
+    #[test]
+    fn who_is_asked_is_told_which_disk_it_is_and_what_lies_on_it() {
+        let mut disk = Disk::new("/dev/sdb", DiskKind::Disk, 1 << 40);
+        disk.stable_ids = vec!["/dev/disk/by-id/ata-B".to_owned()];
+        disk.model = Some("WD4000FYYZ".to_owned());
+        disk.serial = Some("WD-B".to_owned());
+        let inventory = Inventory {
+            machine: "store1".to_owned(),
+            system: System::Linux,
+            disks: vec![disk.clone()],
+            uses: Vec::new(),
+            root: Vec::new(),
+        };
+        let photos = Signature {
+            device: "/dev/sdb1".to_owned(),
+            kind: "ext4".to_owned(),
+            label: Some("photos".to_owned()),
+            uuid: None,
+        };
+        let chosen = Chosen {
+            asked: "/dev/sdb".to_owned(),
+            identity: Identity::of(&inventory, &disk),
+            disk,
+            signatures: vec![photos],
+        };
+        let uname = Command::reads("uname", ["-s"]);
+        let target = Recorded::new("store1").says(&uname, "Linux\n");
+        let machine = Machine::behind(Arc::new(target)).expect("a Linux");
+        assert_eq!(
+            in_words(&machine, &chosen),
+            "  /dev/sdb on store1: /dev/disk/by-id/ata-B, WD4000FYYZ, serial number WD-B, 1 TiB, \
+             holds ext4 on /dev/sdb1 labelled \"photos\""
+        );
     }
 }

@@ -220,6 +220,15 @@ impl ArraySystem for BcacheSpec {
         Some(plan::write_back(self, array))
     }
 
+    fn own_paths(&self, array: &Built) -> Vec<String> {
+        let behind = self.behind(array);
+        let behind = behind.map(|(md, behind)| md.own_paths(&behind));
+        let own = [plan::link(&array.name)];
+        own.into_iter()
+            .chain(behind.into_iter().flatten())
+            .collect()
+    }
+
     fn destroy(&self, array: &Built) -> Vec<Command> {
         plan::destroy(self, array)
     }

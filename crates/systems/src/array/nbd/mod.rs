@@ -92,6 +92,11 @@ fn kernel(name: &str) -> String {
     format!("nbd{}", trailing_number(name))
 }
 
+/// The process that holds the connection: there as long as the device is attached.
+fn attached(name: &str) -> String {
+    format!("/sys/block/{}/pid", kernel(name))
+}
+
 fn no_members<T>(what: &str) -> Result<T> {
     Err(SystemError::unsupported(
         TITLE,
@@ -170,6 +175,14 @@ impl ArraySystem for NbdSpec {
         }
     }
 
+    /// The device node is there whether it is attached or not.
+    fn own_paths(&self, array: &Built) -> Vec<String> {
+        match self.through {
+            Through::Device => vec![attached(&array.name)],
+            Through::Direct => Vec::new(),
+        }
+    }
+
     fn destroy(&self, array: &Built) -> Vec<Command> {
         match self.through {
             Through::Device => {
@@ -200,13 +213,9 @@ impl ChangeMembers for NbdSpec {
 }
 
 impl ReadState for NbdSpec {
-    /// The process that holds the connection: there as long as it is.
     fn sources(&self, array: &Built) -> Vec<Watched> {
         match self.through {
-            Through::Device => vec![Watched::File(format!(
-                "/sys/block/{}/pid",
-                kernel(&array.name)
-            ))],
+            Through::Device => vec![Watched::File(attached(&array.name))],
             Through::Direct => Vec::new(),
         }
     }
@@ -260,6 +269,18 @@ mod tests {
             Ok(commands) => commands[0].to_string(),
             Err(error) => error.to_string(),
         }
+    }
+
+    /// `/dev/nbd3` is always there; it belongs to somebody while it is attached.
+    #[test]
+    fn its_device_is_another_s_only_while_it_is_attached() {
+        let spec: NbdSpec = toml::from_str("uri = 'nbd://a/'\nsize = '4g'").expect("spec");
+        let array = Built {
+            name: "raidlab3".to_owned(),
+            members: Vec::new(),
+            folder: String::new(),
+        };
+        assert_eq!(spec.own_paths(&array), ["/sys/block/nbd3/pid"]);
     }
 
     #[test]
