@@ -16,6 +16,7 @@ use crate::tunables::{changed, write};
 use raidlab_inventory::{Inventory, System};
 use raidlab_shell::{Command, Target, TargetError, end_leftovers};
 use raidlab_systems::{ArraySpec, ArraySystem, Built, SystemError};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How long processes may take to end.
@@ -134,7 +135,11 @@ fn remove(
         ));
     }
     for built in &ours {
-        for command in system.destroy(built) {
+        // All that lies on disks of ours alone is ours.
+        let above = devices(built).flat_map(|device| inventory.above(device));
+        let above: BTreeSet<String> = above.collect();
+        let stops = above.iter().filter_map(|device| system.stop(device));
+        for command in stops.chain(system.destroy(built)) {
             target.output(&command).ok();
         }
         cleaned.removed.push(format!("{title} {}", built.name));

@@ -354,6 +354,13 @@ pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
         None
     }
 
+    /// The command that stops an array of this kind which the kernel has under another
+    /// name, such as a system gives to what it assembles by itself when it starts; `None`
+    /// for any other device, and where the name is always ours.
+    fn stop(&self, _device: &str) -> Option<Command> {
+        None
+    }
+
     /// The commands that take it down and leave the members blank; each may
     /// fail where a crash has left only a part of it, and the rest goes on.
     fn destroy(&self, array: &Built) -> Vec<Command>;

@@ -24,6 +24,7 @@ pub(crate) fn refuse<T>(word: &str, reason: impl Into<String>) -> Result<T, Refu
     Err(RefusedWord { word, reason })
 }
 
+const PANICS: &str = "stops the whole machine at the first error";
 const ELSEWHERE: &str = "names another place than the array";
 
 /// Whether a value may be a size, a number, a word or a list of such: no path, no blank.
@@ -45,6 +46,9 @@ pub(crate) fn check_mount_options(
         }
         if !is_plain(value) || value.contains(',') {
             return refuse(option, ELSEWHERE);
+        }
+        if option == "errors=panic" {
+            return refuse(option, PANICS);
         }
     }
     Ok(())
@@ -131,6 +135,10 @@ impl Maker {
         if names_a_place || !is_plain(value) {
             return refuse(word, ELSEWHERE);
         }
+        // mke2fs -e: it is kept in the file system.
+        if value == "panic" {
+            return refuse(word, PANICS);
+        }
         Ok(())
     }
 }
@@ -170,6 +178,12 @@ mod tests {
             ("type = \"ext4\"\noptions = [\"-qd\", \"etc\"]", "-qd"),
             ("type = \"ext4\"\noptions = [\"-z\", \"undo\"]", "-z"),
             ("type = \"ext4\"\noptions = [\"-m\"]", "-m"),
+            ("type = \"ext4\"\noptions = [\"-epanic\"]", "-epanic"),
+            ("type = \"ext4\"\noptions = [\"-qe\", \"panic\"]", "panic"),
+            (
+                "type = \"ext4\"\nmount_options = [\"errors=panic\"]",
+                "errors=panic",
+            ),
             (
                 "type = \"xfs\"\noptions = [\"-l\", \"logdev=/dev/sda\"]",
                 "logdev=/dev/sda",

@@ -68,6 +68,72 @@ fn cleanup_puts_a_scheduler_back() {
     assert!(!restored(&marks, "none mq-deadline [kyber]\n"));
 }
 
+/// After a power cut the system has assembled the array by itself, as `/dev/md127`.
+#[test]
+fn cleanup_stops_an_array_by_the_name_that_it_has_now() {
+    let array = r#"\"name\": \"md127\", \"kname\": \"md127\", \"type\": \"raid1\", \"size\": 1"#;
+    let under = |disk: &str| {
+        let own = format!(r#"\"name\": \"{disk}\","#);
+        (
+            own.clone(),
+            format!(r#"{own} \"children\": [{{{array}}}],"#),
+        )
+    };
+    let mut transcript = inventory_lines();
+    for (from, to) in ["loop0", "loop1"].map(under) {
+        assert!(transcript.contains(&from));
+        transcript = transcript.replace(&from, &to);
+    }
+    let scan = Command::reads("mdadm", ["--examine", "--scan", "--verbose"]);
+    let found = "ARRAY /dev/md/raidlab0  level=raid1 metadata=1.2 num-devices=2 UUID=1:2:3:4 \
+                 name=any:raidlab0\n   devices=/dev/loop0,/dev/loop1\n";
+    let stop = Command::changes("mdadm", ["--stop", "/dev/md127"]);
+    let disks = ["--all", "/dev/loop0", "/dev/loop1"];
+    let mut marks = marks_of_both();
+    marks.trial_files.clear();
+    let marks = serde_json::to_string(&marks).unwrap();
+    let mut machine = Recorded::from_transcript("localhost", &transcript)
+        .unwrap()
+        .file("/var/lib/raidlab-run.json", marks)
+        .file("/proc/self/mounts", "")
+        .folder("/proc", &[])
+        .folder("/sys/block", &[])
+        .folder("/sys/class/block/md127/holders", &[])
+        .folder("/sys/fs/bcache", &[])
+        .says(&marked(), "")
+        .says(&scan, found)
+        .says(&scan, "")
+        .says(&stop, "")
+        .says(&Command::changes("wipefs", disks), "")
+        .says(&forget(), "");
+    for program in ["btrfs", "zpool", "zfs", "lvm", "vgs", "lvs", "pvs"] {
+        machine = machine.lacks(program);
+    }
+    let (recorded, cleaned) = clean(machine);
+    assert_eq!(cleaned.removed, ["md raid1 raidlab0"]);
+    let commands = recorded.commands();
+    let place = |words: &str| commands.iter().position(|one| one == words);
+    assert!(place("mdadm --stop /dev/md127") < place("wipefs --all /dev/loop0 /dev/loop1"));
+    assert!(place("mdadm --stop /dev/md127").is_some(), "{commands:?}");
+}
+
+/// What looks for processes of a run.
+fn marked() -> Command {
+    let script = "grep -lzxF -e \"$1\" /proc/[0-9]*/environ 2>/dev/null";
+    Command::reads("sh", ["-c", script, "sh", "RAIDLAB_RUN=host"])
+}
+
+/// What removes the marks.
+fn forget() -> Command {
+    Command::changes("rm", ["-f", "--", "/var/lib/raidlab-run.json"])
+}
+
+/// A look at the machine, as when the run began.
+fn inventory_lines() -> String {
+    let lines: Vec<&str> = TRANSCRIPT.lines().take(INVENTORY_LINES).collect();
+    lines.join("\n")
+}
+
 /// This start of the machine.
 const BOOT: &str = "7d3f7c1e-0a58-4c7e-9f5e-1f1a4c0b9a11";
 
@@ -106,24 +172,13 @@ fn left_behind(marks: &Marks) -> Recorded {
                 \tdevid    1 size 536870912 used 503316480 path /dev/loop0\n\
                 \tdevid    2 size 536870912 used 337117184 path /dev/loop1\n\n";
     let find = Command::reads("btrfs", ["filesystem", "show", "--raw"]);
-    let marked = Command::reads(
-        "sh",
-        [
-            "-c",
-            "grep -lzxF -e \"$1\" /proc/[0-9]*/environ 2>/dev/null",
-            "sh",
-            "RAIDLAB_RUN=host",
-        ],
-    );
     let folder = "/run/raidlab/raidlab0";
     let file = "/srv/trial/raidlab-disk-0.img";
     let losetup = Command::reads(
         "losetup",
         ["--associated", file, "--noheadings", "--output", "NAME"],
     );
-    // As the machine was looked at when the run began.
-    let inventory: Vec<&str> = TRANSCRIPT.lines().take(INVENTORY_LINES).collect();
-    let mut machine = Recorded::from_transcript("localhost", &inventory.join("\n"))
+    let mut machine = Recorded::from_transcript("localhost", &inventory_lines())
         .unwrap()
         .file("/var/lib/raidlab-run.json", marks)
         .file("/proc/sys/kernel/random/boot_id", format!("{BOOT}\n"))
@@ -139,7 +194,7 @@ fn left_behind(marks: &Marks) -> Recorded {
         .folder("/sys/block", &[])
         .folder("/sys/fs/bcache", &[])
         .folder("/srv/trial", &["raidlab-disk-0.img", "raidlab-disk-7.img"])
-        .says(&marked, "")
+        .says(&marked(), "")
         .says(&find, show)
         .says(&find, "")
         .says(&Command::changes("umount", [folder]), "")
@@ -151,10 +206,7 @@ fn left_behind(marks: &Marks) -> Recorded {
         .says(&losetup, "")
         .says(&Command::changes("losetup", ["--detach", "/dev/loop0"]), "")
         .says(&Command::changes("rm", ["-f", "--", file]), "")
-        .says(
-            &Command::changes("rm", ["-f", "--", "/var/lib/raidlab-run.json"]),
-            "",
-        );
+        .says(&forget(), "");
     for program in ["mdadm", "zpool", "zfs", "lvm", "vgs", "lvs", "pvs"] {
         machine = machine.lacks(program);
     }

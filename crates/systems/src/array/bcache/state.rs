@@ -35,6 +35,18 @@ fn size(text: &str) -> Option<Bytes> {
     whole.checked_add(tenths).map(Bytes)
 }
 
+/// A size as bcache prints it: by 1024 once, and on while there are more than three
+/// digits; of what is left over the first digit is kept.
+fn printed(size: Bytes) -> String {
+    let (mut number, mut units) = (size.0, "kMGTPE".chars());
+    while number >> 10 >= 1000 {
+        number >>= 10;
+        units.next();
+    }
+    let tenths = ((number & 1023) * 10) >> 10;
+    format!("{}.{tenths}{}", number >> 10, units.next().unwrap_or('?'))
+}
+
 /// The chosen one of `lru fifo [random]`.
 fn chosen(text: &str) -> String {
     let words = text.split_whitespace();
@@ -42,9 +54,11 @@ fn chosen(text: &str) -> String {
     marked.next().unwrap_or(text).to_owned()
 }
 
-/// A size in bytes.
-fn bytes(text: &str) -> String {
-    size(text).map_or_else(|| text.to_owned(), |size| size.0.to_string())
+/// A size in bytes: the one that was asked for, where it is printed so.
+fn bytes(asked: Option<Bytes>, text: &str) -> String {
+    let asked = asked.filter(|asked| printed(*asked) == text.trim());
+    let found = asked.or_else(|| size(text));
+    found.map_or_else(|| text.to_owned(), |size| size.0.to_string())
 }
 
 /// The device that a link below a cache set's folder leads to: the kernel's
@@ -133,16 +147,16 @@ impl ReadState for BcacheSpec {
         let path = set("cache0/cache_replacement_policy");
         reader.file("replacement", replacement, &path, chosen)?;
         for (name, asked, path) in [
-            ("block", in_bytes(self.block), set("block_size")),
-            ("bucket", in_bytes(self.bucket), set("bucket_size")),
+            ("block", self.block, set("block_size")),
+            ("bucket", self.bucket, set("bucket_size")),
             (
                 "sequential_cutoff",
-                in_bytes(self.sequential_cutoff),
+                self.sequential_cutoff,
                 backing("sequential_cutoff"),
             ),
             ("dirty_bytes", None, backing("dirty_data")),
         ] {
-            reader.file(name, asked, &path, bytes)?;
+            reader.file(name, in_bytes(asked), &path, |text| bytes(asked, text))?;
         }
         for (name, asked, path) in [
             (

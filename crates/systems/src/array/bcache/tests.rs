@@ -153,6 +153,29 @@ fn settings_are_read_back_and_one_that_is_not_in_force_is_told() {
     insta::assert_snapshot!(lines.collect::<String>());
 }
 
+/// The kernel prints 1500 KiB as `1.4M`, which is no whole number of KiB.
+#[test]
+fn a_size_that_the_kernel_prints_short_is_in_force() {
+    for (asked, shown, applied) in [
+        ("1500k", "1.4M\n", true),
+        ("999k", "999.0k\n", true),
+        ("1000k", "0.9M\n", true),
+        ("0", "0.0k\n", true),
+        ("3g", "3.0G\n", true),
+        ("1500k", "1.5M\n", false),
+    ] {
+        let system = spec(&format!(
+            "mode = \"writeback\"\nsequential_cutoff = \"{asked}\""
+        ));
+        let machine = machine().file(&of_backing("raidlab0", "sequential_cutoff"), shown);
+        let settings = system.settings(&machine, &array(2)).expect("they are read");
+        let mut settings = settings.into_iter();
+        let cutoff = settings.find(|one| one.name == "sequential_cutoff");
+        let cutoff = cutoff.expect("it is read");
+        assert_eq!(cutoff.applied, applied, "{asked}: {}", cutoff.found);
+    }
+}
+
 #[test]
 fn what_is_dirty_is_told_in_bytes() {
     let system = spec(WRITEBACK);

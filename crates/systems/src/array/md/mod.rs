@@ -285,6 +285,21 @@ impl MdSpec {
         if self.spares > 0 && !level.redundant() {
             return self.refuse("a spare means nothing without redundancy");
         }
+        let syncs =
+            self.assume_clean || self.sync_speed_min.is_some() || self.sync_speed_max.is_some();
+        if syncs && !level.redundant() {
+            return self.refuse("there is no resync without redundancy");
+        }
+        for (name, size) in [
+            ("bitmap_chunk", self.bitmap_chunk),
+            ("sync_speed_min", self.sync_speed_min),
+            ("sync_speed_max", self.sync_speed_max),
+            ("read_ahead", self.read_ahead),
+        ] {
+            if size.is_some_and(|size| !size.0.is_multiple_of(1024)) {
+                return self.refuse(format!("`{name}` must be whole KiB"));
+            }
+        }
         Ok(())
     }
 }
@@ -353,6 +368,12 @@ impl ArraySystem for MdSpec {
 
     fn check_all(&self, array: &Built) -> Result<Vec<Command>> {
         plan::check_all(self, array)
+    }
+
+    fn stop(&self, device: &str) -> Option<Command> {
+        let number = device.strip_prefix("/dev/md")?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| Command::changes("mdadm", ["--stop", device]))
     }
 
     fn destroy(&self, array: &Built) -> Vec<Command> {

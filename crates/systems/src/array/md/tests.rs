@@ -150,6 +150,36 @@ fn settings_that_exclude_each_other_are_refused() {
 type Changes = &'static [(usize, Option<&'static str>)];
 
 /// The sources' contents of a mirror whose second member is gone.
+#[test]
+fn settings_without_effect_are_refused() {
+    let refused = |text: &str| {
+        let error = spec(text).check(&array(4).members).expect_err(text);
+        error.to_string()
+    };
+    for level in ["linear", "raid0"] {
+        for setting in [
+            "assume_clean = true",
+            "sync_speed_min = '1m'",
+            "sync_speed_max = '1m'",
+        ] {
+            let said = refused(&format!("level = '{level}'\n{setting}"));
+            assert!(said.ends_with("no resync without redundancy"), "{said}");
+        }
+    }
+    for name in [
+        "sync_speed_min",
+        "sync_speed_max",
+        "read_ahead",
+        "bitmap_chunk",
+    ] {
+        let said = refused(&format!("level = 'raid1'\n{name} = '1500'"));
+        assert!(
+            said.ends_with(&format!("`{name}` must be whole KiB")),
+            "{said}"
+        );
+    }
+}
+
 fn contents(changes: &[(usize, Option<&str>)]) -> Vec<Option<String>> {
     let mut contents: Vec<Option<String>> = [
         "clean\n",
