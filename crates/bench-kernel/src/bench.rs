@@ -4,7 +4,7 @@
 //! of its own, on a processor of its own, so that they can run at the same time
 //! and in any order with the same results.
 
-use crate::devices::{Disks, Report};
+use crate::devices::Disks;
 use crate::error::DisksError;
 use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
@@ -140,8 +140,11 @@ impl KernelBench {
         run.boot.stop();
         let report = run.disks.end(LAST);
         let finish = finish?;
-        if let Ok(report) = report {
-            observer.record(run.told.report(&report, &self.settings.faults));
+        match report {
+            Ok(report) => observer.record(run.told.report(&report, &self.settings.faults)),
+            // Whoever is stopped leaves its disks as they are.
+            Err(_) if matches!(finish, Finish::Cancelled) => {}
+            Err(error) => return Err(error.into()),
         }
         Ok(finish)
     }
@@ -244,18 +247,18 @@ impl Run {
             }
             // Looked at before the frames: what it said last is then there.
             let gone = self.boot.ended()?.is_some();
-            let disks = self.disks.ended();
+            let is_broken_off = self.disks.ended();
             while let Some(frame) = self.boot.frame()? {
                 match Message::read(&frame)? {
                     Message::Ended(ended) => self.ended = Some(ended),
                     message => self.told.pass_on(message, observer),
                 }
             }
-            match (&self.ended, disks) {
-                (Some(ended), _) => return self.judge(ended.clone()),
-                (None, Some(report)) => return Err(self.broken_off(report)),
-                (None, None) if gone => return Err(self.early()),
-                (None, None) => thread::sleep(LOOK),
+            match &self.ended {
+                Some(ended) => return self.judge(ended.clone()),
+                None if is_broken_off => return Err(self.broken_off()),
+                None if gone => return Err(self.early()),
+                None => thread::sleep(LOOK),
             }
         }
     }
@@ -275,8 +278,8 @@ impl Run {
     }
 
     /// The disks and the clock ended first.
-    fn broken_off(&mut self, report: Result<Report, DisksError>) -> KernelError {
-        match report {
+    fn broken_off(&mut self) -> KernelError {
+        match self.disks.end(LAST) {
             Err(error) => KernelError::Disks(error),
             Ok(report) => {
                 let why = report.why();

@@ -61,6 +61,8 @@ pub(crate) struct Disks {
     word: Option<String>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Report, DisksError>>>,
+    /// How the calendar ended, until somebody is told.
+    outcome: Option<Result<Report, DisksError>>,
 }
 
 impl Disks {
@@ -118,6 +120,7 @@ impl Disks {
             word: agent::disks::word(&kinds),
             stop,
             thread: Some(thread),
+            outcome: None,
         })
     }
 
@@ -136,42 +139,34 @@ impl Disks {
         self.word.as_deref()
     }
 
-    /// How the calendar ended; `None` while it runs, and after it was told.
-    pub(crate) fn ended(&mut self) -> Option<Result<Report, DisksError>> {
-        let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
-        if ended { self.join() } else { None }
+    /// Whether the calendar has ended; [`Self::end`] tells how.
+    pub(crate) fn ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    fn join(&mut self) -> Option<Result<Report, DisksError>> {
-        let thread = self.thread.take()?;
-        Some(match thread.join() {
-            Ok(ended) => ended,
-            Err(_) => Err(DisksError::Panicked),
-        })
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.outcome = Some(thread.join().unwrap_or(Err(DisksError::Panicked)));
+        }
     }
 
     /// Waits until the calendar has noticed that its guest is gone, and tells
     /// it to stop where it has not after a while.
     pub(crate) fn end(&mut self, patience: Duration) -> Result<Report, DisksError> {
         let limit = Instant::now() + patience;
-        while Instant::now() < limit
-            && self
-                .thread
-                .as_ref()
-                .is_some_and(|thread| !thread.is_finished())
-        {
+        while Instant::now() < limit && !self.ended() {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.stop.store(true, Ordering::Relaxed);
-        self.join().unwrap_or(Err(DisksError::Told))
+        self.join();
+        self.outcome.take().unwrap_or(Err(DisksError::Told))
     }
 }
 
 impl Drop for Disks {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Nobody is left to tell.
-        let _ = self.join();
+        self.join();
     }
 }
 
@@ -199,7 +194,10 @@ fn longest(job: &PlannedJob) -> Nanos {
     let Ok(group) = job.work.group() else {
         return DAY;
     };
-    let times = group.jobs.iter().map(|job| job.runtime.unwrap_or(DAY));
+    let times = group.jobs.iter().map(|job| {
+        let before = sum(job.start_delay, job.ramp_time);
+        sum(before, job.runtime.unwrap_or(DAY))
+    });
     // One after the other, if they wait for each other.
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
 }
@@ -321,6 +319,57 @@ mod tests {
         let jobs = 6 + 8 * 5 + 9 * 60;
         let seconds = 3600 + 3 * 24 * 3600 + 60 + 60 + jobs;
         assert_eq!(limit, Nanos::from_secs(seconds));
+    }
+
+    #[test]
+    fn a_delay_and_a_ramp_are_time_that_a_job_may_take() {
+        let text = "schema = 1\nname = \"late\"\ntitle = \"late\"\ndescription = \"late\"\n\
+             source = \"here\"\ndisks = [\"wd4000fyyz\", \"wd4000fyyz\"]\nsubjects = [\"md-raid1\"]\n\
+             [[step]]\njob = \"a\"\ntitle = \"a\"\nclass = \"a\"\nfio = \"--rw=read --size=1m \
+             --time_based --runtime=10 --startdelay=7200 --ramp_time=5\"\n";
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("late.toml");
+        std::fs::write(&path, text).expect("written");
+        let suite = Suite::load(&path.to_string_lossy()).expect("sound");
+        let experiments = suite.experiments(&suite.subjects, &Choices::default());
+        let jobs: u64 = experiments[0]
+            .steps
+            .iter()
+            .map(|step| match step {
+                PlannedStep::Job(job) => longest(job).0,
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(Nanos(jobs), Nanos::from_secs(7200 + 5 + 10 + 60));
+    }
+
+    /// It may have ended in the moment in which the guest said that it had: whoever looked
+    /// whether it had does not keep the one who asks from being told how.
+    #[test]
+    fn whoever_looks_takes_nothing_from_who_asks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let suite = Suite::load("quick").expect("built in");
+        let choices = Choices {
+            fits: vec!["strict".to_owned()],
+            ..Choices::default()
+        };
+        let experiment = &suite.experiments(&suite.subjects, &choices)[0];
+        let shown = shown::disks(experiment, &Settings::default()).expect("there");
+        let stop = Arc::new(AtomicBool::new(true));
+        let options = Options {
+            stop: Some(Arc::clone(&stop)),
+            ..Options::default()
+        };
+        let observer = Written(CommandFile::of(None, experiment).expect("none"));
+        let ends = (stop, observer);
+        let mut disks = Disks::bind(folder.path(), shown, options, ends, None).expect("bound");
+        while !disks.ended() {
+            std::thread::yield_now();
+        }
+        assert!(disks.ended(), "it is asked twice");
+        let report = disks.end(Duration::ZERO).expect("stopped");
+        assert_eq!(report.outcome, Outcome::Stopped);
+        assert!(matches!(disks.end(Duration::ZERO), Err(DisksError::Told)));
     }
 
     #[test]

@@ -45,6 +45,8 @@ enum Unit {
 
 const READ_64: &str = "--rw=randread --iodepth=64 --numjobs=64";
 const ONE_WRITER: &str = "--rw=randwrite --iodepth=64 --numjobs=1";
+/// The whole array, for so long that bits are set and cleared again.
+const WHOLE: &str = "--rw=randwrite --bs=4k --norandommap --ioengine=psync --runtime=20";
 const STREAM: &str = "--rw=write --bs=1m --iodepth=32 --numjobs=1 --size=50g";
 
 /// A drive that can do 1.3 million reads a second, as those of the raw figure.
@@ -233,12 +235,12 @@ const CASES: &[Case] = &[
         PREDICTED
     ),
     case!(
-        "RAID 10 of 4 P5520 with bitmap, write 4 KiB, QD1",
+        "RAID 10 of 4 P5520 with bitmap, write 4 KiB, psync",
         FOUR,
         2,
         r#""md-raid10-clean-bitmap""#,
         "linux-6.9",
-        "--rw=randwrite --iodepth=1 --numjobs=1",
+        WHOLE,
         Unit::Thousand,
         15.7,
         PREDICTED
@@ -319,11 +321,16 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
     } else {
         "--bs=4k --filesize=100g --norandommap"
     };
+    let last = |option: &str, usual: &str| match case.fio.contains(option) {
+        true => String::new(),
+        false => usual.to_owned(),
+    };
+    let usual = last("--ioengine", "--ioengine=libaio") + &last("--runtime", " --runtime=0.03");
     let text = format!(
         "schema = 1\nname = \"nvme-md\"\ntitle = \"nvme-md\"\ndescription = \"one figure\"\n\
          source = \"this example\"\ndisks = [{disks}]\nprocessor = \"{}\"\nsubjects = [{subject}]\n\
-         [[step]]\njob = \"a\"\ntitle = \"a\"\nclass = \"a\"\nfio = \"{} {size} --ioengine=libaio \
-         --direct=1 --time_based --runtime=0.03 --group_reporting --randseed=7\"\n",
+         [[step]]\njob = \"a\"\ntitle = \"a\"\nclass = \"a\"\nfio = \"{} {size} {usual} \
+         --direct=1 --time_based --group_reporting --randseed=7\"\n",
         processor(case.sockets)?,
         case.fio,
     );

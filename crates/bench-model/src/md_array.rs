@@ -9,12 +9,12 @@ use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, MdRules,
     NewDevice, Outputs, PersistentArray, RecoveryConfig, Settings, StartError,
 };
-use raidlab_lab::{Host, MdRelease, OldLock, Subject, SubjectKind};
+use raidlab_lab::{self as lab, Host, MdRelease, OldLock, Subject, SubjectKind};
 use raidlab_metadata::create::{
     BitmapChoice, CreateError, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
 use raidlab_metadata::{DeviceFlags, MemberMetadata, Uuid, Version};
-use raidlab_sim::{ArrayKind, ArrayPaths, OldLocks, PersistentSubject};
+use raidlab_sim::{ArrayKind, ArrayPaths, BitmapWrites, OldLocks, PersistentSubject};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::{Bitmap, MdLevel, MdSpec, Metadata};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -215,10 +215,15 @@ pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
         (Some(MdLevel::Raid1), _) | (None, SubjectKind::Mirror) => ArrayKind::Mirror,
         (None, _) => ArrayKind::Disk,
     };
+    let has_bitmap = md.is_some_and(|spec| bitmap(spec) != BitmapChoice::None);
     ArrayPaths {
         kind,
         old,
-        bitmap: md.is_some_and(|spec| bitmap(spec) != BitmapChoice::None),
+        bitmap: has_bitmap.then_some(match host.bitmap_writes {
+            lab::BitmapWrites::Process => BitmapWrites::Process,
+            lab::BitmapWrites::Thread => BitmapWrites::Thread,
+            lab::BitmapWrites::Worker => BitmapWrites::Worker,
+        }),
         group_threads: md.and_then(|spec| spec.group_thread_count).unwrap_or(0),
     }
 }

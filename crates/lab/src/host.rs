@@ -44,6 +44,8 @@ pub struct Host {
     pub memory: Bytes,
     /// Locks of md that newer kernels have not: `barrier`, `direct-read`, `overlap`.
     pub old_locks: Vec<OldLock>,
+    /// Who sends writes to a RAID 1 or RAID 10 with a bitmap.
+    pub bitmap_writes: BitmapWrites,
     /// The Linux whose rules its md has.
     pub md: MdRelease,
     /// Every field of the host's table with its source.
@@ -75,6 +77,20 @@ pub enum OldLock {
     Overlap,
 }
 
+/// Who sends writes to a RAID 1 or RAID 10 of md that has a bitmap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BitmapWrites {
+    /// The process that writes: before Linux 6.5.
+    Process,
+    /// The array's thread: Linux 6.5 to 6.9.
+    Thread,
+    /// The process, after it has slept until a worker of the kernel has looked at the bitmap:
+    /// Linux 6.10 and later, which a host has that does not say.
+    #[default]
+    Worker,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawHosts {
@@ -100,6 +116,8 @@ struct RawHost {
     memory: Size,
     #[serde(default)]
     old_locks: Vec<OldLock>,
+    #[serde(default)]
+    bitmap_writes: BitmapWrites,
     #[serde(default)]
     md: MdRelease,
     #[serde(rename = "sources")]
@@ -159,6 +177,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             queue: host.queue,
             memory: host.memory.0,
             old_locks: host.old_locks,
+            bitmap_writes: host.bitmap_writes,
             md: host.md,
             settings,
         });

@@ -38,7 +38,7 @@ pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA, check_values};
 pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
 pub use files::Files;
-pub use host::{Host, MdRelease, OldLock, QueueStyle};
+pub use host::{BitmapWrites, Host, MdRelease, OldLock, QueueStyle};
 pub use job_words::describe_job;
 pub use placeholder::{PlaceholderError, Placeholders, expand};
 pub use plan::Plan;

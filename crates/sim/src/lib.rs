@@ -33,8 +33,9 @@ pub use host::Host;
 pub use machine::{CommandWatcher, Machine, MachineConfig, SimError, Watch};
 pub use persistent_subject::PersistentSubject;
 pub use processor::{
-    ArrayKind, ArrayPaths, Checksum, Compression, LockUse, OldLocks, PoolPaths, ProcessorConfig,
-    ProcessorError, ProcessorNumbers, ProcessorPreset, ProcessorSource, ProcessorUse, ThreadUse,
+    ArrayKind, ArrayPaths, BitmapWrites, Checksum, Compression, LockUse, OldLocks, PoolPaths,
+    ProcessorConfig, ProcessorError, ProcessorNumbers, ProcessorPreset, ProcessorSource,
+    ProcessorUse, ThreadUse,
 };
 pub use result::{
     DepthFound, JobOperations, JobResult, MemberStatistics, OperationResult, Steadiness,

@@ -15,6 +15,8 @@
 //!   precedence there between two parts of a thread's work. All answers that are there when
 //!   an interrupt begins are dealt with in it. The end of a request wakes its thread.
 //! * **Locks.** See [`locks`]: first come, first served; who spins holds its core and is billed.
+//! * **Writes with a bitmap** to RAID 1 and 10 the process does not just send: see
+//!   [`BitmapWrites`].
 //! * **The array's thread** sends what a completion or a tick has led to: writes after their
 //!   bitmap pages, resync, the next phase of a stripe. RAID 5's takes `device_lock` to
 //!   take over what interrupts let go and to take a batch of eight stripes, looks through them,
@@ -48,7 +50,7 @@ pub use charges::{
     Checksum, Compression, ProcessorError, ProcessorNumbers, ProcessorPreset, ProcessorSource,
 };
 pub use locks::LockUse;
-pub use paths::{ArrayKind, ArrayPaths, OldLocks};
+pub use paths::{ArrayKind, ArrayPaths, BitmapWrites, OldLocks};
 pub use pool::PoolPaths;
 pub(crate) use task::{Action, Role};
 pub use usage::{ProcessorUse, ThreadUse};
@@ -56,7 +58,7 @@ pub use usage::{ProcessorUse, ThreadUse};
 use crate::calendar::Calendar;
 use charges::Charges;
 use cores::{Core, Thread};
-use locks::Locks;
+use locks::{LockName, Locks};
 use raidlab_array::{
     CommandId, Finished, MemberCommand, Mixed, Operation, Outputs, Purpose, Request, RequestId,
 };
@@ -64,7 +66,7 @@ use raidlab_disk::Order;
 use raidlab_units::Nanos;
 use std::collections::HashMap;
 use task::{Part, Place};
-use taskqs::Taskq;
+use taskqs::{Taskq, TaskqName};
 use turns::Turns;
 use usage::Bill;
 
@@ -363,12 +365,25 @@ impl Processor {
             parts.push(Part::Do(Box::new(Action::Answer(finished))));
         }
         let in_interrupt = self.cores[core].in_interrupt;
+        let of_job = matches!(self.role(core), Role::Thread(thread) if thread >= self.first_job);
         let mut of_thread = Vec::new();
+        let mut has_asked = false;
         for command in outputs.commands.drain(..) {
+            let is_write = of_job
+                && command.operation == Operation::Write
+                && command.purpose == Purpose::Foreground;
             // What an answer leads to, and the array's metadata, its own thread sends.
             if in_interrupt || command.purpose == Purpose::Metadata {
                 self.command(command, &mut of_thread);
+            } else if is_write && self.array.sender() == BitmapWrites::Thread {
+                parts.push(Part::Charge(Place::Array, self.charges.clone));
+                parts.push(Part::Lock(LockName::Device, self.charges.lock));
+                of_thread.push(Part::Do(Box::new(Action::Send(command))));
             } else {
+                let asks = is_write && self.array.sender() == BitmapWrites::Worker;
+                if asks && !std::mem::replace(&mut has_asked, true) {
+                    parts.push(Part::Do(Box::new(Action::Unplug)));
+                }
                 self.command(command, &mut parts);
             }
         }
@@ -395,6 +410,22 @@ impl Processor {
         let thread = self.thread_of(process);
         if !std::mem::replace(&mut self.threads[thread].held, true) {
             self.held.push(thread);
+        }
+    }
+
+    /// A process asks a worker to write the bitmap's pages, and sleeps until it has.
+    pub(crate) fn unplug(&mut self, now: Nanos, core: usize, process: usize) {
+        let done = Part::Do(Box::new(Action::Unplugged(process)));
+        self.dispatch_task(now, core, TaskqName::Bitmap, vec![done, Self::task_end()]);
+        self.threads[process].unplugs = true;
+    }
+
+    /// The worker wakes the process that has asked it.
+    pub(crate) fn unplugged(&mut self, now: Nanos, core: usize, process: usize) {
+        self.threads[process].unplugs = false;
+        if self.wake(process, now) {
+            let call = Part::Charge(Place::Switch, self.charges.wake_call);
+            self.put_first(core, &mut vec![call]);
         }
     }
 

@@ -106,6 +106,12 @@ impl Machine {
                     cores.task_over(thread);
                 }
             }
+            Action::Unplug => {
+                if let Role::Thread(process) = role {
+                    cores.unplug(now, core, process);
+                }
+            }
+            Action::Unplugged(process) => cores.unplugged(now, core, process),
             Action::Gathered => cores.gathered(),
             Action::Turn => {
                 cores.turn_begins();

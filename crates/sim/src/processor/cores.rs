@@ -38,6 +38,8 @@ pub(super) struct Thread {
     pub(super) awake: bool,
     /// It sleeps in the array with a request, whatever else it has to do.
     pub(super) held: bool,
+    /// It sleeps until a worker has looked at the bitmap.
+    pub(super) unplugs: bool,
     pub(super) core: usize,
     /// Its share of time so far.
     pub(super) share: Nanos,
@@ -56,6 +58,7 @@ impl Processor {
             work: VecDeque::new(),
             awake: false,
             held: false,
+            unplugs: false,
             core: core % self.cores.len(),
             share: Nanos::ZERO,
             stripes: 0,
@@ -83,6 +86,7 @@ impl Processor {
             let thread = self.thread_to_run(core)?;
             let own = &mut self.threads[thread];
             if !own.held
+                && !own.unplugs
                 && let Some(part) = own.work.pop_front()
             {
                 return Some((Role::Thread(thread), part));
@@ -142,7 +146,8 @@ impl Processor {
 
     /// A thread has something to do. Whether it slept.
     pub(super) fn wake(&mut self, thread: usize, now: Nanos) -> bool {
-        if self.threads[thread].awake || self.threads[thread].held {
+        let own = &self.threads[thread];
+        if own.awake || own.held || own.unplugs {
             return false;
         }
         let core = self.core_for(self.threads[thread].core);

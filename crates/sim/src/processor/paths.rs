@@ -45,6 +45,22 @@ pub struct OldLocks {
     pub overlap: bool,
 }
 
+/// Who sends the members' writes of a RAID 1 or RAID 10 that has a bitmap, whose pages have
+/// to be on the disks before (Linux drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BitmapWrites {
+    /// The process, when the plug of its write ends (block/fops.c, `blkdev_write_iter`):
+    /// before 6.5.
+    Process,
+    /// The array's thread, which is woken: nobody has a plug (6.5 to 6.9).
+    Thread,
+    /// The process, in the plug of each of its bios (block/blk-core.c, `__submit_bio`), after a
+    /// worker of the kernel has looked for pages to be written, for which it
+    /// sleeps (drivers/md/md-bitmap.c, `bitmap_unplug_async`): from 6.10 on.
+    #[default]
+    Worker,
+}
+
 /// The array of a machine for its processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArrayPaths {
@@ -52,8 +68,8 @@ pub struct ArrayPaths {
     pub kind: ArrayKind,
     /// Which old locks its md has.
     pub old: OldLocks,
-    /// Whether the array keeps a write-intent bitmap.
-    pub bitmap: bool,
+    /// How writes pass the array's write-intent bitmap; `None`: it has none.
+    pub bitmap: Option<BitmapWrites>,
     /// RAID 5's `group_thread_cnt`, workers on each socket; 0: its thread does all itself.
     pub group_threads: u32,
 }
@@ -61,6 +77,19 @@ pub struct ArrayPaths {
 impl ArrayPaths {
     pub(super) const fn has_parity(&self) -> bool {
         matches!(self.kind, ArrayKind::Parity | ArrayKind::DoubleParity)
+    }
+
+    /// Whether it is a volume in a pool.
+    pub(super) const fn is_pool(&self) -> bool {
+        matches!(self.kind, ArrayKind::Pool(_))
+    }
+
+    /// Who sends a write to a member that a process has asked for.
+    pub(super) const fn sender(&self) -> BitmapWrites {
+        match (self.kind, self.bitmap) {
+            (ArrayKind::Mirror | ArrayKind::Raid10, Some(writes)) => writes,
+            _ => BitmapWrites::Process,
+        }
     }
 
     /// Whether there is an array of md at all.
@@ -102,14 +131,14 @@ impl ArrayPaths {
             },
             _ => {}
         }
-        if self.bitmap && operation == Operation::Write {
+        if self.bitmap.is_some() && operation == Operation::Write {
             to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
         }
     }
 
     /// What the thread that ends a request passes.
     pub(super) fn after(&self, operation: Operation, charges: &Charges, to: &mut Vec<Part>) {
-        if self.bitmap && operation == Operation::Write {
+        if self.bitmap.is_some() && operation == Operation::Write {
             to.push(Part::Lock(LockName::Bitmap, charges.bitmap));
         }
         if self.has_parity() && operation == Operation::Read {

@@ -115,7 +115,7 @@ impl PoolPaths {
 impl Processor {
     /// Takes note of what is about to happen in a pool.
     pub(super) fn note(&mut self, role: Role, action: &Action) {
-        if self.taskqs.is_empty() {
+        if !self.array.is_pool() {
             return;
         }
         let mut done = false;
@@ -136,7 +136,7 @@ impl Processor {
 
     /// A disk has a pool's command.
     pub(super) fn sent_by_pool(&mut self, command: MemberCommand) {
-        if !self.taskqs.is_empty() {
+        if self.array.is_pool() {
             self.pool.sent.insert(command.id, command);
         }
     }

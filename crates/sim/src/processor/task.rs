@@ -93,6 +93,10 @@ pub(crate) enum Action {
     Answer(Finished),
     /// The job that asked learns that its request has ended.
     Notice(Finished),
+    /// A worker is asked to write the bitmap's pages, and whoever asked sleeps.
+    Unplug,
+    /// The worker has done that: the thread of this number goes on.
+    Unplugged(usize),
     /// The array's thread has taken over the stripes that interrupts let go.
     Gathered,
     /// The array's thread, or a worker, has its turn.

@@ -1,4 +1,4 @@
-//! Taskqs: lines of tasks, each with threads of its own.
+//! Taskqs and workqueues: lines of tasks, each with threads of its own.
 //!
 //! A task goes to a thread that has nothing to do, the one that came to rest last, or
 //! waits until one has done its task. Who dispatches it takes the taskq's lock, for which
@@ -7,16 +7,22 @@
 //! many threads as are 80 % of the cores (`zio_taskq_batch_pct`), and volumes have as many
 //! as there are cores, 32 at least (`zvol_threads`). Each request to a volume keeps its
 //! thread until it ends.
+//!
+//! md has one workqueue for its bitmaps' pages, with a thread for each core here. A process
+//! that sends writes asks it to write the pages with new bits, and sleeps meanwhile, also
+//! when there are none (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_unplug_async`).
 
 use super::task::{Action, Part, Place};
-use super::{ArrayKind, ArrayPaths, Processor};
+use super::{ArrayKind, ArrayPaths, BitmapWrites, Processor};
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Which of a pool's taskqs.
+/// Which of a pool's taskqs, or md's workqueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskqName {
+    /// The workqueue that writes pages of bitmaps (`md_bitmap`).
+    Bitmap,
     /// The taskq for requests to volumes (`zvol_tq`).
     Volume,
     /// The taskq for reads that a disk has ended (`z_rd_int`).
@@ -27,31 +33,48 @@ pub(super) enum TaskqName {
     WriteEnd,
 }
 
-/// Their names in the kernel, in the order of [`TaskqName`].
-const NAMES: [&str; 4] = ["zvol_tq", "z_rd_int", "z_wr_iss", "z_wr_int"];
+impl TaskqName {
+    /// What the kernel calls it.
+    pub(super) const fn in_kernel(self) -> &'static str {
+        match self {
+            Self::Bitmap => "md_bitmap",
+            Self::Volume => "zvol_tq",
+            Self::ReadEnd => "z_rd_int",
+            Self::WriteIssue => "z_wr_iss",
+            Self::WriteEnd => "z_wr_int",
+        }
+    }
+}
+
 /// The fewest threads of the taskq for volumes (`zvol_threads`).
 const VOLUME_THREADS: usize = 32;
 
-/// A taskq of ZFS: threads that take their turns from one line.
+/// A taskq: threads that take their turns from one line.
 #[derive(Debug)]
 pub(super) struct Taskq {
-    pub(super) name: &'static str,
+    pub(super) name: TaskqName,
     pub(super) threads: Range<usize>,
     /// The numbers of the threads that have no task.
     idle: Vec<usize>,
     line: VecDeque<Vec<Part>>,
 }
 
-/// The taskqs of a subject on so many cores; none but those of a pool.
+/// The taskqs of a subject on so many cores.
 pub(super) fn of(array: &ArrayPaths, cores: usize) -> Vec<Taskq> {
-    if !matches!(array.kind, ArrayKind::Pool(_)) {
-        return Vec::new();
-    }
     let batch = (cores * 80 / 100).max(1);
-    let counts = [cores.max(VOLUME_THREADS), batch, batch, batch];
+    let counts = match (array.kind, array.sender()) {
+        (ArrayKind::Pool(_), _) => vec![
+            (TaskqName::Volume, cores.max(VOLUME_THREADS)),
+            (TaskqName::ReadEnd, batch),
+            (TaskqName::WriteIssue, batch),
+            (TaskqName::WriteEnd, batch),
+        ],
+        (_, BitmapWrites::Worker) => vec![(TaskqName::Bitmap, cores)],
+        _ => Vec::new(),
+    };
     let mut first = 1;
     let mut all = Vec::new();
-    for (name, count) in NAMES.into_iter().zip(counts) {
+    for (name, count) in counts {
         let threads = first..first + count;
         first = threads.end;
         all.push(Taskq {
@@ -74,7 +97,9 @@ impl Processor {
         task: Vec<Part>,
     ) {
         let mut cost = self.charges.lock;
-        let taskq = &mut self.taskqs[name as usize];
+        let mut taskqs = self.taskqs.iter_mut();
+        let taskq = taskqs.find(|taskq| taskq.name == name);
+        let taskq = taskq.expect("a taskq of this subject");
         match taskq.idle.pop() {
             None => taskq.line.push_back(task),
             Some(thread) => {

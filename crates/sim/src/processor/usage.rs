@@ -98,9 +98,9 @@ impl Processor {
         let for_threads = self.turns.stripes() + self.pool.tasks;
         let at =
             |places: &[Place]| -> usize { places.iter().map(|&it| self.at[it as usize]).sum() };
-        let handled = at(match self.taskqs.is_empty() {
-            true => &[Place::Stripe, Place::Parity],
-            false => &[Place::Record, Place::Checksum, Place::Compress, Place::Copy],
+        let handled = at(match self.array.is_pool() {
+            false => &[Place::Stripe, Place::Parity],
+            true => &[Place::Record, Place::Checksum, Place::Compress, Place::Copy],
         });
         GoesOn {
             at: self.at,
@@ -134,7 +134,7 @@ impl Processor {
             });
         }
         threads.extend(self.taskqs.iter().map(|taskq| ThreadUse {
-            name: taskq.name.to_owned(),
+            name: taskq.name.in_kernel().to_owned(),
             busy: all_of(taskq.threads.clone()),
         }));
         let accounts = || self.bill.threads.iter().chain([&self.bill.interrupts]);

@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, group, random};
 use raidlab_sim::{
-    ArrayKind, ArrayPaths, JobResult, OldLocks, ProcessorConfig, ProcessorNumbers, ProcessorPreset,
+    ArrayKind, ArrayPaths, BitmapWrites, JobResult, OldLocks, ProcessorConfig, ProcessorNumbers,
+    ProcessorPreset,
 };
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{JobSpec, Pattern};
@@ -85,6 +86,33 @@ fn a_deep_queue_is_bound_by_cores() {
     let two = run(1, on(2.0, ArrayPaths::default()), &two);
     let both = two.reads().iops(two.runtime);
     assert!((1.9..2.1).contains(&(both / rate)), "{both} after {rate}");
+}
+
+#[test]
+fn with_a_bitmap_a_write_waits_for_another_thread() {
+    let job = random(Pattern::RandWrite, 1, 1000);
+    let by = |bitmap| {
+        let mirror = ArrayPaths {
+            kind: ArrayKind::Mirror,
+            bitmap,
+            ..ArrayPaths::default()
+        };
+        let result = run(2, on(128.0, mirror), &job);
+        let used = result.processor.clone().expect("it has one");
+        let threads = used.threads.iter().map(|thread| thread.name.clone());
+        (result.runtime, threads.collect::<Vec<_>>())
+    };
+    let (without, _) = by(None);
+    let (process, threads) = by(Some(BitmapWrites::Process));
+    assert!(process > without, "the bitmap's lock");
+    assert_eq!(threads, [""; 0], "nobody else has a part in it");
+    // A wake-up takes 3 us, and a change of threads 1 us.
+    let (thread, threads) = by(Some(BitmapWrites::Thread));
+    assert!((4_000..7_000).contains(&((thread - process).0 / 1000)));
+    assert_eq!(threads, ["md0_raid1"]);
+    let (worker, threads) = by(Some(BitmapWrites::Worker));
+    assert!((8_000..11_000).contains(&((worker - process).0 / 1000)));
+    assert_eq!(threads, ["md_bitmap"]);
 }
 
 #[test]
