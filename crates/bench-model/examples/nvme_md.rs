@@ -325,7 +325,7 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
         true => String::new(),
         false => usual.to_owned(),
     };
-    let usual = last("--ioengine", "--ioengine=libaio") + &last("--runtime", " --runtime=0.03");
+    let usual = last("--ioengine", "--ioengine=libaio") + &last("--runtime", " --runtime=30ms");
     let text = format!(
         "schema = 1\nname = \"nvme-md\"\ntitle = \"nvme-md\"\ndescription = \"one figure\"\n\
          source = \"this example\"\ndisks = [{disks}]\nprocessor = \"{}\"\nsubjects = [{subject}]\n\

@@ -47,7 +47,7 @@ const DESKTOP: &[(&str, &str)] = &[
     ("speed = { value = 1,", "speed = { value = 1.26,"),
 ];
 const NOTHING: (ZfsCompression, f64) = (ZfsCompression::Off, 1.0);
-const READ: &str = "--rw=randread --time_based --runtime=0.1 --norandommap --iodepth=1";
+const READ: &str = "--rw=randread --time_based --runtime=100ms --norandommap --iodepth=1";
 
 const fn zstd(level: u8, published: f64) -> Case {
     Case {

@@ -22,9 +22,18 @@ impl Asked {
     #[must_use]
     pub fn of(group: &JobGroup, capacity: Bytes, own_files: bool) -> Self {
         let amounts = group.jobs.iter().map(|job| {
-            let amount = job.io_size.or(job.size).filter(|_| !job.time_based)?;
-            let times = u64::from(job.num_jobs).checked_mul(u64::from(job.loops))?;
-            amount.0.checked_mul(times)
+            if job.time_based || job.request_limit.is_some() || job.percents.io_size.is_some() {
+                return None;
+            }
+            // So many passes, and more of them only up to `io_size`.
+            let loops = u64::from(job.loops);
+            let passes = job.size.and_then(|size| size.0.checked_mul(loops));
+            let amount = match job.io_size {
+                None => passes?,
+                Some(io_size) if loops == 1 => io_size.0,
+                Some(io_size) => passes?.clamp(io_size.0, io_size.0.checked_mul(loops)?),
+            };
+            amount.checked_mul(u64::from(job.num_jobs))
         });
         let regions = regions(group, capacity);
         let set = regions.clone().map(|regions| match own_files {
@@ -132,14 +141,36 @@ impl Deeds {
 
 #[cfg(test)]
 mod tests {
-    use super::{Deeds, union};
+    use super::{Asked, Deeds, union};
     use crate::suite::{Event, EventKind};
+    use raidlab_units::Bytes;
+    use raidlab_workload::{FioJobs, Permission};
 
     #[test]
     fn regions_that_overlap_count_once() {
         assert_eq!(union(vec![(0, 10), (5, 10), (30, 5), (30, 5)]), 20);
         assert_eq!(union(Vec::new()), 0);
         assert_eq!(union(vec![(u64::MAX, u64::MAX), (0, 1)]), 1);
+    }
+
+    /// What is asked for is told where the options say it, and nowhere else.
+    #[test]
+    fn an_amount_is_what_fio_makes_of_the_options() {
+        for (options, expected) in [
+            ("--size=1m --loops=3 --numjobs=2", Some(6 << 20)),
+            ("--size=1m --io_size=4m", Some(4 << 20)),
+            ("--size=1m --io_size=4m --loops=2", Some(4 << 20)),
+            ("--size=1m --io_size=50%", None),
+            ("--size=1m --number_ios=5", None),
+            ("--size=1m --time_based --runtime=5", None),
+            ("", None),
+        ] {
+            let words: Vec<&str> = options.split_whitespace().collect();
+            let jobs = FioJobs::from_command_line("x", &words, &Permission::default());
+            let file = jobs.and_then(|jobs| jobs.model()).expect("modelled");
+            let asked = Asked::of(&file.groups[0], Bytes(1 << 30), false);
+            assert_eq!(asked.amount_bytes, expected, "{options}");
+        }
     }
 
     #[test]

@@ -36,8 +36,15 @@ pub(crate) fn each(
     all.try_for_each(|(index, word)| check(word).map_err(|wrong| (index, wrong)))
 }
 
-/// Reads words as `getopt` will: letters may be joined, and the value of the last may be
-/// too; iozone's `-+x` is one option.
+/// An option as `getopt` finds it.
+struct Given<'words> {
+    option: &'words str,
+    takes: Takes,
+    /// Its values, each with the index of the word that it is in.
+    values: Vec<(usize, &'words str)>,
+}
+
+/// Checks words of options.
 ///
 /// # Errors
 /// The index of the first that is wrong.
@@ -45,12 +52,39 @@ pub(crate) fn options(
     words: &[String],
     takes: fn(&str) -> Option<Takes>,
 ) -> Result<(), (usize, Wrong)> {
+    for given in given(words, takes)? {
+        for (index, value) in given.values {
+            check_value(given.takes, value).map_err(|wrong| (index, wrong))?;
+        }
+    }
+    Ok(())
+}
+
+/// The values of all options of this name; `None` where there is none.
+pub(crate) fn values<'words>(
+    words: &'words [String],
+    takes: fn(&str) -> Option<Takes>,
+    option: &str,
+) -> Option<Vec<&'words str>> {
+    let all = given(words, takes).ok()?;
+    let own: Vec<_> = all.iter().filter(|one| one.option == option).collect();
+    let values = own.iter().flat_map(|one| &one.values);
+    let values = values.map(|&(_, value)| value).collect();
+    (!own.is_empty()).then_some(values)
+}
+
+/// Reads words as `getopt` will: letters may be joined, and the value of the last may be
+/// too; iozone's `-+x` is one option.
+fn given(
+    words: &[String],
+    takes: fn(&str) -> Option<Takes>,
+) -> Result<Vec<Given<'_>>, (usize, Wrong)> {
+    let mut all = Vec::new();
     let mut index = 0;
     while index < words.len() {
         let word = words[index].as_str();
-        let at = |wrong: Wrong| (index, wrong);
         let Some(mut letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
-            return Err(at((format!("`{word}` is no option"), UNKNOWN)));
+            return Err((index, (format!("`{word}` is no option"), UNKNOWN)));
         };
         index += 1;
         while let Some(letter) = letters.chars().next() {
@@ -64,31 +98,33 @@ pub(crate) fn options(
                 let what = format!("`-{option}` may do more than shape the load");
                 return Err((index - 1, (what, UNKNOWN)));
             };
-            if takes == Takes::Nothing {
-                letters = joined;
-                continue;
-            }
-            letters = "";
-            let mut values = 0;
-            if !joined.is_empty() {
-                check_value(takes, joined).map_err(|wrong| (index - 1, wrong))?;
-                values += 1;
-            }
-            while let Some(value) = words.get(index) {
-                if values > 0 && (takes != Takes::Places || value.starts_with('-')) {
-                    break;
+            letters = if takes == Takes::Nothing { joined } else { "" };
+            let mut values = Vec::new();
+            if takes != Takes::Nothing {
+                if !joined.is_empty() {
+                    values.push((index - 1, joined));
                 }
-                check_value(takes, value).map_err(|wrong| (index, wrong))?;
-                values += 1;
-                index += 1;
+                while let Some(value) = words.get(index) {
+                    let is_more = takes == Takes::Places && !value.starts_with('-');
+                    if !(values.is_empty() || is_more) {
+                        break;
+                    }
+                    values.push((index, value));
+                    index += 1;
+                }
+                if values.is_empty() {
+                    let what = format!("`-{option}` lacks its value");
+                    return Err((index - 1, (what, "write it as the next word")));
+                }
             }
-            if values == 0 {
-                let what = format!("`-{option}` lacks its value");
-                return Err((index - 1, (what, "write it as the next word")));
-            }
+            all.push(Given {
+                option,
+                takes,
+                values,
+            });
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 pub(crate) fn check_value(takes: Takes, value: &str) -> Result<(), Wrong> {

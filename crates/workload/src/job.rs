@@ -72,7 +72,8 @@ pub struct JobSpec {
     /// The region's length and the amount to do (fio `size`). None: to the end
     /// of the device.
     pub size: Option<Bytes>,
-    /// The amount to do where it differs from `size` (fio `io_size`).
+    /// The amount to do where it differs from `size` (fio `io_size`): passes of `size` are
+    /// repeated until it is reached.
     pub io_size: Option<Bytes>,
     /// The region's end, counted from the start of the device (fio
     /// `filesize`); `size` is then only the amount.
@@ -90,7 +91,8 @@ pub struct JobSpec {
     pub offset_align: Option<Bytes>,
     /// How often the amount is done (fio `loops`); at least 1.
     pub loops: u32,
-    /// Requests after which the job ends (fio `number_ios`). None: no limit.
+    /// Requests in each loop, counted over all loops together, after which the job ends
+    /// (fio `number_ios`). None: no limit.
     pub request_limit: Option<u64>,
     /// Time after which the job ends (fio `runtime`), ramp time not counted.
     pub runtime: Option<Nanos>,

@@ -1,18 +1,16 @@
 //! The requests of one clone, one after the other.
 //!
-//! A clone works through its region in passes. Sequential requests go from the
-//! region's start to its end, random ones visit blocks as drawn; a pass that
-//! is through starts again at the region's start, with a new order where
-//! there is a random map. The amount (`io_size`, else `size`, times `loops`)
-//! ends the job; with `time_based` only the clock or `number_ios` does.
+//! A clone works through its region in passes of `size`, or of the whole region. Random
+//! ones visit blocks as drawn, with a new order in each pass where there is a random map.
+//! A sequential pass goes on where the one before ended, and at the region's start when it
+//! reaches the end; of a mixed job both directions then begin there, except with
+//! `time_based`, where each comes to its own end. The amount (`io_size`, else `size`, and
+//! `loops`) ends the job; with `time_based` only the clock or `number_ios` does.
 //!
-//! What a pass is, from `do_io` (backend.c) and `get_next_seq_offset` and
-//! `get_next_rand_block` (io_u.c) of fio 3: the whole region when `time_based`
-//! or when a sequential job that writes has an `io_size` above its `size`,
-//! else `size`, which is less than the region only where `filesize` is given.
-//! A sequential pass of a length that is no multiple of the block size ends
-//! with a whole block that sticks out of the region, unless the device ends
-//! there; a random pass leaves the tail out.
+//! The rules are those of `keep_running` and `do_io` (backend.c) and `get_next_seq_offset`
+//! and `get_next_rand_block` (io_u.c) of fio 3. A sequential pass of a length that is no
+//! multiple of the block size ends with a whole block that sticks out of the region, unless
+//! the device ends there; a random pass with a map leaves the region's tail out.
 //!
 //! fio draws a block as a fraction of the region, so that jobs with equal seeds
 //! and regions that differ a little visit blocks near each other. Below
@@ -124,6 +122,9 @@ pub struct RequestStream {
     requests_left: u64,
     /// The amount is made of passes: what a pass leaves out is not done later.
     by_passes: bool,
+    /// A direction that reaches the region's end goes on at its start, and the other one
+    /// where it is.
+    wraps_alone: bool,
     order: Order,
     random: Stream,
     /// fio's own draws, where the job has a seed.
@@ -157,7 +158,10 @@ impl RequestStream {
         if self.pass_left == 0 {
             self.start_pass();
         }
-        let direction = self.direction();
+        let mut direction = self.direction();
+        if self.is_at_end(direction) {
+            direction = self.wrap(direction);
+        }
         let block = match &mut self.order {
             Order::Sequential { next } => {
                 let next = &mut next[direction.index().unwrap_or(0)];
@@ -185,6 +189,34 @@ impl RequestStream {
         })
     }
 
+    /// Whether a direction of a sequential stream has come to the region's end.
+    #[inline]
+    fn is_at_end(&self, direction: Direction) -> bool {
+        match self.order {
+            Order::Sequential { next } => {
+                next[direction.index().unwrap_or(0)] >= self.region_blocks
+            }
+            _ => false,
+        }
+    }
+
+    /// Begins the region anew. fio finds no place then for the request whose direction it
+    /// has drawn, and draws another one, unless the job goes on by time.
+    fn wrap(&mut self, direction: Direction) -> Direction {
+        let Order::Sequential { next } = &mut self.order else {
+            return direction;
+        };
+        if self.wraps_alone {
+            next[direction.index().unwrap_or(0)] = 0;
+            return direction;
+        }
+        *next = [0; 3];
+        if let Some(draws) = &mut self.draws {
+            draws.take_back(direction);
+        }
+        self.direction()
+    }
+
     /// Where it works: the start and the length.
     #[must_use]
     pub const fn region(&self) -> (Bytes, Bytes) {
@@ -201,11 +233,14 @@ impl RequestStream {
             Order::Sequential { next }
                 if !self.pattern.is_mixed() && !flushes && self.finer.is_none() =>
             {
-                let (block, pass_left) = match self.pass_left {
-                    0 => (0, self.pass_units),
-                    left => (next[self.only_direction()], left),
+                let next = next[self.only_direction()];
+                let block = if next < self.region_blocks { next } else { 0 };
+                let pass_left = match self.pass_left {
+                    0 => self.pass_units,
+                    left => left,
                 };
                 let left = pass_left.min(self.units_left);
+                let left = left.min(self.region_blocks - block);
                 Some((
                     Bytes(self.start + block * self.unit),
                     Bytes(left * self.unit),
@@ -221,7 +256,7 @@ impl RequestStream {
     ///
     /// [`sequential_remaining`]: Self::sequential_remaining
     pub fn skip_sequential(&mut self, bytes: Bytes) -> u64 {
-        let Some((_, left)) = self.sequential_remaining() else {
+        let Some((place, left)) = self.sequential_remaining() else {
             return 0;
         };
         let units = bytes.0.min(left.0) / self.unit;
@@ -233,7 +268,7 @@ impl RequestStream {
         }
         let direction = self.only_direction();
         if let Order::Sequential { next } = &mut self.order {
-            next[direction] += units;
+            next[direction] = (place.0 - self.start) / self.unit + units;
         }
         self.pass_left -= units;
         self.units_left -= units;
@@ -274,19 +309,14 @@ impl RequestStream {
     fn start_pass(&mut self) {
         self.pass_left = self.pass_units;
         if let Some(finer) = &mut self.finer {
-            finer.before = [None; 3];
-            finer.zone = [0; 2];
+            finer.start_pass();
         }
         if let Some(draws) = &mut self.draws {
             draws.start_pass();
         }
-        match &mut self.order {
-            Order::Sequential { next } => *next = [0; 3],
-            Order::Mapped { order, next } => {
-                *order = Permutation::new(self.region_blocks, &mut self.random);
-                *next = 0;
-            }
-            Order::Drawn(_) => {}
+        if let Order::Mapped { order, next } = &mut self.order {
+            *order = Permutation::new(self.region_blocks, &mut self.random);
+            *next = 0;
         }
     }
 

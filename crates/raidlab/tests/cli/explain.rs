@@ -17,7 +17,7 @@ matrix = { depth = [1, 16] }
 job = "read-{depth}"
 title = "random read 4 KiB, queue depth {depth}"
 class = "random-read"
-fio = "--rw=randread --bs=4k --iodepth={depth} --filesize=10g --time_based --runtime=0.1 --direct=1 --norandommap"
+fio = "--rw=randread --bs=4k --iodepth={depth} --filesize=10g --time_based --runtime=100ms --direct=1 --norandommap"
 "#;
 
 #[test]

@@ -11,7 +11,7 @@ use crate::facts::Facts;
 use crate::result::{Part, Reported, ToolResult};
 use crate::title::{Title, sized};
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
-use crate::words::{Takes, Wrong, options};
+use crate::words::{Takes, Wrong, options, values};
 use raidlab_results::fact;
 
 /// bonnie++, of every version that is known.
@@ -66,10 +66,14 @@ impl Benchmark for Bonnie {
     }
 
     fn call(&self, mut arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String> {
-        let words: [&[&str]; 3] = [&["-d", place.path], &["-u", "root"], &["-q"]];
-        for words in words {
-            if !arguments.iter().any(|one| one == words[0]) {
-                arguments.extend(words.iter().map(|word| (*word).to_owned()));
+        let own = [
+            ("d", vec!["-d", place.path]),
+            ("u", vec!["-u", "root"]),
+            ("q", vec!["-q"]),
+        ];
+        for (letter, words) in own {
+            if values(&arguments, option, letter).is_none() {
+                arguments.extend(words.into_iter().map(str::to_owned));
             }
         }
         Ok(Call {

@@ -235,3 +235,20 @@ fn errors_name_the_line() {
         Err(ParseError::Line { line: 1, .. })
     ));
 }
+
+/// The last `-d` counts to bonnie++: the suite's own folder must stay the last.
+#[test]
+fn a_folder_that_the_suite_names_is_not_overruled() {
+    let place = crate::Place {
+        path: "/m",
+        file: "/m/f",
+    };
+    for (words, expected) in [
+        ("-s 1g", "-s 1g -d /m -u root -q"),
+        ("-qd/m/a -uroot", "-qd/m/a -uroot"),
+    ] {
+        let arguments = words.split(' ').map(str::to_owned).collect();
+        let call = crate::bonnie::TOOL.call(arguments, &place).expect(words);
+        assert_eq!(call.arguments.join(" "), expected, "{words}");
+    }
+}

@@ -181,8 +181,9 @@ fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Fact
             facts.add(&fact::dd_operand(name), value, "");
         }
     }
-    // POSIX: blocks of 512 bytes unless said.
-    let block = operand("bs").map_or(Some(512), bytes);
+    // POSIX: blocks of 512 bytes unless said, and what is counted is read.
+    let block = operand("bs").or_else(|| operand("ibs"));
+    let block = block.map_or(Some(512), bytes);
     let in_bytes = operand("iflag").is_some_and(|flags| flags.contains("count_bytes"));
     let count = operand("count").filter(|_| !in_bytes);
     let count: Option<u64> = count.and_then(|text| text.parse().ok());

@@ -250,3 +250,20 @@ fn sizes_are_read_as_dd_reads_them() {
         assert_eq!(bytes(text), expected, "{text}");
     }
 }
+
+#[test]
+fn what_is_counted_are_blocks_that_are_read() {
+    for (words, expected) in [
+        ("bs=1M count=2", Some("2097152")),
+        ("ibs=4k obs=1M count=2", Some("8192")),
+        ("obs=1M count=2", Some("1024")),
+        ("ibs=4k iflag=count_bytes count=2", None),
+    ] {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let mut facts = crate::Facts::default();
+        crate::dd::TOOL.job_facts(&words, &mut facts);
+        let mut sizes = facts.all.iter();
+        let size = sizes.find(|fact| fact.name == raidlab_results::fact::JOB_ASKED_SIZE_BYTES);
+        assert_eq!(size.map(|fact| fact.value.as_str()), expected, "{words:?}");
+    }
+}

@@ -69,6 +69,12 @@ fn count_clones(result: &mut ToolResult) {
     let mut jobs: Vec<u32> = result.facts.iter().filter_map(|fact| fact.job).collect();
     jobs.dedup();
     let counted = jobs.iter().filter_map(|&job| {
+        // Several jobs in one report have the first one's name and the last one's options.
+        let mut names = result.options.iter().filter(|one| one.name == "name");
+        let others = names.find(|one| one.job == Some(job));
+        if others.is_some_and(|one| of(job, "jobname").as_ref() != Some(&one.value)) {
+            return None;
+        }
         let mut options = result.options.iter().filter(|one| one.name == "numjobs");
         let own = options.clone().find(|option| option.job == Some(job));
         let asked = own.or_else(|| options.find(|option| option.job.is_none()))?;

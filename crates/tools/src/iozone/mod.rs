@@ -20,7 +20,7 @@ use crate::number::whole;
 use crate::result::{LatencyKind, Part, ReportedLatency, ToolResult};
 use crate::title::{Title, size, sized};
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
-use crate::words::{Takes, Wrong, options};
+use crate::words::{Takes, Wrong, options, values};
 use raidlab_results::fact;
 
 /// iozone, of every version that is known.
@@ -34,6 +34,9 @@ pub const TEXT: Format = Format {
     is_in,
     parse,
 };
+
+/// iozone has no more processes than that.
+const MOST_PROCESSES: u32 = 256;
 
 #[derive(Debug)]
 struct Iozone;
@@ -65,19 +68,23 @@ impl Benchmark for Iozone {
     }
 
     fn call(&self, mut arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String> {
-        let at = |option: &str| arguments.iter().position(|one| one == option);
-        let count = at("-t").and_then(|at| arguments.get(at + 1)?.parse::<u32>().ok());
-        if at("-f").is_some() || at("-F").is_some() {
-            // The suite says where.
-        } else if let Some(count) = count {
-            // One file for each of its processes, else they are made in whatever
-            // folder it was started in.
-            arguments.push("-F".to_owned());
-            let files = (0..count).map(|index| format!("{}.{index}", place.file));
-            arguments.extend(files);
-        } else {
-            arguments.extend(["-f".to_owned(), place.file.to_owned()]);
-        }
+        let given = |letter: &str| values(&arguments, option, letter);
+        // Several processes, by `-t` or by their least and most number; they do not look
+        // at `-f`.
+        let counts = ["t", "l", "u"].into_iter().filter_map(given).flatten();
+        let count = counts.filter_map(|count| count.parse::<u32>().ok()).max();
+        let names = match count {
+            _ if given("F").is_some() => Vec::new(),
+            // One file for each, else they are made in whatever folder it was started in.
+            Some(count) => {
+                let files =
+                    (0..count.min(MOST_PROCESSES)).map(|index| format!("{}.{index}", place.file));
+                std::iter::once("-F".to_owned()).chain(files).collect()
+            }
+            None if given("f").is_some() => Vec::new(),
+            None => vec!["-f".to_owned(), place.file.to_owned()],
+        };
+        arguments.extend(names);
         Ok(Call {
             arguments,
             operation: None,

@@ -154,3 +154,25 @@ fn errors_name_the_line() {
         Err(ParseError::NoOutput { .. })
     ));
 }
+
+#[test]
+fn files_lie_in_the_place_however_options_are_written() {
+    let place = crate::Place {
+        path: "/m",
+        file: "/m/f",
+    };
+    for (words, expected) in [
+        ("-a", "-a -f /m/f"),
+        ("-a -f/m/x", "-a -f/m/x"),
+        ("-t 2", "-t 2 -F /m/f.0 /m/f.1"),
+        ("-t2", "-t2 -F /m/f.0 /m/f.1"),
+        ("-Rt2 -s4m", "-Rt2 -s4m -F /m/f.0 /m/f.1"),
+        ("-l1 -u 3", "-l1 -u 3 -F /m/f.0 /m/f.1 /m/f.2"),
+        ("-t 2 -f /m/x", "-t 2 -f /m/x -F /m/f.0 /m/f.1"),
+        ("-t 2 -F/m/a /m/b", "-t 2 -F/m/a /m/b"),
+    ] {
+        let arguments = words.split(' ').map(str::to_owned).collect();
+        let call = crate::iozone::TOOL.call(arguments, &place).expect(words);
+        assert_eq!(call.arguments.join(" "), expected, "{words}");
+    }
+}

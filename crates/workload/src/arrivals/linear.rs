@@ -28,12 +28,13 @@ impl ArrivalTimes for Times {
     }
 
     fn sent(&mut self, bytes: u64, _random: &mut Stream) {
-        self.sent += bytes;
+        self.sent = self.sent.saturating_add(bytes);
     }
 
     fn skip(&mut self, time: Nanos) {
         let missed = u128::from(self.bytes_per_second) * u128::from(time.0) / 1_000_000_000;
         let missed = u64::try_from(missed).unwrap_or(u64::MAX);
-        self.sent += missed.saturating_sub(self.smallest);
+        let missed = missed.saturating_sub(self.smallest);
+        self.sent = self.sent.saturating_add(missed);
     }
 }

@@ -72,7 +72,12 @@ fn jobs(options: Vec<FioOption>, place: Place) -> Vec<FioJob> {
         place,
         options,
     };
-    if options.iter().filter(|option| is_name(option)).count() < 2 {
+    let is_global = |option: &FioOption| {
+        let name = option.value.as_deref().filter(|_| is_name(option));
+        name.is_some_and(|name| name.starts_with("global"))
+    };
+    let names = options.iter().filter(|option| is_name(option));
+    if names.count() < 2 && !options.iter().any(is_global) {
         return vec![job(place, options)];
     }
     let first = options.iter().position(is_name).unwrap_or(options.len());
@@ -80,8 +85,7 @@ fn jobs(options: Vec<FioOption>, place: Place) -> Vec<FioJob> {
     let mut defaults = before.to_vec();
     let mut jobs = Vec::new();
     for own in named.chunk_by(|_, next| !is_name(next)) {
-        let name = own[0].value.as_deref().unwrap_or_default();
-        if name.starts_with("global") {
+        if is_global(&own[0]) {
             defaults.extend_from_slice(&own[1..]);
         } else {
             let all = defaults.iter().chain(own).cloned().collect();

@@ -2,7 +2,6 @@
 
 use super::class::Class;
 use crate::job::JobError;
-use raidlab_units::ParseUnitError;
 use std::fmt;
 use thiserror::Error;
 
@@ -150,24 +149,6 @@ pub enum OptionError {
     /// `option` where `option=value` is needed.
     #[error("a value is missing")]
     MissingValue,
-    /// The value is not a size.
-    #[error("`{text}` is not a size")]
-    Size {
-        /// The text as it stands there.
-        text: String,
-        /// Why the text cannot be read.
-        #[source]
-        cause: ParseUnitError,
-    },
-    /// The value is not a time.
-    #[error("`{text}` is not a time")]
-    Time {
-        /// The text as it stands there.
-        text: String,
-        /// Why the text cannot be read.
-        #[source]
-        cause: ParseUnitError,
-    },
     /// The value is not a whole number in range.
     #[error("`{text}` is not a whole number from {least} to {most}")]
     Number {

@@ -8,7 +8,7 @@
 
 use super::error::{JobFileError, Place};
 use super::options::{FioJob, FioJobs, FioOption};
-use super::permission::Permission;
+use super::permission::{Permission, judge};
 use super::reader::{Reader, split};
 
 /// Files that include files that include files: no deeper than this.
@@ -81,7 +81,7 @@ impl Sections<'_> {
             }
             if line.starts_with('[') {
                 self.close();
-                self.open = Some(section(line, place)?);
+                self.open = Some(section(line, place, self.permission)?);
                 continue;
             }
             if line.split_whitespace().next() == Some("include") {
@@ -126,6 +126,11 @@ impl Sections<'_> {
         let Some(mut section) = self.open.take() else {
             return;
         };
+        // fio sorts a section's options: sizes before `kb_base` mean it too. On a command
+        // line, as real benches have it, nothing is sorted.
+        section
+            .options
+            .sort_by_key(|option| option.name != "kb_base");
         let name = section.section.as_deref().unwrap_or_default();
         if name.starts_with("global") {
             self.defaults.append(&mut section.options);
@@ -137,19 +142,25 @@ impl Sections<'_> {
 }
 
 /// The section that a line begins.
-fn section(line: &str, place: Place) -> Result<FioJob, JobFileError> {
+fn section(line: &str, place: Place, permission: &Permission) -> Result<FioJob, JobFileError> {
     let name = line
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'));
-    match name.map(str::trim) {
-        Some(name) if !name.is_empty() && !name.contains(char::is_control) => Ok(FioJob {
-            section: Some(name.to_owned()),
-            place,
-            options: Vec::new(),
-        }),
-        _ => Err(JobFileError::SectionHeader {
+    let named = name.map(str::trim).filter(|name| !name.is_empty());
+    let Some(name) = named.filter(|name| !name.contains(char::is_control)) else {
+        return Err(JobFileError::SectionHeader {
             place,
             text: line.to_owned(),
-        }),
-    }
+        });
+    };
+    judge("name", Some(name), permission).map_err(|cause| JobFileError::Option {
+        place: place.clone(),
+        option: format!("[{name}]"),
+        cause: Box::new(cause),
+    })?;
+    Ok(FioJob {
+        section: Some(name.to_owned()),
+        place,
+        options: Vec::new(),
+    })
 }

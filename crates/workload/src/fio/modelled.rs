@@ -9,6 +9,7 @@ mod preconditioning;
 mod zones;
 
 use super::error::OptionError;
+pub(super) use super::value::choice;
 use super::value::{KiloBase, count, number, size, switch, time};
 use crate::arrivals::ArrivalProcess;
 use crate::job::{JobSpec, Pattern};
@@ -321,13 +322,6 @@ pub(super) fn needed(value: Option<&str>) -> Result<&str, OptionError> {
         .map(str::trim)
         .filter(|text| !text.is_empty())
         .ok_or(OptionError::MissingValue)
-}
-
-pub(super) fn choice(text: &str, expected: &'static str) -> OptionError {
-    OptionError::Choice {
-        text: text.to_owned(),
-        expected,
-    }
 }
 
 pub(super) const fn needs(what: &'static str) -> OptionError {

@@ -197,10 +197,7 @@ impl Collector {
     }
 
     fn apply(&mut self, draft: &mut Draft, options: &[FioOption]) -> Result<(), JobFileError> {
-        // fio sorts `kb_base` to the front, since sizes before it mean it too.
-        let (first, rest): (Vec<_>, Vec<_>) =
-            options.iter().partition(|option| option.name == "kb_base");
-        for option in first.into_iter().chain(rest) {
+        for option in options {
             let said = |text| Note {
                 place: option.place.clone(),
                 option: option.name.clone(),

@@ -151,6 +151,9 @@ pub(super) fn is_target(name: &str) -> bool {
 fn class_of(name: &str, value: &str) -> Class {
     match name {
         "filename" | "directory" if is_ours(value) => Class::Load,
+        // In a folder fio calls a job's file by the job's name, whatever that leads to, and
+        // takes a device of that name as it is.
+        "name" if value.contains('/') => Class::Place,
         "ioengine" => engine_class(value),
         // `mmap:/file` keeps fio's buffers in a file of that name.
         "iomem" if value.contains(':') || value.contains('/') => Class::Elsewhere,
@@ -204,7 +207,7 @@ const GUARDED: &[(Class, &str)] = &[
          donorname namenode clustername rbdname clientname conf pool cont volume brick \
          hdfsdirectory http_host http_user http_pass http_s3_key http_s3_keyid \
          http_s3_security_token http_swift_auth_token uri nfs_url libblkio_path \
-         libblkio_pre_connect_props xnvme_dev_nsid",
+         libblkio_pre_connect_props xnvme_dev_nsid dp_scheme",
     ),
     (
         Class::Elsewhere,

@@ -180,6 +180,11 @@ fn small_rules_of_the_format() {
         job("[global]\nkb_base=1000\n[a]\nsize=4m").size,
         Some(Bytes(4_000_000))
     );
+    // What `[global]` said before that stays as it is.
+    assert_eq!(
+        job("[global]\nsize=4m\n[a]\nkb_base=1000").size,
+        Some(Bytes(4 << 20))
+    );
     // Only the `[global]` above a job counts.
     assert_eq!(job("[a]\n[global]\niodepth=8\n[b]\n").io_depth, 1);
     // `lfsr` visits each block once, map or not.
@@ -213,6 +218,10 @@ fn errors_name_place_option_and_cause() {
         "[a]\nsize=120%",
         "[a]\nsize=3z",
         "[a]\nfilesize=1m-2m",
+        "[a]\nsize=1.5g",
+        "[a]\nbs=4ki",
+        "[a]\nruntime=1.5h",
+        "[a]\nruntime=60sec",
         "[a]\nruntime=1y",
         "[a]\nruntime=1--time_based=1",
         "[a]\ntime_based=1--runtime=1",
@@ -243,6 +252,8 @@ fn errors_name_place_option_and_cause() {
         "[a]\ndirectory=/srv",
         "[a]\nexec_prerun=reboot",
         "[a]\nioengine=external:x.so",
+        "[../../etc/cron.d/a]",
+        "[a]\nname=../../dev/sda",
         "[a]\noutput=x",
         "[a]\nfilename=${DISK}",
         "[a]\nnumjobs=$ncpus",
@@ -326,9 +337,40 @@ fn each_name_on_a_command_line_starts_a_job() {
     assert_eq!(file.groups.len(), 2);
 }
 
+/// fio reads a command line from left to right, and a job file's section by `kb_base`
+/// first: the real fio, which gets a command line in any case, runs what was written.
+#[test]
+fn sizes_are_of_the_kilo_that_fio_takes() {
+    let size = |jobs: FioJobs| {
+        let printed = jobs.arguments(crate::Target::File("/x"));
+        let printed = FioJobs::from_command_line("x", &printed, &permission()).expect("valid");
+        let sizes = [jobs, printed].map(|jobs| {
+            let file = jobs.model().expect("modelled");
+            file.groups[0].jobs[0].size
+        });
+        assert_eq!(sizes[0], sizes[1]);
+        sizes[0]
+    };
+    let none = |_: &str| Err("no file".to_owned());
+    let text = "[a]\nsize=4m\nkb_base=1000";
+    let file = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
+    assert_eq!(size(file), Some(Bytes(4_000_000)));
+    let line = |words: &[&str]| FioJobs::from_command_line("x", words, &permission());
+    let after = line(&["--size=4m", "--kb_base=1000"]).expect("valid");
+    assert_eq!(size(after), Some(Bytes(4 << 20)));
+    let before = line(&["--kb_base=1000", "--size=4m"]).expect("valid");
+    assert_eq!(size(before), Some(Bytes(4_000_000)));
+}
+
 #[test]
 fn bad_command_lines_name_the_argument() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 6] = [
+        (&["--name=global", "--rw=read"], "x: no job is defined"),
+        (
+            &["--name=a/b"],
+            "x, argument 1: option `name`: it says where the load goes or what is read, which no \
+             file may ask for; allow it for this run with `--allow-fio name`",
+        ),
         (
             &["--bs=4k", "jobs.fio"],
             "x, argument 2: `jobs.fio` is not an option; write `--option=value`",

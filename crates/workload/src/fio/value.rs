@@ -1,7 +1,7 @@
 //! Reading the values of fio's options.
 
 use super::error::OptionError;
-use raidlab_units::{Bytes, Nanos, parse_bytes, parse_duration};
+use raidlab_units::{Bytes, Nanos, parse_duration};
 use std::ops::RangeInclusive;
 
 /// What `k`, `m`, `g`, `t`, `p` multiply by (fio `kb_base`).
@@ -15,60 +15,73 @@ pub(super) enum KiloBase {
     Decimal,
 }
 
-/// A size: `4096`, `4k`, `4kb`, `4KiB`, `0x1000`, `1.5g`.
+/// A size as fio reads it: `4096`, `4k`, `4kb`, `4KiB`, `0x1000`.
+///
+/// fio's reader (`str_to_decimal` and `get_mult_bytes` of its parse.c) takes what it
+/// knows of a text and drops the rest without a word: `1.5g` is one byte to it, `4 k` are
+/// four, and `4ki`, which its manual calls 4000 bytes, are 4096. Whatever it would not
+/// take as a whole is refused here, so that both benches run what was written.
 pub(super) fn size(text: &str, base: KiloBase) -> Result<Bytes, OptionError> {
     let lower = text.trim().to_ascii_lowercase();
-    if let Some(hexadecimal) = lower.strip_prefix("0x") {
-        return u64::from_str_radix(hexadecimal, 16)
+    let hexadecimal = lower.strip_prefix("0x");
+    if let Some(digits) = hexadecimal.filter(|digits| !digits.starts_with('+')) {
+        let number = u64::from_str_radix(digits, 16);
+        return number
             .map(Bytes)
             .map_err(|_| not_a_number(text, 0..=u64::MAX));
     }
-    let not_a_size = |cause| OptionError::Size {
-        text: text.to_owned(),
-        cause,
+    let (number, unit) = whole_and_unit(&lower);
+    let letter = unit.strip_suffix("ib").filter(|letter| !letter.is_empty());
+    let is_reversed = letter.is_some();
+    let letter = letter.unwrap_or(unit.strip_suffix('b').unwrap_or(unit));
+    let power = ["", "k", "m", "g", "t", "p"];
+    let power = power.iter().position(|known| *known == letter);
+    let (Ok(number), Some(power)) = (number.parse::<u64>(), power) else {
+        return Err(choice(
+            text,
+            "the sizes that fio reads: whole numbers with b, k, kb, KiB, m, g, t, p or nothing \
+             behind them",
+        ));
     };
-    let unit_start = lower
-        .find(|letter: char| letter.is_ascii_alphabetic())
-        .unwrap_or(lower.len());
-    let (number, unit) = lower.split_at(unit_start);
-    let unit = unit.strip_suffix('b').unwrap_or(unit);
-    let (letter, has_i) = match unit.strip_suffix('i') {
-        Some(letter) => (letter, true),
-        None => (unit, false),
+    let factor: u64 = match is_reversed == (base == KiloBase::Decimal) {
+        true => 1024,
+        false => 1000,
     };
-    let power = match letter {
-        "" if !has_i => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        "p" => 5,
-        _ => return parse_bytes(&lower).map_err(not_a_size),
-    };
-    if has_i == (base == KiloBase::Decimal) {
-        return parse_bytes(&format!("{number}{letter}")).map_err(not_a_size);
-    }
-    let bytes = parse_bytes(number).map_err(not_a_size)?;
     (0..power)
-        .try_fold(bytes.0, |bytes, _| bytes.checked_mul(1000))
+        .try_fold(number, |bytes, _| bytes.checked_mul(factor))
         .map(Bytes)
         .ok_or_else(|| not_a_number(text, 0..=u64::MAX))
 }
 
-/// A time; a plain number is in `unit` (`s` or `us`).
+/// A time as fio reads it; a plain number is in `unit` (`s` or `us`).
+///
+/// fio's `get_mult_time` knows no fractions, `1.5h` is a second to it, and takes units
+/// that it does not know for microseconds, `60sec` and `1min` too.
 pub(super) fn time(text: &str, unit: &str) -> Result<Nanos, OptionError> {
     let lower = text.trim().to_ascii_lowercase();
-    // `usec` and `msec` are other spellings of `us` and `ms`.
-    let short = lower.strip_suffix("ec").unwrap_or(&lower);
-    let with_unit = if short.ends_with(|last: char| last.is_ascii_digit()) {
-        format!("{short}{unit}")
-    } else {
-        short.to_owned()
+    let (number, own) = whole_and_unit(&lower);
+    let unit = match own {
+        "" => unit,
+        "usec" => "us",
+        "msec" => "ms",
+        own => own,
     };
-    parse_duration(&with_unit).map_err(|cause| OptionError::Time {
-        text: text.to_owned(),
-        cause,
-    })
+    let is_known = ["us", "ms", "s", "m", "h", "d"].contains(&unit);
+    match number.parse::<u64>() {
+        Ok(_) if is_known => parse_duration(&format!("{number}{unit}"))
+            .map_err(|_| not_a_number(text, 0..=u64::MAX / 1_000_000_000)),
+        _ => Err(choice(
+            text,
+            "the times that fio reads: whole numbers with us, ms, s, m, h, d or nothing behind \
+             them",
+        )),
+    }
+}
+
+/// Digits, and what stands behind them.
+fn whole_and_unit(text: &str) -> (&str, &str) {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at(digits)
 }
 
 /// A whole number in `range`.
@@ -93,10 +106,14 @@ pub(super) fn switch(text: Option<&str>) -> Result<bool, OptionError> {
     match text.map(str::trim) {
         None | Some("1") => Ok(true),
         Some("0") => Ok(false),
-        Some(text) => Err(OptionError::Choice {
-            text: text.to_owned(),
-            expected: "0, 1",
-        }),
+        Some(text) => Err(choice(text, "0, 1")),
+    }
+}
+
+pub(super) fn choice(text: &str, expected: &'static str) -> OptionError {
+    OptionError::Choice {
+        text: text.to_owned(),
+        expected,
     }
 }
 
@@ -110,10 +127,7 @@ fn not_a_number(text: &str, range: RangeInclusive<u64>) -> OptionError {
 
 /// Millionths of a decimal number such as `1.2`.
 pub(super) fn millionths(text: &str) -> Result<u32, OptionError> {
-    let wrong = || OptionError::Choice {
-        text: text.to_owned(),
-        expected: "decimal numbers such as 1.2",
-    };
+    let wrong = || choice(text, "decimal numbers such as 1.2");
     let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
     if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 {
@@ -143,10 +157,11 @@ mod tests {
             ("4K", 4096, 4000),
             ("4kb", 4096, 4000),
             ("4KiB", 4000, 4096),
+            ("4b", 4, 4),
             ("1m", 1 << 20, 1_000_000),
             ("1MiB", 1_000_000, 1 << 20),
             ("3t", 3 << 40, 3_000_000_000_000),
-            ("2pi", 2_000_000_000_000_000, 2 << 50),
+            ("2PiB", 2_000_000_000_000_000, 2 << 50),
         ];
         for (text, binary, decimal) in cases {
             let sizes = [size(text, KiloBase::Binary), size(text, KiloBase::Decimal)];
@@ -157,7 +172,8 @@ mod tests {
     #[test]
     fn what_is_no_size_is_refused() {
         for text in [
-            "", "k", "4q", "4i", "0x", "0xg", "-4k", "4 k k", "i", "b", "ü",
+            "", "k", "4q", "4i", "0x", "0xg", "0x+1", "-4k", "+4k", "4 k", "i", "b", "ü", "4ib",
+            "4ki", "1.5g", "1e3", "4kbb", "4k4",
         ] {
             for base in [KiloBase::Binary, KiloBase::Decimal] {
                 assert!(size(text, base).is_err(), "{text} {base:?}");
@@ -174,12 +190,29 @@ mod tests {
             ("2m", "s", Nanos::from_secs(120)),
             ("500ms", "s", Nanos::from_millis(500)),
             ("500msec", "us", Nanos::from_millis(500)),
-            ("1.5h", "s", Nanos::from_secs(5400)),
+            ("3H", "us", Nanos::from_secs(10_800)),
+            ("2d", "s", Nanos::from_secs(172_800)),
         ];
         for (text, unit, expected) in cases {
             assert_eq!(time(text, unit), Ok(expected), "{text}");
         }
-        for text in ["", "s", "-1", "5x", "ec"] {
+        for text in [
+            "",
+            "s",
+            "-1",
+            "+1",
+            "5x",
+            "ec",
+            "1.5h",
+            "0.1",
+            "60sec",
+            "1min",
+            "5ns",
+            "60 s",
+            "1dec",
+            "99999999999999999999",
+            "99999999999999d",
+        ] {
             assert!(time(text, "s").is_err(), "{text}");
         }
     }

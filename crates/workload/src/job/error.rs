@@ -53,6 +53,17 @@ pub enum JobError {
         /// The length of the clone's region.
         room: Bytes,
     },
+    /// Zones of `random_distribution=zoned_abs` that the region does not reach.
+    #[error(
+        "the zones of `random_distribution` end at {end}, but the region has {region}: fio ends \
+         a job that draws a place behind it"
+    )]
+    ZonesBehindEnd {
+        /// Where the last of them ends.
+        end: Bytes,
+        /// The length of the region.
+        region: Bytes,
+    },
     /// `wait_for` names no job before it.
     #[error("`wait_for` names `{name}`, but no job before this one is called so")]
     NoJobToWaitFor {

@@ -32,30 +32,32 @@ impl JobSpec {
         self.validate()?;
         let (start, region) = self.region(clone, device_size)?;
         let block = self.block_size.0;
-        let finer = self.finer(start == Bytes(0) && region == device_size);
-        let unit = if self.sizes.is_some() { 1 } else { block };
         let room = device_size.0 - start.0;
+        let finer = self.finer(start == Bytes(0) && region == device_size, room);
+        let unit = if self.sizes.is_some() { 1 } else { block };
         let region_blocks = self.whole_units(region.0, unit, room) * unit / block;
-        if region_blocks == 0 {
+        if region_blocks == 0 || self.amount(region.0) < block {
             return Err(JobError::NoRoom {
                 clone,
                 block_size: self.block_size,
                 room: region,
             });
         }
+        self.zones_fit(region)?;
+        let even = self.distribution == Distribution::Even;
+        let aligned = self.alignment.is_none() && self.sizes.is_none();
+        let map = self.random_map && even && aligned && self.runs == Runs::default();
         let reached = self.distribution.bytes_to_write(region.0, block);
+        let amount = reached.unwrap_or_else(|| self.amount(region.0));
         let pass_units = match reached {
             Some(bytes) => bytes / unit,
-            None => self.pass_units(region.0, unit, room),
+            None => self.pass_units(region.0, unit, room, map),
         };
-        let units_left = self.total_units(pass_units, unit)?;
+        let units_left = self.total_units(amount, pass_units, unit)?;
         let mut random = self
             .random_seed
             .map_or(random, Stream::new)
             .fork("clone", u64::from(clone));
-        let even = self.distribution == Distribution::Even;
-        let aligned = self.alignment.is_none() && self.sizes.is_none();
-        let map = self.random_map && even && aligned && self.runs == Runs::default();
         let draws = self.fio_draws(clone, region_blocks, map);
         let maps = draws.is_none() && map && region_blocks <= MAPPED_BLOCKS;
         let order = self.order(maps, region, region_blocks, &mut random);
@@ -74,13 +76,11 @@ impl JobSpec {
             pass_left: pass_units,
             units_left,
             // fio counts a block that is discarded and written as one.
-            requests_left: self.request_limit.map_or(u64::MAX, |limit| {
+            requests_left: self.most_requests().map_or(u64::MAX, |limit| {
                 limit.saturating_mul(1 + u64::from(self.pattern.trims_and_writes()))
             }),
-            by_passes: self.io_size.is_none()
-                && reached.is_none()
-                && self.percents.io_size.is_none()
-                && !self.time_based,
+            by_passes: self.io_size.is_none() && reached.is_none() && !self.time_based,
+            wraps_alone: self.time_based,
             order,
             random,
             draws,
@@ -89,6 +89,43 @@ impl JobSpec {
             unflushed: [0; 2],
             finer,
         })
+    }
+
+    /// A share of the requests in a zone that the region does not reach would be of places
+    /// that fio does not find: it ends there.
+    fn zones_fit(&self, region: Bytes) -> Result<(), JobError> {
+        let Distribution::ZonedByLength(zones) = &self.distribution else {
+            return Ok(());
+        };
+        let lengths = zones.iter().map(|(_, length)| length.0);
+        let end = lengths.fold(0, u64::saturating_add);
+        match end <= region.0 {
+            true => Ok(()),
+            false => Err(JobError::ZonesBehindEnd {
+                end: Bytes(end),
+                region,
+            }),
+        }
+    }
+
+    /// Requests after which the job ends: fio counts all loops together.
+    fn most_requests(&self) -> Option<u64> {
+        let limit = self.request_limit?;
+        Some(limit.saturating_mul(u64::from(self.loops)))
+    }
+
+    /// What fio takes for the job's `size` on a region of so many bytes.
+    fn amount(&self, region: u64) -> u64 {
+        let size = self.size.map_or(region, |size| size.0.min(region));
+        let share = |percent: u32| {
+            let share = u128::from(region) * u128::from(percent) / 100;
+            u64::try_from(share).unwrap_or(u64::MAX).min(size)
+        };
+        let size = self.percents.io_size.map_or(size, share);
+        // Random writes without a map are not held up by `size`.
+        let is_free = self.pattern.is_random() && self.pattern.writes() && !self.random_map;
+        let io_size = self.io_size.filter(|_| is_free).unwrap_or_default();
+        size.max(io_size.0)
     }
 
     /// How many whole units so many bytes are, of a region with `room` bytes up to the device's
@@ -100,21 +137,23 @@ impl JobSpec {
         }
     }
 
-    /// The units of one pass over a region of so many bytes, where no distribution says it.
-    fn pass_units(&self, region: u64, unit: u64, room: u64) -> u64 {
-        let amount = self.size.map_or(region, |size| size.0.min(region));
+    /// The units of one pass over a region of so many bytes, where no distribution says it;
+    /// `map`: each block comes once in it.
+    fn pass_units(&self, region: u64, unit: u64, room: u64, map: bool) -> u64 {
+        let amount = self.amount(region);
         let is_random = self.pattern.is_random();
-        let rewrites = self.pattern.writes()
-            && !is_random
-            && self.io_size.is_some_and(|io_size| io_size.0 > amount);
-        if (self.time_based && self.verify.is_none()) || rewrites {
-            // Where requests are not back to back, their place says when the end is reached.
-            let gaps = self.zones.is_some() || self.step != 0;
-            match gaps && !is_random {
-                true => u64::MAX,
-                false => self.whole_units(region, unit, room),
-            }
-        } else if is_random && !self.random_map {
+        let is_timed = self.time_based && self.verify.is_none();
+        let goes_on = self.pattern.writes() && self.io_size.is_some_and(|size| size.0 > amount);
+        // Where requests are not back to back, their place says when the end is reached.
+        let gaps = !is_random && (self.zones.is_some() || self.step != 0);
+        if gaps && (is_timed || goes_on) {
+            u64::MAX
+        } else if is_timed {
+            self.whole_units(region, unit, room)
+        } else if map {
+            let most = self.whole_units(region, unit, room);
+            amount.div_ceil(unit).min(most)
+        } else if is_random || self.step != 0 || self.pattern.is_mixed() {
             amount.div_ceil(unit)
         } else {
             self.whole_units(amount, unit, room)
@@ -181,33 +220,53 @@ impl JobSpec {
         ((room / align).max(1), align)
     }
 
-    /// Units until the job ends by itself.
-    fn total_units(&self, pass_units: u64, unit: u64) -> Result<u64, JobError> {
-        let loops = u64::from(self.loops);
-        let too_large = JobError::TooLarge { option: "io_size" };
+    /// Units until the job ends by itself, as `keep_running` of fio's backend.c has it:
+    /// so many passes as there are loops, and with an `io_size` more of them until that is
+    /// reached, or what is left is less than a request.
+    fn total_units(&self, amount: u64, pass_units: u64, unit: u64) -> Result<u64, JobError> {
         if self.time_based {
             return Ok(self.requests(u64::MAX, unit));
         }
-        let by_size = match (self.io_size, self.percents.io_size) {
-            (Some(io_size), _) => io_size
-                .0
-                .checked_mul(loops)
-                .ok_or(too_large)?
-                .div_ceil(unit),
-            (None, share) => {
-                let units = u128::from(pass_units) * u128::from(share.unwrap_or(100)) / 100;
-                u64::try_from(units)
-                    .ok()
-                    .and_then(|units| units.checked_mul(loops))
-                    .ok_or(JobError::TooLarge { option: "loops" })?
+        let loops = u64::from(self.loops);
+        let too_large = |option| JobError::TooLarge { option };
+        let pass_units = pass_units.min(amount.div_ceil(unit));
+        let Some(io_size) = self.io_size else {
+            let passes = pass_units.checked_mul(loops);
+            let passes = passes.ok_or_else(|| too_large("loops"))?;
+            let whole = amount.checked_mul(loops);
+            let whole = whole.ok_or_else(|| too_large("loops"))?.div_ceil(unit);
+            return Ok(self.requests(passes.min(whole), unit));
+        };
+        let most = io_size.0.checked_mul(loops);
+        let most = most.ok_or_else(|| too_large("io_size"))?.div_ceil(unit);
+        let asked = io_size.0.div_ceil(unit);
+        let passes = pass_units.saturating_mul(loops);
+        let units = if passes >= asked {
+            passes.min(most)
+        } else {
+            let pass = pass_units.saturating_mul(unit).max(1);
+            let rest = io_size.0 % pass;
+            match rest < self.largest().0 {
+                true => io_size.0 / pass * pass_units,
+                false => asked,
             }
         };
-        Ok(self.requests(by_size, unit))
+        Ok(self.requests(units, unit))
+    }
+
+    /// The largest request.
+    fn largest(&self) -> Bytes {
+        let sizes = self.sizes.iter().flatten();
+        let used = sizes.zip(self.pattern.directions());
+        let used = used.filter(|&(_, used)| used);
+        used.map(|(sizes, _)| sizes.most())
+            .max()
+            .unwrap_or(self.block_size)
     }
 
     /// As many units as there may be requests, where all are alike.
     fn requests(&self, units: u64, unit: u64) -> u64 {
-        match self.request_limit {
+        match self.most_requests() {
             Some(limit) if unit == self.block_size.0 => units.min(limit),
             _ => units,
         }

@@ -161,6 +161,16 @@ impl Draws {
         }
     }
 
+    /// The request whose direction was drawn last was not made.
+    pub(super) fn take_back(&mut self, direction: Direction) {
+        if let Some(issued) = direction
+            .index()
+            .and_then(|index| self.issued.get_mut(index))
+        {
+            *issued = issued.saturating_sub(1);
+        }
+    }
+
     /// The bytes of a request of direction `index` for which `fits` holds.
     pub(super) fn size(
         &mut self,

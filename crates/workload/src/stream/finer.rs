@@ -20,6 +20,10 @@ pub(super) struct Finer {
     step: i64,
     /// Steps that leave the region go on from its start.
     wraps: bool,
+    /// Bytes from the region's start to the device's end.
+    room: u64,
+    /// A sequential pass goes on where the one before ended.
+    goes_on: bool,
     runs: Runs,
     /// Requests until the next draw.
     run_left: u32,
@@ -47,8 +51,9 @@ pub(super) struct Finer {
 }
 
 impl JobSpec {
-    /// What only the finer shapes need; `whole` says that the region is the device.
-    pub(super) fn finer(&self, whole: bool) -> Option<Box<Finer>> {
+    /// What only the finer shapes need; `whole` says that the region is the device, which
+    /// has `room` bytes from the region's start on.
+    pub(super) fn finer(&self, whole: bool, room: u64) -> Option<Box<Finer>> {
         let plain = self.sizes.is_none()
             && self.alignment.is_none()
             && self.step == 0
@@ -69,8 +74,16 @@ impl JobSpec {
                 align,
                 step: self.step,
                 wraps: whole,
+                room,
+                goes_on: !self.pattern.is_random()
+                    && self.step == 0
+                    && self.strides.is_none()
+                    && self.zones.is_none()
+                    && self.verify.is_none()
+                    && !self.pattern.trims_and_writes(),
                 runs: self.runs,
-                run_left: self.runs.draw_every,
+                // fio's first request is drawn.
+                run_left: 1,
                 strides: self.strides,
                 zone: [0; 2],
                 before: [None; 3],
@@ -281,7 +294,9 @@ impl RequestStream {
         };
         let least = finer.sizes[index].least().0;
         let region = self.region;
-        let followed = if !self.pattern.is_random() {
+        let followed = if finer.goes_on {
+            Some(finer.go_on(index, region, self.wraps_alone))
+        } else if !self.pattern.is_random() {
             finer.follow(index, region)
         } else if draws {
             None
@@ -307,7 +322,10 @@ impl RequestStream {
                 block * finer.align[index]
             }
         };
-        let fits = |length: u64| offset + length <= region;
+        // fio lets a sequential request of one size stick out of the region.
+        let is_one = matches!(finer.sizes[index], Sizes::One(_)) && !self.pattern.is_random();
+        let end = if is_one { finer.room } else { region };
+        let fits = |length: u64| offset + length <= end;
         if !fits(least) {
             return None;
         }
@@ -323,6 +341,31 @@ impl RequestStream {
 }
 
 impl Finer {
+    /// A new pass begins.
+    pub(super) fn start_pass(&mut self) {
+        if !self.goes_on {
+            self.before = [None; 3];
+            self.zone = [0; 2];
+        }
+    }
+
+    /// The next sequential offset of a direction of a job whose requests are back to back.
+    fn go_on(&mut self, index: usize, region: u64, wraps_alone: bool) -> u64 {
+        let last = self.before[index].map_or(0, |(_, end)| end);
+        let (least, end) = match &self.sizes[index] {
+            Sizes::One(size) if last < region => (size.0, self.room),
+            sizes => (sizes.least().0, region),
+        };
+        if last.saturating_add(least) <= end {
+            return last;
+        }
+        match wraps_alone {
+            true => self.before[index] = None,
+            false => self.before = [None; 3],
+        }
+        0
+    }
+
     /// The next sequential offset of a direction, as `get_next_seq_offset` and
     /// `setup_strided_zone_mode` of fio's io_u.c.
     fn follow(&mut self, index: usize, region: u64) -> Option<u64> {

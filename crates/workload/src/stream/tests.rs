@@ -1,6 +1,7 @@
 //! The stream against plain lists of what fio does.
 
 use super::{Direction, IoUnit, RequestStream};
+use crate::Distribution;
 use crate::job::{JobError, JobSpec, Pattern};
 use proptest::prelude::*;
 use raidlab_random::Stream;
@@ -87,16 +88,16 @@ fn sequential_passes_are_fios() {
             },
             "0 1 2 0 1",
         ),
-        // The region ends with the file, the amount is `size`.
+        // The region ends with the file, the amount is `size`: the next pass goes on,
         (
             JobSpec {
                 file_size: blocks(6),
                 loops: 2,
                 ..base.clone()
             },
-            "0 1 2 0 1 2",
+            "0 1 2 3 4 5",
         ),
-        // fio lets a writer with a larger `io_size` run on through the file,
+        // up to the region's end.
         (
             JobSpec {
                 file_size: blocks(5),
@@ -105,7 +106,6 @@ fn sequential_passes_are_fios() {
             },
             "0 1 2 3 4 0 1",
         ),
-        // but sends a reader back after `size`.
         (
             JobSpec {
                 pattern: Pattern::Read,
@@ -113,7 +113,42 @@ fn sequential_passes_are_fios() {
                 io_size: blocks(7),
                 ..base.clone()
             },
+            "0 1 2 3 4 0 1",
+        ),
+        // More loops than `io_size` takes, and fewer.
+        (
+            JobSpec {
+                io_size: blocks(4),
+                loops: 3,
+                ..base.clone()
+            },
+            "0 1 2 0 1 2 0 1 2",
+        ),
+        (
+            JobSpec {
+                io_size: blocks(7),
+                loops: 2,
+                ..base.clone()
+            },
             "0 1 2 0 1 2 0",
+        ),
+        // Each loop has so many requests.
+        (
+            JobSpec {
+                request_limit: Some(2),
+                loops: 2,
+                ..base.clone()
+            },
+            "0 1 2 0",
+        ),
+        // Half a block too many makes one in two loops.
+        (
+            JobSpec {
+                size: Some(Bytes(BLOCK * 5 / 2)),
+                loops: 2,
+                ..base.clone()
+            },
+            "0 1 2 0 1",
         ),
         (
             JobSpec {
@@ -213,6 +248,48 @@ fn only_plain_sequential_streams_can_be_skipped() {
         assert_eq!(stream.sequential_remaining(), None);
         assert_eq!(stream.skip_sequential(Bytes(10 * BLOCK)), 0);
         assert_eq!(units(&mut stream, 5).len(), 5);
+    }
+}
+
+/// Reads and writes of a mixed sequential job that goes on by time have the whole region,
+/// each direction in its own order.
+#[test]
+fn both_directions_go_through_the_whole_region() {
+    let job = JobSpec {
+        pattern: Pattern::ReadWrite,
+        time_based: true,
+        runtime: Some(Nanos::SECOND),
+        size: blocks(8),
+        ..JobSpec::default()
+    };
+    let mut stream = job
+        .request_stream(0, Bytes(8 * BLOCK), Stream::new(1))
+        .expect("a valid job");
+    let mut next = [0; 2];
+    for unit in units(&mut stream, 100) {
+        let own = &mut next[unit.direction.index().expect("no flush")];
+        assert_eq!(unit.offset.0, *own % 8 * BLOCK);
+        *own += 1;
+    }
+    assert!(next.iter().all(|&requests| requests > 16), "{next:?}");
+}
+
+/// Half of the requests would go to a place that is not there: fio ends such a job.
+#[test]
+fn zones_behind_the_region_are_refused() {
+    let zones = |lengths: [u64; 2]| JobSpec {
+        pattern: Pattern::RandRead,
+        distribution: Distribution::ZonedByLength(vec![
+            (50, Bytes(lengths[0])),
+            (50, Bytes(lengths[1])),
+        ]),
+        ..JobSpec::default()
+    };
+    let stream = |job: JobSpec| job.request_stream(0, Bytes(8 * BLOCK), Stream::new(1));
+    assert!(stream(zones([2 * BLOCK, 6 * BLOCK])).is_ok());
+    for lengths in [[2 * BLOCK, 7 * BLOCK], [u64::MAX, u64::MAX]] {
+        let error = stream(zones(lengths)).expect_err("behind the end");
+        assert!(matches!(error, JobError::ZonesBehindEnd { .. }), "{error}");
     }
 }
 
@@ -337,7 +414,15 @@ proptest! {
         };
         let (_, region) = job.region(0, Bytes(device)).expect("the stream was made");
         let size = job.size.unwrap_or(region).min(region);
-        let asked = job.io_size.unwrap_or(size).0 * u64::from(job.loops);
+        let loops = u64::from(job.loops);
+        let io_size = job.io_size.unwrap_or(size).0;
+        let rewrites = job.pattern.is_random() && job.pattern.writes() && !job.random_map;
+        let pass = match rewrites {
+            true => size.0.max(io_size),
+            false => size.0,
+        };
+        // fio does so many passes, and more of them only up to `io_size`.
+        let asked = (pass * loops).clamp(io_size, io_size * loops);
         let done = units(&mut stream, 1_000_000).len() as u64 * job.block_size.0;
         // At most one block off each time, at the end of the region or device.
         let slack = job.block_size.0 * u64::from(job.loops);

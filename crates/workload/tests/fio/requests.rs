@@ -120,7 +120,7 @@ fn of_model(options: &str) -> Vec<Request> {
 }
 
 /// Options whose requests follow from the options alone.
-const DETERMINISTIC: [&str; 53] = [
+const DETERMINISTIC: [&str; 61] = [
     "--rw=read --bs=64k --size=1m",
     "--rw=write --bs=64k --size=1m",
     "--rw=read --bs=64k",
@@ -136,6 +136,14 @@ const DETERMINISTIC: [&str; 53] = [
     "--rw=write --bs=64k --size=512k --io_size=1m",
     "--rw=read --bs=64k --size=1m --io_size=50%",
     "--rw=read --bs=64k --size=1m --number_ios=5",
+    "--rw=read --bs=64k --size=1m --number_ios=5 --loops=2",
+    "--rw=read --bs=64k --size=512k --io_size=2m --loops=2",
+    "--rw=read --bs=64k --size=512k --io_size=540k",
+    "--rw=write --bs=64k --size=1000k --loops=2",
+    "--rw=read --bs=64k --size=512k --filesize=1m --loops=3",
+    "--rw=write --bs=64k --size=512k --filesize=1200k --io_size=2m",
+    "--rw=read --bs=12k --size=1m --io_size=75% --loops=3",
+    "--rw=read:8k --bs=12k --size=50%",
     "--rw=read:64k --bs=64k --size=1m",
     "--rw=write:112k --bs=16k --size=1m",
     "--rw=write:112k --bs=16k --size=1m --io_size=512k",
@@ -334,7 +342,7 @@ fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
 }
 
 /// Options that draw, and that fio draws by its `randseed` alone.
-const DRAWN: [&str; 14] = [
+const DRAWN: [&str; 18] = [
     "--rw=randread --bs=4k --norandommap --io_size=16m",
     "--rw=randwrite --bs=64k --norandommap --io_size=64m",
     "--rw=randread --bs=4k --size=25% --offset=30%",
@@ -345,6 +353,10 @@ const DRAWN: [&str; 14] = [
     "--rw=randrw --bs=4k --rwmixread=67",
     "--rw=randrw --bs=4k --rwmixread=1 --norandommap --io_size=4m",
     "--rw=rw --bs=64k --rwmixread=90 --size=8m",
+    "--rw=rw --bs=64k --size=2m --loops=4",
+    "--rw=rw --bs=64k --size=1m --filesize=2m --io_size=6m",
+    "--rw=rw --bs=48k --size=1m --loops=3",
+    "--rw=randread --bs=12k --size=1m --filesize=2m",
     "--rw=randread --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=16m",
     "--rw=randrw --rwmixread=67 --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=16m",
     "--rw=randread --bsrange=4k-64k --norandommap --io_size=16m",

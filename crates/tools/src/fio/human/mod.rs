@@ -135,7 +135,8 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
         printed: Vec::new(),
         percentiles: None,
     };
-    for index in range.clone() {
+    let outdated = outdated(lines, range);
+    for index in range.clone().filter(|index| !outdated.contains(index)) {
         reader
             .line(lines[index])
             .map_err(|expected| ParseError::line(index, expected, lines[index]))?;
@@ -143,6 +144,26 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
     reader.finish_job();
     reader.result.time_flushes();
     Ok(reader.result)
+}
+
+/// With `status-interval` fio reports all jobs again and again, each time since the start:
+/// the lines of all reports but the last. Clones have the same name, but no two processes
+/// the same number.
+fn outdated(lines: &[&str], range: &Range<usize>) -> Range<usize> {
+    let whose = |line: &str| {
+        lines::job_header(line)?;
+        let process = line.rfind("pid=")? + "pid=".len();
+        let length = line[process..].find(|letter: char| !letter.is_ascii_digit())?;
+        Some(line[..process + length].to_owned())
+    };
+    let mut reports = range
+        .clone()
+        .filter_map(|index| Some((index, whose(lines[index])?)));
+    let Some((first, job)) = reports.next() else {
+        return 0..0;
+    };
+    let again = reports.rfind(|(_, other)| *other == job);
+    first..again.map_or(first, |(last, _)| last)
 }
 
 impl Reader {

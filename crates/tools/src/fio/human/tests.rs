@@ -204,3 +204,25 @@ fn a_run_that_failed_has_no_parts() {
     assert!(runs[0].1.parts.is_empty());
     assert!(parse(text).is_err());
 }
+
+/// As fio 3.33 prints it with `status-interval=1`: the counts since the start, each second.
+#[test]
+fn of_reports_that_come_again_the_last_counts() {
+    let report = |name: &str, process: u32, kib: u32, ms: u32| {
+        format!(
+            "{name}: (groupid=0, jobs=1): err= 0: pid={process}: Thu Nov 26 15:33:48 2026\n  \
+             read: IOPS=200, BW=800KiB/s (820kB/s)({kib}KiB/{ms}msec)\n"
+        )
+    };
+    let both = |kib: u32, ms: u32| report("j", 27, kib, ms) + &report("j", 28, kib, ms);
+    let text = format!(
+        "fio-3.33\n{}\n{}{}",
+        both(656, 819),
+        both(1456, 1819),
+        both(2400, 3002)
+    );
+    let result = parse(&text).expect("fio's own form");
+    let bytes: Vec<_> = result.parts.iter().map(|part| part.total_bytes).collect();
+    assert_eq!(bytes, [Some(2400 << 10); 2]);
+    assert_eq!(result.parts[1].job, 1);
+}

@@ -295,3 +295,18 @@ fn clones_that_are_reported_together_are_counted() {
         { \"jobname\": \"a\", \"job options\": { \"numjobs\": \"2\" }, \"error\": 0 } ] }";
     assert_eq!(clones(apart), [one("1"), one("1")]);
 }
+
+#[test]
+fn clones_of_several_jobs_in_one_report_are_not_counted() {
+    let jobs = |name: &str| {
+        let text = format!(
+            r#"{{"jobs":[{{"jobname":"a","job options":{{"name":"{name}","numjobs":"3"}}}}]}}"#
+        );
+        let result = parse(&text).expect("fio's own form");
+        result
+            .fact(Some(0), "jobs")
+            .map(|fact| fact.value.to_string())
+    };
+    assert_eq!(jobs("a").as_deref(), Some("3"));
+    assert_eq!(jobs("b"), None);
+}
