@@ -2,7 +2,7 @@
 
 use crate::error::HostError;
 use raidlab_inventory::choose::{
-    Chosen, Consent, Planned, Reason, Refusal, Wanted, Warning, choose,
+    Choice, Chosen, Consent, Planned, Reason, Refusal, Wanted, Warning, choose, open_by_others,
 };
 use raidlab_inventory::{Inventory, System, Use};
 use raidlab_lab::QueueStyle;
@@ -32,6 +32,8 @@ pub struct Machine {
     trial: Vec<String>,
     warnings: Vec<Warning>,
     fio_clock: Option<String>,
+    /// Nobody else runs anything there.
+    is_alone: bool,
 }
 
 impl Machine {
@@ -69,6 +71,7 @@ impl Machine {
             trial: Vec::new(),
             warnings: Vec::new(),
             fio_clock: None,
+            is_alone: false,
         })
     }
 
@@ -128,19 +131,33 @@ impl Machine {
             })
             .collect();
         let inventory = Inventory::of(&self.target)?;
-        let choice = choose(&self.target, &inventory, &wishes, consent)?;
-        if !choice.is_accepted() {
-            return Err(HostError::Refused {
-                machine: self.name,
-                refusals: choice.refusals,
-            });
-        }
+        let choice = self.choose(&inventory, &wishes, consent)?;
         self.disks = choice.disks;
         self.warnings = choice.warnings;
         let claims = self.claim(&self.disks.iter().collect::<Vec<_>>())?;
         let disk = |claim: &Option<Claim>| claim.as_ref().map(Claim::disk);
         self.kernel_disks = claims.iter().map(disk).collect();
         Ok(self)
+    }
+
+    /// Disks against which nothing speaks.
+    fn choose(
+        &self,
+        inventory: &Inventory,
+        wishes: &[Wanted],
+        consent: Consent,
+    ) -> Result<Choice, HostError> {
+        let mut choice = choose(&self.target, inventory, wishes, consent)?;
+        if choice.is_accepted() && !self.is_alone {
+            choice.refusals = open_by_others(&self.target, inventory, &choice.disks)?;
+        }
+        if choice.is_accepted() {
+            return Ok(choice);
+        }
+        Err(HostError::Refused {
+            machine: self.name.clone(),
+            refusals: choice.refusals,
+        })
     }
 
     /// Opens disks exclusively, where that can be done.
@@ -181,6 +198,14 @@ impl Machine {
     #[must_use]
     pub fn with_fio_clock(mut self, clock: &str) -> Self {
         self.fio_clock = Some(clock.to_owned());
+        self
+    }
+
+    /// A machine that was made for one experiment: what others may have open there is not
+    /// asked, which would take of its virtual time.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.is_alone = true;
         self
     }
 
@@ -293,13 +318,7 @@ impl Machine {
             wipe_signatures: true,
         };
         let inventory = Inventory::of(&self.target)?;
-        let choice = choose(&self.target, &inventory, &wishes, consent)?;
-        if !choice.is_accepted() {
-            return Err(HostError::Refused {
-                machine: self.name.clone(),
-                refusals: choice.refusals,
-            });
-        }
+        self.choose(&inventory, &wishes, consent)?;
         let claims = claims?;
         for ((disk, before), claim) in disks.iter().zip(kernel_disks).zip(&claims) {
             let now = claim.as_ref().map(Claim::disk);

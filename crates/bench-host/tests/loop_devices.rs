@@ -157,6 +157,24 @@ fn a_disk_that_somebody_has_opened_since_is_not_wiped() {
     assert!(error.contains(&expected), "{error}");
 }
 
+/// Not exclusively, as a virtual machine has its disk.
+#[test]
+fn a_disk_that_another_program_has_open_is_not_wiped() {
+    let open = |loops: &[Loop; 2]| {
+        let disk = File::open(&loops[1].device).expect("it is there");
+        let mut sleep = Command::new("sleep");
+        sleep.arg("60").stdin(disk).spawn().expect("sleep")
+    };
+    let Some((error, mut sleep, loops)) = after(open) else {
+        return;
+    };
+    sleep.kill().expect("it sleeps");
+    sleep.wait().expect("it has ended");
+    let device = &loops[1].device;
+    let expected = format!("{device}: somebody has it open ({device} by sleep, process");
+    assert!(error.contains(&expected), "{error}");
+}
+
 #[test]
 fn a_disk_mounted_since_is_not_wiped() {
     let mount = |loops: &[Loop; 2]| {

@@ -155,6 +155,7 @@ fn run(experiment: &Experiment, outlet: &mut Outlet) -> Ended {
         };
         machine
             .with_fio_clock(FIO_CLOCK)
+            .alone()
             .with_disks(&experiment.disks, consent)
     });
     let machine = match machine {

@@ -7,10 +7,12 @@
 //! consent; a disk in use or of the root file system is never given out.
 
 mod identity;
+mod openers;
 mod refusal;
 mod signature;
 
 pub use identity::Identity;
+pub use openers::open_by_others;
 pub use refusal::{Reason, Refusal, Warning};
 pub use signature::Signature;
 

@@ -202,6 +202,15 @@ pub enum Use {
         /// The counts of GEOM's readers, writers and exclusive users: `r1w1e2`.
         mode: String,
     },
+    /// A program has it open, exclusively or not (Linux).
+    OpenBy {
+        /// What is used: the disk itself, or a part of it.
+        device: String,
+        /// The program's name.
+        program: String,
+        /// The number of its process.
+        process: u32,
+    },
 }
 
 impl Use {
@@ -214,7 +223,8 @@ impl Use {
             | Self::Swap { device }
             | Self::Member { device, .. }
             | Self::Held { device, .. }
-            | Self::Open { device, .. } => device,
+            | Self::Open { device, .. }
+            | Self::OpenBy { device, .. } => device,
         }
     }
 }

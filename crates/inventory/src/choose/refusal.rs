@@ -181,7 +181,7 @@ fn in_use(used: &Use) -> &'static str {
         Use::Swap { .. } => "used for swap",
         Use::Member { .. } => "a member of something that runs",
         Use::Held { .. } => "another device rests on it",
-        Use::Open { .. } => "somebody has it open",
+        Use::Open { .. } | Use::OpenBy { .. } => "somebody has it open",
     }
 }
 
@@ -199,6 +199,11 @@ fn evidence_of(used: &Use) -> String {
         Use::Member { device, of } => format!("{device} in {of}"),
         Use::Held { device, by } => format!("{by} on {device}"),
         Use::Open { device, mode } => format!("{device}, mode {mode}"),
+        Use::OpenBy {
+            device,
+            program,
+            process,
+        } => format!("{device} by {program}, process {process}"),
     }
 }
 
@@ -209,7 +214,9 @@ fn remedy_of(used: &Use) -> String {
         Use::Swap { device } => format!("swapoff {device}, or use another disk"),
         Use::Member { of, .. } => format!("take {of} down, or use another disk"),
         Use::Held { by, .. } => format!("take {by} down, or use another disk"),
-        Use::Open { .. } => "end the program that uses it, or use another disk".to_owned(),
+        Use::Open { .. } | Use::OpenBy { .. } => {
+            "end the program that uses it, or use another disk".to_owned()
+        }
     }
 }
 

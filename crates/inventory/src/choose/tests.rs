@@ -1,6 +1,6 @@
 //! Each reason with a machine that triggers it and one that does not.
 
-use super::{Choice, Consent, Identity, Planned, Reason, Wanted, choose};
+use super::{Choice, Consent, Identity, Planned, Reason, Wanted, choose, open_by_others};
 use crate::Inventory;
 use crate::testing::Machine;
 
@@ -410,6 +410,30 @@ fn partitions_are_told_apart_by_their_drives() {
         ]
     );
     assert_eq!(of("/dev/sdc1").size_bytes, 1000);
+}
+
+/// A virtual machine opens its disk like any file.
+#[test]
+fn a_disk_that_a_program_has_open_is_refused() {
+    let script = r#"find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/*' -printf '%p %l\n'"#;
+    let command = raidlab_shell::Command::reads("sh", ["-c", script]);
+    let own = std::process::id();
+    let open = format!(
+        "/proc/1/fd/0 /dev/null\n/proc/4242/fd/11 /dev/loop4\n/proc/4242/fd/12 /dev/loop4\n\
+         /proc/{own}/fd/3 /dev/loop3\n"
+    );
+    let machine = Machine::loops()
+        .command(&command.to_string(), 1, &open)
+        .file("/proc/4242/comm", "qemu-system-x86\n");
+    let inventory = Inventory::of(&machine).unwrap();
+    let opened = |name: &str| {
+        let choice = asked(&machine, &[Wanted::named(name)], WIPE);
+        let refused = open_by_others(&machine, &inventory, &choice.disks).unwrap();
+        let lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    };
+    insta::assert_snapshot!(opened("/dev/loop4"), @"/dev/loop4: somebody has it open (/dev/loop4 by qemu-system-x86, process 4242); end the program that uses it, or use another disk");
+    assert_eq!(opened("/dev/loop3"), "");
 }
 
 #[test]
