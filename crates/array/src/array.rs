@@ -89,6 +89,8 @@ pub struct Array {
     corrections: Corrections,
     /// A dirty array: reads that end above this are not balanced.
     resynced_below: Option<Sectors>,
+    /// Members that are there by force, and may lack what others have.
+    doubtful: SlotSet,
     /// md's thread writes metadata: blocks of a sync that were read wait for it.
     thread: SyncThread,
     /// Writes that pass the barrier before they are submitted.
@@ -218,6 +220,7 @@ impl Array {
             questions: Slab::new(),
             corrections: Corrections::default(),
             resynced_below: None,
+            doubtful: SlotSet::EMPTY,
             thread: SyncThread::default(),
             door: Door::default(),
             plug: Plug::new(md.plug_begins_with_oldest),

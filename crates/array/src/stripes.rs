@@ -48,6 +48,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod unwritten;
+mod waits;
 mod write;
 
 pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
@@ -259,6 +260,10 @@ impl Engine for StripeArray {
             && self.pending.is_empty()
             && self.flushes.is_empty()
             && self.commands_in_flight == 0
+    }
+
+    fn waits(&self) -> Vec<String> {
+        self.waits_of_all()
     }
 
     fn release_recorded(&mut self, out: &mut Outputs) {

@@ -190,6 +190,12 @@ mutations! {
     LongBadRangeCut "long-bad-range-cut" "of a bad range of more than 512 sectors the rest is not logged";
     BadCountUnshifted "bad-count-unshifted" "the length of a bad range is read in sectors, not in the log's units";
     LogOverBitmap "log-over-bitmap" "the write log is given the bitmap's room";
+    ForcedNeedlessly "forced-needlessly" "a member out of date is taken by force though current ones have all that it has";
+    ForcedCopyFirst "forced-copy-first" "the copy of a member that was taken by force goes over that of a current one";
+    FailedFlushForgotten "failed-flush-forgotten" "a flush that a needed member has failed leaves no mark";
+    DirtyReadSwitched "dirty-read-switched" "where copies may differ, a read of which a part fails is served by another one as a whole";
+    DirtyCorrectedByLowest "dirty-corrected-by-lowest" "where copies may differ, a correction takes another one than reads do";
+    BitmapUnplaced "bitmap-unplaced" "a member that was made before the bitmap gets it where its superblock lies";
     // In the real-time driver.
     ShortWriteTaken "short-write-taken" "a command that was cut short counts as done";
     RestMisplaced "rest-misplaced" "the third part of a command that is cut short twice goes to the second's place";

@@ -35,6 +35,7 @@ impl MemberVerbs for Array {
     }
 
     fn member_lost(&mut self, slot: Slot, _out: &mut Outputs) {
+        self.doubtful = self.doubtful.without(slot);
         self.retarget_sync(slot);
     }
 
@@ -50,5 +51,11 @@ impl Array {
     /// until a resync has passed, all reads of a range go to one member.
     pub fn declare_dirty(&mut self) {
         self.resynced_below = Some(Sectors::ZERO);
+    }
+
+    /// Declares that these members are in sync by force only: until a resync has passed, what
+    /// another one has, too, is taken from that.
+    pub fn declare_doubtful(&mut self, slots: SlotSet) {
+        self.doubtful = slots;
     }
 }

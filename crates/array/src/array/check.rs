@@ -16,7 +16,6 @@
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
-use crate::policy::Read;
 use crate::recovery::{NewBlock, SyncKind, part};
 use crate::request::{
     BufferId, ComputeStep, Event, MemberError, Operation, Outputs, ScratchId, Slot, StepId,
@@ -207,15 +206,8 @@ impl Array {
     /// the first, or where the array is dirty the one that reads have seen.
     fn right_copy(&self, range: Span, read: &[(Slot, usize)]) -> usize {
         let candidates = read.iter().map(|(slot, _)| *slot).collect();
-        let wanted = Read {
-            start: range.start,
-            count: range.count(),
-            whole_start: range.start,
-            whole_count: range.count(),
-            process: 0,
-            candidates,
-        };
-        let shown = self.shown(&wanted).filter(|_| self.may_differ(range.end));
+        let shown = self.shown_of(range, candidates);
+        let shown = shown.filter(|_| self.may_differ(range.end));
         let mut copies = read.iter();
         let found = copies.find(|(slot, _)| Some(*slot) == shown);
         found.unwrap_or(&read[0]).1

@@ -160,13 +160,11 @@ impl Array {
     }
 
     fn read_right_bytes(&mut self, wanted: WantedCorrection, mut work: Work, out: &mut Outputs) {
-        let sources =
-            |array: &Self, work: &Work| array.readable(work.part).without(wanted.slot) - work.tried;
-        let mut source = sources(self, &work).lowest();
+        let mut source = self.right_source(wanted, &work);
         if source.is_none() && !is_part(work.part) {
             work.part = part(work.part.start, wanted.range.end);
             work.tried = SlotSet::EMPTY;
-            source = sources(self, &work).lowest();
+            source = self.right_source(wanted, &work);
         }
         work.phase = if source.is_some() {
             Phase::Read
@@ -175,6 +173,15 @@ impl Array {
         };
         let slot = source.unwrap_or(wanted.slot);
         self.send_correction(wanted, work, slot, Operation::Read, out);
+    }
+
+    /// Who has the right bytes. Where the copies may differ, it is whom reads have turned to.
+    fn right_source(&self, wanted: WantedCorrection, work: &Work) -> Option<Slot> {
+        let sources = self.readable(work.part).without(wanted.slot) - work.tried;
+        match self.may_differ(work.part.end) && !mutation::is(Mutation::DirtyCorrectedByLowest) {
+            true => self.shown_of(work.part, sources),
+            false => sources.lowest(),
+        }
     }
 
     fn send_correction(

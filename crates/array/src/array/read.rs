@@ -1,7 +1,8 @@
 //! Reads: choose, and on an error choose again among the others.
 //!
 //! Where every copy of a range fails, the range is read again in parts of 4 KiB:
-//! the copies need not be bad in the same place.
+//! the copies need not be bad in the same place. So it is, and of the same member first, where
+//! the copies may differ: what of it can be read was seen by others before.
 //!
 //! While a resync copies a block, all reads of it go to the member that it is copied
 //! from. If that one leaves, the others get its bytes all the same, and what they had
@@ -45,8 +46,16 @@ impl Array {
         {
             self.member_error(command, error == MemberError::Gone, out);
             let range = command.range();
-            self.read_or_hold(key, range, tried.with(command.slot), out);
-            self.read_failed(command, error, out);
+            if error == MemberError::Medium
+                && self.may_differ(range.end)
+                && !is_part(range)
+                && !mutation::is(Mutation::DirtyReadSwitched)
+            {
+                self.read_in_parts(key, range, out);
+            } else {
+                self.read_or_hold(key, range, tried.with(command.slot), out);
+                self.read_failed(command, error, out);
+            }
         }
         self.finish_if_done(key, out);
         if self.recovery.barrier_mut().counts_reads() {
@@ -131,7 +140,7 @@ impl Array {
         let mut start = range.start;
         while start < range.end {
             let part = part(start, range.end);
-            self.read(key, part, SlotSet::EMPTY, out);
+            self.read_or_hold(key, part, SlotSet::EMPTY, out);
             start = part.end;
         }
     }
@@ -171,15 +180,30 @@ impl Array {
     /// Of these members, the one with the first copy in md's order, which is not that of
     /// the slots where chunks begin on another member each time (Linux
     /// drivers/md/raid10.c, `raid10_find_phys`): whom reads of what may differ, syncs and
-    /// checks all go by.
+    /// checks all go by. A member that is there by force comes last.
     pub(super) fn first_copy(&self, start: Sectors, among: SlotSet) -> Option<Slot> {
-        let mut slots = self.map.extent(start).copies().map(|(slot, _)| slot);
-        slots.find(|slot| among.contains(*slot))
+        let first = |among: SlotSet| {
+            let mut slots = self.map.extent(start).copies().map(|(slot, _)| slot);
+            slots.find(|slot| among.contains(*slot))
+        };
+        first(among - self.doubtful).or_else(|| first(among))
     }
 
     /// Whether copies that end here may differ, as the array is dirty.
     pub(super) fn may_differ(&self, end: Sectors) -> bool {
         self.resynced_below.is_some_and(|below| end > below)
+    }
+
+    /// Whom all reads of a range go to whose copies may differ, of these members.
+    pub(super) fn shown_of(&self, range: Span, candidates: SlotSet) -> Option<Slot> {
+        self.shown(&Read {
+            start: range.start,
+            count: range.count(),
+            whole_start: range.start,
+            whole_count: range.count(),
+            process: 0,
+            candidates,
+        })
     }
 
     /// Whom all reads of a range go to whose copies may differ.

@@ -152,7 +152,10 @@ impl Array {
                     self.members.set_in_sync(slot);
                 }
             }
-            Some(SyncKind::Resync) => self.resynced_below = None,
+            Some(SyncKind::Resync) => {
+                self.resynced_below = None;
+                self.doubtful = SlotSet::EMPTY;
+            }
             _ => {}
         }
         out.events.push(Event::SyncFinished);

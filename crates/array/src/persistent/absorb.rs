@@ -2,6 +2,7 @@
 //! goes on to the driver.
 
 use super::device::Place;
+use super::intent::Intent;
 use super::{Mode, PersistentArray};
 use crate::engine::{EXTERNAL_BITMAP, Engine, SyncAction};
 use crate::member::MemberState;
@@ -269,6 +270,8 @@ impl PersistentArray {
             if differs {
                 self.out_of_sync(tracked.span);
             }
+        } else if finished.result.is_err() && !mutation::is(Mutation::FailedFlushForgotten) {
+            self.flush_failed();
         }
         if matches!(self.mode, Mode::Broken | Mode::Stopped) {
             out.finished.push(Finished {
@@ -288,6 +291,23 @@ impl PersistentArray {
     fn failure_differs(&self) -> bool {
         let has_parity = self.stripes.is_some() && !mutation::is(Mutation::FailedWriteResynced);
         !has_parity || self.imitates_md
+    }
+
+    /// A member that cannot be spared did not flush. The next flush may succeed without what
+    /// this one was to make durable, so wherever that may be the copies may differ.
+    fn flush_failed(&mut self) {
+        let is_kept = self.is_recorded() && self.may_write() && !self.imitates_md;
+        if !is_kept || !self.failure_differs() {
+            return;
+        }
+        let everything = Span::between(Sectors::ZERO, self.sync_end());
+        let spans = self.intent.as_ref().map(Intent::spans);
+        for span in spans.unwrap_or_else(|| vec![everything]) {
+            if let Some(intent) = &mut self.intent {
+                intent.need(span);
+            }
+            self.out_of_sync(span);
+        }
     }
 
     /// A write has failed: the members may hold different bytes there from now

@@ -189,6 +189,9 @@ pub enum LeftOut {
         /// The sectors that the device has to have, its data offset included.
         needed: u64,
     },
+    /// The array's bitmap does not fit beside what is on it.
+    #[error("it has no room for the array's bitmap")]
+    NoBitmapRoom,
     /// Its slot is beyond the array's.
     #[error("its slot does not exist")]
     NoSuchSlot,

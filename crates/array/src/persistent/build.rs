@@ -11,7 +11,7 @@ use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
 use crate::request::Slot;
 use crate::stripes::{LogConfig, StripeArray, StripeConfig, StripeConfigError, WritePolicy};
-use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
+use raidlab_geometry::{Layout, Level, ParityLayout, SlotSet, StripeMap};
 use raidlab_metadata::{Bitmap, Role, Superblock};
 use raidlab_units::{Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -268,7 +268,22 @@ impl Assembly {
         if self.resync.is_some() {
             engine.declare_dirty();
         }
+        if !mutation::is(Mutation::ForcedCopyFirst) {
+            engine.declare_doubtful(self.forced_slots());
+        }
         Ok(Box::new(engine))
+    }
+
+    /// The slots of members that are in sync only because of `force`.
+    fn forced_slots(&self) -> SlotSet {
+        let is_forced = |member: &&AssembledMember| self.forced.contains(&member.candidate.name);
+        let slots = self.members.iter().filter(is_forced);
+        slots
+            .filter_map(|member| match member.part {
+                Part::InSync(slot) => Some(slot),
+                _ => None,
+            })
+            .collect()
     }
 
     /// Where parity may be torn, as the log may not be replayed without leave to write.

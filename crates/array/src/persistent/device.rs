@@ -184,10 +184,12 @@ impl Device {
             version: own.version,
             bitmap_offset: if has_bitmap { own.bitmap_offset } else { 0 },
             data_offset: own.data_offset,
-            // The array may have grown when this device was not told of it.
-            data_size: match mutation::is(Mutation::SizeOfBefore) {
-                true => own.data_size,
-                false => own.data_size.max(array.used_size),
+            // The array may have grown when this device was not told of it. A spare may be
+            // too small for what it is now.
+            data_size: match self.place {
+                Place::Spare | Place::Faulty => own.data_size,
+                _ if mutation::is(Mutation::SizeOfBefore) => own.data_size,
+                _ => own.data_size.max(array.used_size),
             },
             super_offset: own.super_offset,
             recovery_offset,

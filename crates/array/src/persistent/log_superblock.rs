@@ -185,11 +185,18 @@ impl LogSuperblock {
         };
         let second = area.start + Sectors(LOG_SUPERBLOCK_SECTORS.0 / 2);
         let blocks = [block(area.start), block(second)];
-        Self::decode(
+        let mut found = Self::decode(
             blocks
                 .each_ref()
                 .map(|block| block.as_ref().map(|it| &it[..])),
-        )
+        )?;
+        // Whatever a block says: nothing but the area is read, and held in memory.
+        let first = area.start + LOG_SUPERBLOCK_SECTORS;
+        let inside = |block: &LogBlock| first <= block.ring.start && block.ring.end <= area.end;
+        for block in &mut found.blocks {
+            *block = block.filter(inside);
+        }
+        found.is_any().then_some(found)
     }
 
     /// From the bytes of the blocks; `None` for one that could not be read.
@@ -198,8 +205,12 @@ impl LogSuperblock {
             blocks: blocks.map(|block| block.and_then(LogBlock::decode)),
             is_unreadable: blocks.contains(&None),
         };
-        let is_any = found.is_unreadable || found.blocks.iter().any(Option::is_some);
-        is_any.then_some(found)
+        found.is_any().then_some(found)
+    }
+
+    /// Whether there is a log, or one may be there.
+    fn is_any(&self) -> bool {
+        self.is_unreadable || self.blocks.iter().any(Option::is_some)
     }
 
     /// Whether a block of it could not be read, which may be the one that counts.

@@ -202,6 +202,9 @@ impl StripeArray {
         let start = command.start / BLOCK * BLOCK;
         let end = (command.start + command.count).next_multiple_of(BLOCK);
         self.mark_bad(slot, start, end, out);
+        if let Some(log) = &mut self.log {
+            log.is_held |= !mutated(Mutation::BadBlockUnawaited);
+        }
         true
     }
 
@@ -211,9 +214,6 @@ impl StripeArray {
         }
         let range = Span::new(start, end);
         self.members.bad_range_found(slot, range, out);
-        if let Some(log) = &mut self.log {
-            log.is_held |= !mutated(Mutation::BadBlockUnawaited);
-        }
     }
 
     /// Lets everything go as far as it can.

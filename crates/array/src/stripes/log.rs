@@ -43,9 +43,10 @@
 //!
 //! **Waiting.** No record leaves before the superblocks of all members name this run:
 //! until then a crash would have the records of the run before replayed once more, and
-//! they must all be there. Nor does one leave while a bad block is not recorded: a member
-//! that cannot be spared may not have taken a write that the others have, and until its
-//! bad-block log says so the record alone tells what it lacks.
+//! they must all be there. Nor does one leave while a bad block is not recorded where a member
+//! that cannot be spared did not take a write that the others have: until its bad-block log
+//! says so the record alone tells what it lacks. A recovery that cannot fill a block takes
+//! nothing from anybody, and holds nothing back.
 
 mod arrival;
 mod record;
@@ -114,7 +115,8 @@ pub(super) struct Log {
     without_room: SlotSet,
     /// Members that were added, and whose rings nobody may write to yet.
     arrivals: SlotSet,
-    /// No record may leave: the superblocks do not name this run, or a bad block, yet.
+    /// No record may leave: the superblocks do not name this run, or what a member did not
+    /// take, yet.
     pub(super) is_held: bool,
     wipes: BTreeMap<ScratchId, Wipe>,
 }
@@ -197,6 +199,25 @@ impl Log {
 
     fn is_half_full(&self) -> bool {
         self.rings.values().any(Ring::is_half_full)
+    }
+
+    /// What holds it back, for people.
+    pub(super) fn waits(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.is_held {
+            lines.push(
+                "the write log waits until superblocks name this run, or a bad block is recorded"
+                    .to_owned(),
+            );
+        }
+        if self.is_admitting() {
+            lines.push("the write log waits for a member that has been added".to_owned());
+        }
+        let waiting = self.queue.len();
+        if waiting > 0 && !self.without_room.is_empty() {
+            lines.push(format!("{waiting} windows wait for room in the write log"));
+        }
+        lines
     }
 }
 

@@ -399,6 +399,9 @@ fn the_write_log_holds_what_a_bad_block_lacks_until_that_is_recorded() {
     world.engine_alone();
     let found = |world: &World| world.array.status().devices[0].bad_sectors;
     assert_eq!(found(&world), Sectors(8));
+    let waits = world.array.waits();
+    let holds = |line: &String| line.contains("the write log waits until superblocks");
+    assert!(waits.iter().any(holds), "{waits:?}");
     for _ in 0..3 {
         world.submit(Operation::Write, 0, 32, 7);
         world.engine_alone();

@@ -9,6 +9,7 @@ mod first_resync;
 mod harness;
 mod life;
 mod linux_6_1;
+mod misfits;
 mod more_life;
 mod replace;
 mod restarts;

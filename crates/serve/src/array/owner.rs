@@ -153,8 +153,8 @@ impl Owner {
         if self.members.has_answers() {
             return Some(Nanos::ZERO);
         }
-        let deadline = self.members.next_deadline();
-        [self.core.next_tick(), deadline]
+        let (deadline, again) = (self.members.next_deadline(), self.members.next_attempt());
+        [self.core.next_tick(), deadline, again]
             .into_iter()
             .flatten()
             .min()

@@ -2,12 +2,14 @@
 //! core's words, hung members given up.
 
 mod counters;
+mod later;
 mod verdict;
 
 pub use counters::MemberCounters;
 
 use super::nested::{NestedEnded, NestedJobs};
 use super::{Backend, Ended, Job, Member, RegisteredMemory, Transfer, Waker};
+use later::Later;
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{CommandId, MemberError};
 use raidlab_units::Nanos;
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use verdict::{Verdict, judge, plant_in_rest};
+use verdict::{Verdict, is_unawaited, judge, plant_in_rest};
 
 /// Tokens from here on are those of commands to inner arrays, which have no
 /// time limit: they sort behind all that have one.
@@ -24,8 +26,12 @@ const NESTED_TOKENS: u64 = 1 << 63;
 /// What is said of a member whose end lies before that with which it was opened.
 const SHRUNK: &str = "it has become shorter than it was";
 
-/// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN), or has no means for.
+/// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
 const ATTEMPTS: u32 = 100;
+
+/// How often a command is excused. Answers are looked for between two excuses, so a member
+/// that hangs is given up at last, however busy whoever looks may be.
+const EXCUSES: u8 = 16;
 
 /// Limits for all members of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +65,9 @@ struct Flight {
     id: CommandId,
     place: usize,
     sent: Nanos,
+    /// When the member counts as hung.
+    deadline: Nanos,
+    excuses: u8,
     attempts: u32,
 }
 
@@ -80,6 +89,7 @@ pub struct Members {
     places: Vec<Place>,
     /// By token: the oldest first, as tokens only grow.
     flights: BTreeMap<u64, Flight>,
+    later: Later,
     /// Jobs of members given up, which the kernel still holds.
     abandoned: BTreeMap<u64, usize>,
     next_token: u64,
@@ -103,6 +113,7 @@ impl Members {
             config,
             places: Vec::new(),
             flights: BTreeMap::new(),
+            later: Later::default(),
             abandoned: BTreeMap::new(),
             next_token: 0,
             ready: Vec::new(),
@@ -245,6 +256,8 @@ impl Members {
             id,
             place,
             sent: now,
+            deadline: Nanos(now.0.saturating_add(self.config.command_limit.0)),
+            excuses: 0,
             attempts: 0,
         };
         if is_unawaited(&transfer) {
@@ -281,13 +294,17 @@ impl Members {
 
     /// For so long nobody looked for answers: whoever does was held up elsewhere, or the
     /// process stood still. That is no member's fault, and is added to the limit of the
-    /// commands under way. A moment is not worth looking through all of them.
+    /// commands under way, if it was not too often. A moment is not worth looking through
+    /// all of them.
     pub fn excuse(&mut self, time: Nanos) {
         if time.0 < self.config.command_limit.0 / 8 || mutation::is(Mutation::AbsenceCounts) {
             return;
         }
         for (_, flight) in self.flights.range_mut(..NESTED_TOKENS) {
-            flight.sent += time;
+            if flight.excuses < EXCUSES {
+                flight.excuses += 1;
+                flight.deadline += time;
+            }
         }
     }
 
@@ -304,10 +321,13 @@ impl Members {
     ) -> io::Result<()> {
         self.nested.start();
         let begun = clock();
+        self.send_again(begun);
         let mut nested_ended = std::mem::take(&mut self.nested_ended);
         self.nested.collect(&mut nested_ended);
         let timeout = if self.ready.is_empty() && nested_ended.is_empty() {
-            timeout
+            let next = self.next_attempt().map(|at| at.saturating_sub(begun));
+            let next = next.map(|time| Duration::from_nanos(time.0));
+            [timeout, next].into_iter().flatten().min()
         } else {
             Some(Duration::ZERO)
         };
@@ -342,9 +362,23 @@ impl Members {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Nanos> {
         let (token, oldest) = self.flights.first_key_value()?;
-        (*token < NESTED_TOKENS).then_some(Nanos(
-            oldest.sent.0.saturating_add(self.config.command_limit.0),
-        ))
+        (*token < NESTED_TOKENS).then_some(oldest.deadline)
+    }
+
+    /// When [`Self::wait`] sends a command again that the host had no means for.
+    #[must_use]
+    pub fn next_attempt(&self) -> Option<Nanos> {
+        self.later.next()
+    }
+
+    fn send_again(&mut self, now: Nanos) {
+        for job in self.later.due(now) {
+            match self.flights.contains_key(&job.token) {
+                true => self.backend.submit(job),
+                // The member was given up meanwhile.
+                false => drop(self.abandoned.remove(&job.token)),
+            }
+        }
     }
 
     fn take(&mut self, now: Nanos, mut job: Job, result: Ended, answers: &mut Vec<Answer>) {
@@ -372,10 +406,18 @@ impl Members {
                 return;
             }
         }
+        if matches!(verdict, Verdict::Later) {
+            let at = later::after(now, flight.attempts);
+            flight.attempts += 1;
+            if at < flight.deadline {
+                self.later.put(at, job);
+                return;
+            }
+        }
         let result = match verdict {
             Verdict::Done => Ok(()),
             Verdict::Failed(error) => Err(error),
-            Verdict::Again { .. } => Err(MemberError::Gone),
+            Verdict::Again { .. } | Verdict::Later => Err(MemberError::Gone),
         };
         if result == Err(MemberError::Gone) {
             match result_of_call {
@@ -452,16 +494,4 @@ impl Members {
 
 fn nanos(time: Duration) -> Nanos {
     Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// Seeded bugs: commands that are answered when they are sent.
-fn is_unawaited(transfer: &Transfer) -> bool {
-    match transfer {
-        Transfer::Write {
-            force_unit_access: true,
-            ..
-        } => mutation::is(Mutation::DurableWriteUnawaited),
-        Transfer::Flush => mutation::is(Mutation::FlushUnawaited),
-        _ => false,
-    }
 }

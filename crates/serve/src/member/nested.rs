@@ -272,7 +272,7 @@ impl NestedJobs {
             Transfer::Flush | Transfer::Discard { .. } => Ok(Buffer::empty()),
         };
         let Ok(buffer) = buffer else {
-            // As a file's command that the kernel has no memory for.
+            // There is no memory in this process, not for a moment in the kernel.
             let result = Err(MemberError::Gone);
             self.refused.push(NestedEnded {
                 token,

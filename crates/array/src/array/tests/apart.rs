@@ -286,3 +286,38 @@ fn an_array_that_may_write_no_more_gives_up_its_corrections() {
     assert_eq!(story.finished(), [(1, Ok(())), (2, Ok(()))]);
     assert!(!story.array.is_correcting());
 }
+
+/// After a crash the copies may differ. One sector of the copy that reads see cannot be read:
+/// the rest of a longer read is seen as before.
+#[test]
+fn a_read_of_a_dirty_mirror_takes_from_another_only_what_cannot_be_read() {
+    let mut story = mirror(in_sync(vec![logged(100, 0); 2]));
+    story.array.declare_dirty();
+    let read = story.submit(1, READ, 4, 20);
+    assert_eq!(Story::sent(&read), [(0, READ, 4, 20)]);
+    let parts = story.answer(read[0].id, Err(MemberError::Medium));
+    let same = [(0, READ, 4, 4), (0, READ, 8, 8), (0, READ, 16, 8)];
+    assert_eq!(Story::sent(&parts), same);
+    story.complete(&parts[0]);
+    story.complete(&parts[2]);
+    let other = story.answer(parts[1].id, Err(MemberError::Medium));
+    let other: Vec<_> = Story::sent(&other);
+    // For the request, and to correct the copy.
+    assert_eq!(other, [(1, READ, 8, 8); 2]);
+}
+
+/// What corrects a copy is what the read got that could not have it.
+#[test]
+fn a_correction_of_a_dirty_mirror_takes_the_copy_that_reads_have_seen() {
+    let mostly_written = MemberConfig {
+        write_mostly: true,
+        ..logged(100, 0)
+    };
+    let members = [logged(100, 0), mostly_written, logged(100, 0)];
+    let mut story = mirror(in_sync(members));
+    story.array.declare_dirty();
+    let read = story.submit(1, READ, 0, 8);
+    assert_eq!(Story::sent(&read), [(0, READ, 0, 8)]);
+    let other = story.answer(read[0].id, Err(MemberError::Medium));
+    assert_eq!(Story::sent(&other), [(2, READ, 0, 8); 2]);
+}

@@ -183,7 +183,9 @@ impl Chosen {
     }
 
     /// With too few members, `force` takes the newest of those out of date, as
-    /// mdadm's `force_array` does.
+    /// mdadm's `force_array` does, but none all of whose data a current member has. What
+    /// such a one has in common with current members is taken from these
+    /// (`Array::declare_doubtful`).
     fn force_stale(&mut self, view: &View, options: &AssembleOptions) -> Result<(), AssembleError> {
         let too_few = |chosen: &Self, stale: Vec<usize>| AssembleError::NotEnough {
             present: chosen.in_sync.len(),
@@ -208,6 +210,9 @@ impl Chosen {
             let Some(slot) = view.claim(at).filter(|slot| self.holder(*slot).is_none()) else {
                 continue;
             };
+            if !view.helps(self.in_sync, slot) && !mutation::is(Mutation::ForcedNeedlessly) {
+                continue;
+            }
             self.parts[at] = Some(Part::InSync(slot));
             self.in_sync = self.in_sync.with(slot);
             self.forced.push(at);
@@ -355,8 +360,8 @@ impl Chosen {
                 // Its superblock is hardly older than the newest: given its slot
                 // at once, it would count as current if it did not hear of that.
                 match options.stale {
-                    Stale::Rebuild => self.parts[at] = Some(Part::Spare),
-                    Stale::LeaveOut | Stale::ReAdd => self.leave_out_stale(view, at),
+                    Stale::Rebuild if view.is_redundant() => self.parts[at] = Some(Part::Spare),
+                    _ => self.leave_out_stale(view, at),
                 }
                 continue;
             }

@@ -3,7 +3,8 @@
 use super::choose::Chosen;
 use super::view::View;
 use super::{
-    AssembleOptions, AssembledMember, Assembly, NeededLog, NeededReplay, NeededSync, Part, Update,
+    AssembleOptions, AssembledMember, Assembly, LeftOut, NeededLog, NeededReplay, NeededSync, Part,
+    Update,
 };
 use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
@@ -12,8 +13,8 @@ use crate::persistent::intent::span;
 use crate::persistent::log_superblock::{LogBlock, LogSays, Numbers};
 use crate::stripes::log::Trust;
 use raidlab_geometry::{Slot, SlotSet};
-use raidlab_metadata::{Role, Superblock};
-use raidlab_units::Sectors;
+use raidlab_metadata::{Features, Role, Superblock};
+use raidlab_units::{SECTOR_BYTES, Sectors};
 
 /// How far the array is from being in sync.
 struct Plan {
@@ -41,6 +42,7 @@ pub(super) fn conclude(
 ) -> Result<Assembly, AssembleError> {
     chosen.number_anew(&mut view);
     let plan = plan(&view, &chosen, options)?;
+    place_bitmaps(&mut view, &mut chosen, options);
     find_log_areas(&mut view, &chosen);
     let order = order(&chosen);
     let absent = absent(&view, &chosen, plan.replay.is_some());
@@ -117,6 +119,43 @@ fn absent(view: &View, chosen: &Chosen, replays: bool) -> Numbers {
         .fold(Numbers::default(), |absent, (number, _)| {
             absent.with(number)
         })
+}
+
+/// A device that was away when the array got its bitmap does not say where its own is to lie:
+/// it lies where that of the newest one does. Where a device has no room for it, it takes no
+/// part, or, if its content is current, the array has no bitmap.
+fn place_bitmaps(view: &mut View, chosen: &mut Chosen, options: &AssembleOptions) {
+    let array = view.array();
+    let (version, offset) = (array.version, array.bitmap_offset);
+    let Some((bitmap, _)) = &chosen.bitmap else {
+        return;
+    };
+    if options.external_bitmap.is_some() || mutation::is(Mutation::BitmapUnplaced) {
+        return;
+    }
+    let needed = bitmap.superblock.bytes().div_ceil(SECTOR_BYTES);
+    for at in 0..chosen.parts.len() {
+        let candidate = &mut view.candidates[at];
+        let superblock = &mut candidate.metadata.superblock;
+        if !superblock.features.has(Features::BITMAP) && superblock.version == version {
+            superblock.features.0 |= Features::BITMAP;
+            superblock.bitmap_offset = offset;
+        }
+        let room = superblock.bitmap_room(candidate.size);
+        let fits = room.is_some_and(|room| room.end.0 - room.start.0 >= needed);
+        match chosen.parts[at] {
+            None => {}
+            Some(_) if fits => {}
+            Some(Part::InSync(_)) => chosen.bitmap = None,
+            Some(_) => {
+                chosen.parts[at] = None;
+                chosen.left_out.push((at, LeftOut::NoBitmapRoom));
+            }
+        }
+        if chosen.bitmap.is_none() {
+            return;
+        }
+    }
 }
 
 /// Where a member's own bitmap was not written yet, the array's says how long

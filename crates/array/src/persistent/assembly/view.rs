@@ -151,6 +151,13 @@ impl View {
         }
     }
 
+    /// Whether the array has more of its data if the member of this slot is there, too.
+    pub(super) fn helps(&self, members: SlotSet, slot: Slot) -> bool {
+        let mut sets = self.copy_sets.iter();
+        self.copy_sets.is_empty()
+            || sets.any(|set| set.contains(slot) && (*set & members).is_empty())
+    }
+
     /// Whether a candidate is a current member: recent, and there when the log
     /// was replayed.
     pub(super) fn is_current(&self, at: usize) -> bool {

@@ -13,6 +13,8 @@ pub(super) enum Verdict {
     Again {
         moved: usize,
     },
+    /// It is asked for again after a while.
+    Later,
     Failed(MemberError),
 }
 
@@ -37,16 +39,21 @@ pub(super) fn judge(job: &Job, result: Ended) -> Verdict {
         (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Gone),
         (Ok(moved), _) => Verdict::Again { moved },
         (Err(Errno::INTR | Errno::AGAIN), _) => Verdict::Again { moved: 0 },
+        // A discard is advice. A range that is no whole number of the device's own blocks is
+        // not forgotten either; and a device that says it can and cannot has lost nothing
+        // (Linux drivers/md/raid1.c, `raid1_end_write_request`: `discard_error`).
+        (
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NOMEM | Errno::BUSY),
+            Transfer::Discard { .. },
+        ) => Verdict::Done,
+        (Err(error), Transfer::Discard { .. }) if member_error(error) == MemberError::Medium => {
+            Verdict::Done
+        }
         // What the host lacks for a moment (`BLK_STS_RESOURCE`, `BLK_STS_DEV_RESOURCE`) says
         // nothing of the member. A flush that has failed is not asked for again: what it was
         // to make durable may have been given up.
-        (Err(Errno::NOMEM | Errno::BUSY), transfer) if !matches!(transfer, Transfer::Flush) => {
-            Verdict::Again { moved: 0 }
-        }
-        // A discard is advice. A range that is no whole number of the device's
-        // own blocks is not forgotten either.
-        (Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL), Transfer::Discard { .. }) => {
-            Verdict::Done
+        (Err(Errno::NOMEM | Errno::BUSY), Transfer::Read(_) | Transfer::Write { .. }) => {
+            Verdict::Later
         }
         (Err(_), Transfer::Flush) if mutation::is(Mutation::DriverFlushErrorLost) => Verdict::Done,
         (Err(_), Transfer::Flush) => Verdict::Failed(MemberError::Gone),
@@ -86,5 +93,17 @@ fn member_error(error: Errno) -> MemberError {
         Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::REMOTEIO => MemberError::Medium,
         _ if mutation::is(Mutation::ErrorsOfPlace) => MemberError::Medium,
         _ => MemberError::Gone,
+    }
+}
+
+/// Seeded bugs: commands that are answered when they are sent.
+pub(super) fn is_unawaited(transfer: &Transfer) -> bool {
+    match transfer {
+        Transfer::Write {
+            force_unit_access: true,
+            ..
+        } => mutation::is(Mutation::DurableWriteUnawaited),
+        Transfer::Flush => mutation::is(Mutation::FlushUnawaited),
+        _ => false,
     }
 }

@@ -79,11 +79,11 @@ fn outcome(script: impl IntoIterator<Item = Ended>, transfer: Transfer) -> Resul
     let mut scene = scene(script.into_iter().map(Some));
     scene.members.submit(zero(), CommandId(1), 0, 0, transfer);
     let mut answers = Vec::new();
+    let mut now = zero();
     while answers.is_empty() {
-        scene
-            .members
-            .wait(None, &zero, &mut answers)
-            .expect("works");
+        let waited = scene.members.wait(None, &|| now, &mut answers);
+        waited.expect("works");
+        now = scene.members.next_attempt().unwrap_or(now);
     }
     assert_eq!(answers.len(), 1);
     assert_eq!(scene.members.in_flight(), 0);
@@ -143,7 +143,40 @@ fn what_the_host_lacks_for_a_moment_is_no_member_s_fault() {
         assert_eq!(outcome(script, write(&[0; 512])), Ok(()));
         let flushed = outcome([Err(lacks), Ok(0)], Transfer::Flush);
         assert_eq!(flushed, Err(MemberError::Gone));
+        let discarded = outcome([Err(lacks)], Transfer::Discard { bytes: 4096 });
+        assert_eq!(discarded, Ok(()));
     }
+}
+
+/// A hundred attempts without a pause are over in a moment. With pauses a command can wait for
+/// as long as a member may take to answer.
+#[test]
+fn what_the_host_lacks_for_longer_is_waited_for() {
+    let lacks = std::iter::repeat_n(Err(Errno::NOMEM), 200);
+    let script = lacks.chain([Ok(256), Err(Errno::NOMEM), Ok(256)]);
+    assert_eq!(outcome(script, write(&[0; 512])), Ok(()));
+    let never = std::iter::repeat_n(Err(Errno::NOMEM), 400);
+    assert_eq!(outcome(never, read(512)), Err(MemberError::Gone));
+}
+
+/// What waits for the host is not sent any more to a member that was given up for another
+/// command.
+#[test]
+fn what_waits_for_the_host_goes_with_its_member() {
+    let mut scene = scene([None, Some(Err(Errno::NOMEM))]);
+    scene.members.submit(zero(), CommandId(1), 0, 0, read(512));
+    let late = Nanos::from_secs(30).saturating_sub(Nanos(1000));
+    scene.members.submit(late, CommandId(2), 0, 0, read(512));
+    let mut answers = Vec::new();
+    for now in [late, Nanos::from_secs(30), Nanos::from_secs(31)] {
+        let waited = scene.members.wait(None, &|| now, &mut answers);
+        waited.expect("works");
+    }
+    let told = answers.iter().map(|answer| (answer.id, answer.result));
+    let gone = Err(MemberError::Gone);
+    assert!(told.eq([(CommandId(1), gone), (CommandId(2), gone)]));
+    assert_eq!(scene.attempts.lock().expect("whole").len(), 2);
+    assert_eq!(scene.members.abandoned(), 1, "the one that hangs");
 }
 
 #[test]
@@ -151,9 +184,11 @@ fn a_discard_that_cannot_be_is_none() {
     let discard = || Transfer::Discard { bytes: 4096 };
     assert_eq!(outcome([Err(Errno::OPNOTSUPP)], discard()), Ok(()));
     assert_eq!(outcome([Err(Errno::INVAL)], discard()), Ok(()));
+    assert_eq!(outcome([Err(Errno::REMOTEIO)], discard()), Ok(()));
+    assert_eq!(outcome([Err(Errno::IO)], discard()), Ok(()));
     assert_eq!(
-        outcome([Err(Errno::IO)], discard()),
-        Err(MemberError::Medium)
+        outcome([Err(Errno::NODEV)], discard()),
+        Err(MemberError::Gone)
     );
 }
 
@@ -261,4 +296,39 @@ fn who_was_not_looked_for_is_not_given_up() {
     let waited = scene.members.wait(None, &then, &mut answers);
     waited.expect("works");
     assert_eq!(answers[0].result, Err(MemberError::Gone));
+}
+
+/// Whoever looks is late each time, and yet has looked often enough.
+#[test]
+fn a_member_that_hangs_is_given_up_by_one_that_is_always_late() {
+    let mut scene = scene([None]);
+    scene.members.submit(zero(), CommandId(1), 0, 0, read(512));
+    let late = Nanos::from_secs(5);
+    let mut answers = Vec::new();
+    let mut now = zero();
+    for _ in 0..30 {
+        now += late;
+        scene.members.excuse(late);
+        let then = || now;
+        let waited = scene
+            .members
+            .wait(Some(Duration::ZERO), &then, &mut answers);
+        waited.expect("works");
+    }
+    assert_eq!(answers.len(), 1);
+}
+
+/// A command takes as long as it takes, whoever was not there to look.
+#[test]
+fn excused_time_is_time_of_service() {
+    let mut scene = scene([Some(Ok(512))]);
+    scene.members.submit(zero(), CommandId(1), 0, 0, read(512));
+    scene.members.excuse(Nanos::from_secs(100));
+    let mut answers = Vec::new();
+    let then = || Nanos::from_secs(101);
+    let waited = scene.members.wait(None, &then, &mut answers);
+    waited.expect("works");
+    assert_eq!(answers[0].result, Ok(()));
+    let served = scene.members.counters(0).service_ns;
+    assert_eq!(served, Nanos::from_secs(101).0);
 }

@@ -357,3 +357,27 @@ fn a_member_that_a_replay_did_without_is_out_of_date() {
     let whole = decide(&found).unwrap();
     assert!(whole.left_out.is_empty() && whole.absent.is_empty());
 }
+
+/// An image from somewhere else may claim a log of any length. Memory for it is taken only if it
+/// lies where a log can be.
+#[test]
+fn a_log_that_is_longer_than_its_place_does_not_count() {
+    let mut member = candidate(Level::Raid5, 3, 0, 10);
+    member.metadata.log_area = Sectors(64)..DATA;
+    log(&mut member, 9);
+    let block = member.log.unwrap().of(member.superblock()).unwrap();
+    let is_log = |start: u64, end: Sectors| {
+        let ring = Span::between(Sectors(start), end);
+        let bytes = LogBlock { ring, ..block }.encode();
+        let read = |at, into: &mut [u8]| {
+            if at == Sectors(64) {
+                into.copy_from_slice(&bytes);
+            }
+            true
+        };
+        LogSuperblock::read(&member.metadata, read).is_some()
+    };
+    assert!(is_log(80, DATA));
+    assert!(!is_log(80, Sectors(1 << 50)));
+    assert!(!is_log(72, DATA), "over its own superblock");
+}

@@ -112,6 +112,10 @@ fn too_few_members_unless_force_takes_stale_ones() {
     let forced = decide_with(&found, |options| options.force = true).unwrap();
     assert_eq!(forced.forced, ["c"]);
     assert_eq!(forced.left_out[0].0, "b");
+    // The newest of those out of date has nothing that the current one lacks.
+    let found = set(Level::Raid10, &[7, 10, 6, 5]);
+    let forced = decide_with(&found, |options| options.force = true).unwrap();
+    assert_eq!(forced.forced, ["c"]);
     // Neighbours in a RAID 10 of two near copies hold the same.
     let found = set(Level::Raid10, &[10, 10, 10, 10]);
     let run = |at: &[usize]| {
