@@ -176,3 +176,11 @@ fn files_lie_in_the_place_however_options_are_written() {
         assert_eq!(call.arguments.join(" "), expected, "{words}");
     }
 }
+
+#[test]
+fn operations_are_known_without_a_heading() {
+    let text = "\tChildren see throughput for  2 readers \t\t= 1200.50 ops/sec\n";
+    let result = parse(text).expect("a paragraph");
+    assert_eq!(result.parts[0].operations_per_second, Some(1200.5));
+    assert_eq!(result.parts[0].bytes_per_second, None);
+}

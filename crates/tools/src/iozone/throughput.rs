@@ -41,7 +41,12 @@ pub(super) fn read(text: &str, unit: Unit, result: &mut ToolResult) -> Result<()
             let (head, value) = rest.split_once('=').ok_or_else(wrong)?;
             let (processes, name) = head.trim().split_once(' ').ok_or_else(wrong)?;
             let processes: u64 = processes.parse().map_err(|_| wrong())?;
-            let value = measured(value).ok_or_else(wrong)?.value;
+            let rate = measured(value).ok_or_else(wrong)?;
+            // What is pasted without its heading says it here.
+            let unit = match rate.unit {
+                "ops/sec" => Unit::Operations,
+                _ => unit,
+            };
             let name = name.trim();
             let Some((_, operation)) = TESTS.iter().find(|(known, _)| *known == name) else {
                 job = None;
@@ -53,7 +58,7 @@ pub(super) fn read(text: &str, unit: Unit, result: &mut ToolResult) -> Result<()
             let mut part = Part::new(number, format!("{processes} processes"), *operation);
             (part.file_size_bytes, part.block_size_bytes) = sizes;
             part.note("processes", processes, "");
-            set_value(&mut part, value, unit);
+            set_value(&mut part, rate.value, unit);
             result.parts.push(part);
         } else if job.is_some()
             && let Some(part) = result.parts.last_mut()

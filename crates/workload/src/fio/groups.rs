@@ -15,7 +15,7 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
         "the job runs on the modelled device, not on a file",
         "filename_format filetype unique_filename openfiles file_service_type \
          create_serialize create_fsync create_on_open allow_file_create allow_mounted_write \
-         unlink unlink_each_loop overwrite fallocate fadvise_hint write_hint fsync_on_close",
+         unlink unlink_each_loop overwrite fallocate fadvise_hint write_hint",
     ),
     (
         "there is no page cache in the model: every request goes to the device",
@@ -27,7 +27,7 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
     ),
     (
         "the jobs that run together, up to a `new_group`, are one row for each direction",
-        "group_reporting unified_rw_reporting stats per_job_logs",
+        "group_reporting unified_rw_reporting per_job_logs",
     ),
     (
         "every statistic is kept; nothing is written to fio's logs",
@@ -140,6 +140,7 @@ pub(super) const NOT_MODELLED: &[Group] = &[
     ),
     ("work of the processor between requests", "thinkcycles"),
     ("a job that fails by its latency", "max_latency"),
+    ("a job that the figures leave out", "stats"),
     (
         "jobs that start or end at other times than their group",
         "exitall_on_error ramp_size",
@@ -190,6 +191,7 @@ pub(super) const NOT_MODELLED: &[Group] = &[
 /// Values of refused options that are what fio does anyway.
 pub(super) const HARMLESS: &[(&str, &[&str])] = &[
     ("percentage_sequential", &["0"]),
+    ("stats", &["1"]),
     ("bs_is_seq_rand", &["0"]),
     ("readfua", &["0"]),
     ("serialize_overlap", &["0"]),

@@ -40,6 +40,8 @@ pub(super) struct Draft {
     pub(super) verifies: bool,
     /// fio `writefua`: the engine's commands go to the medium.
     pub(super) writes_through: bool,
+    /// fio `fsync_on_close`.
+    pub(super) flushes_on_close: bool,
     /// What was written is not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,
     pub(super) verify_backlog: u64,
@@ -294,6 +296,11 @@ const OPTIONS: &[ModelledOption] = &[
     }),
     option(&["end_fsync"], |draft, value| {
         draft.spec.end_fsync = switch(value)?;
+        Ok(None)
+    }),
+    // fio does the same for both, also on a device.
+    option(&["fsync_on_close"], |draft, value| {
+        draft.flushes_on_close = switch(value)?;
         Ok(None)
     }),
     option(&["sync"], set_sync_writes),

@@ -133,15 +133,21 @@ impl FioJobs {
         jobs.any(|job| matches!(job.place, Place::Line { .. }))
     }
 
-    /// The jobs with every value as `expanded` has it.
+    /// The jobs with every value as `expanded` has it. A colon that comes into a list of
+    /// files so is part of a name.
     ///
     /// # Errors
     /// The first that `expanded` gives.
     pub fn expand<E>(&self, expanded: impl Fn(&str) -> Result<String, E>) -> Result<Self, E> {
         let mut jobs = self.clone();
         for option in jobs.jobs.iter_mut().flat_map(|job| &mut job.options) {
-            if let Some(value) = &mut option.value {
-                *value = expanded(value)?;
+            if let Some(value) = &option.value {
+                let is_list = option.is("filename") || option.is("directory");
+                let new = expanded(value)?;
+                option.value = Some(match is_list && !value.contains(':') {
+                    true => list_item(&new),
+                    false => new,
+                });
             }
         }
         Ok(jobs)
@@ -151,19 +157,22 @@ impl FioJobs {
     /// by as many synchronous threads.
     pub fn queue_as(&mut self, asynchronous: bool) {
         for job in &mut self.jobs {
-            let number = |name: &str| -> u32 {
-                let value = job.value(name).and_then(|value| value.trim().parse().ok());
-                value.unwrap_or(1)
-            };
+            // Words in braces are numbers only on a machine.
+            let number = |name: &str| job.value(name).map_or("1", str::trim).to_owned();
             let (depth, clones) = (number("iodepth"), number("numjobs"));
             let (engine, depth, clones) = if asynchronous {
                 ("libaio", depth, clones)
             } else {
-                ("psync", 1, clones.saturating_mul(depth))
+                let threads = match (depth.parse::<u32>(), clones.parse::<u32>()) {
+                    (Ok(depth), Ok(clones)) => clones.saturating_mul(depth).to_string(),
+                    (Err(_), Ok(1)) => depth,
+                    _ => clones,
+                };
+                ("psync", "1".to_owned(), threads)
             };
             job.replace("ioengine", engine.to_owned());
-            job.replace("iodepth", depth.to_string());
-            job.replace("numjobs", clones.to_string());
+            job.replace("iodepth", depth);
+            job.replace("numjobs", clones);
             if !asynchronous {
                 job.replace("thread", "1".to_owned());
             }

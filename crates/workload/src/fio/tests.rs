@@ -195,10 +195,11 @@ fn small_rules_of_the_format() {
     assert_eq!(job("[a]\nbs=16k,\nrw=write").block_size, Bytes(4 << 10));
     assert_eq!(job("[a]\nbsrange=16k-16k").block_size, Bytes(16 << 10));
     assert!(job("[a]\nsync=dsync").sync_writes);
+    assert!(job("[a]\nfsync_on_close=1\nend_fsync=0").end_fsync);
     assert!(read("[a]\n[b]\nexitall").groups[0].stop_together);
     // Refused options may say what fio does anyway.
     assert_eq!(
-        job("[a]\nnrfiles=1\nverify=none\nrandom_distribution=random").name,
+        job("[a]\nnrfiles=1\nstats=1\nverify=none\nrandom_distribution=random").name,
         "a"
     );
 }
@@ -240,6 +241,10 @@ fn errors_name_place_option_and_cause() {
         "[a]\nzonemode=zbd\nzonesize=1m\nrw=trim\nbs=4k",
         "[a]\nzonemode=zbd\nzonesize=1m\nrw=write\nverify=crc32c",
         "[a]\nzone_reset_threshold=1.5",
+        "[a]\nzonesize=1m\nzoneskip=1m",
+        "[a]\nstats=0",
+        "[a]\nrate=1m\nrate_iops=100",
+        "[a]\nrate_iops=100\nrate_iops_min=200",
         "[a]\nsteadystate=iops",
         "[a]\nss=lat:5%\nss_dur=5\nss_interval=2",
         "[a]\nioengine=cpuio",

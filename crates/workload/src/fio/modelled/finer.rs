@@ -289,6 +289,7 @@ pub(super) fn set_percentage_random(draft: &mut Draft, value: Option<&str>) -> N
 pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
     settle_sizes(draft);
     settle_engine(draft).map_err(|cause| ("num_range", cause))?;
+    settle_rates(draft).map_err(|cause| ("rate_iops", cause))?;
     let spec = &mut draft.spec;
     let mut rate = draft.rate;
     for index in 0..3 {
@@ -326,10 +327,29 @@ pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, O
     endings::settle(draft).map_err(|cause| ("steadystate_duration", cause))
 }
 
+/// What fio refuses of rates: two kinds of them, and less than the least.
+fn settle_rates(draft: &Draft) -> Result<(), OptionError> {
+    let bytes = [draft.rate.per_second, draft.rate.least];
+    let requests = [draft.rate_iops, draft.least_iops];
+    let mut kinds = bytes.iter().zip(&requests);
+    if kinds.any(|(bytes, requests)| *bytes != [0; 3] && *requests != [0; 3]) {
+        return Err(needs("no rate in bytes beside it"));
+    }
+    let is_less = |[rates, least]: [[u64; 3]; 2]| {
+        let mut both = rates.into_iter().zip(least);
+        both.any(|(rate, least)| rate > 0 && rate < least)
+    };
+    match is_less(bytes) || is_less(requests) {
+        true => Err(needs("a least rate below the rate")),
+        false => Ok(()),
+    }
+}
+
 /// Discards of several ranges, and writes that bypass a disk's cache.
 fn settle_engine(draft: &mut Draft) -> Result<(), OptionError> {
     let spec = &mut draft.spec;
     spec.sync_writes |= draft.writes_through;
+    spec.end_fsync |= draft.flushes_on_close;
     if spec.ranges > 1 {
         if spec.pattern.trims_and_writes() {
             return Err(needs("one range where blocks are written too"));

@@ -139,6 +139,9 @@ fn settle_mode(draft: &mut Draft) -> Result<(), OptionError> {
     let zones = &draft.zones;
     let spec = &mut draft.spec;
     match zones.mode {
+        Mode::None if zones.size > Bytes(0) => {
+            return Err(needs("to be strided or zbd where there is a `zonesize`"));
+        }
         Mode::None => return Ok(()),
         Mode::Strided => {
             let length = Some(zones.range).filter(|&range| range > Bytes(0));

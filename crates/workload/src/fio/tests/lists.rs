@@ -118,6 +118,30 @@ fn values_for_discards_and_zones_are_the_job_s() {
     assert_eq!(pass.tolerates_errors, [true; 3]);
 }
 
+/// A depth that only the machine says stays what it is.
+#[test]
+fn a_depth_in_braces_is_kept() {
+    let text = "[a]\niodepth={memory/1073741824}";
+    assert_eq!(
+        edited(text, |jobs| jobs.queue_as(true)),
+        "--ioengine=libaio --iodepth={memory/1073741824} --numjobs=1"
+    );
+    assert_eq!(
+        edited(text, |jobs| jobs.queue_as(false)),
+        "--ioengine=psync --iodepth=1 --numjobs={memory/1073741824} --thread=1"
+    );
+}
+
+/// fio takes `/dev/disk/by-path/pci-0000:00` for two files.
+#[test]
+fn a_colon_of_the_machine_s_is_no_list() {
+    let line = ["--filename={target}", "--bs=4k"];
+    let jobs = FioJobs::from_command_line("x", &line, &permission()).expect("valid");
+    let expanded = |text: &str| Ok::<_, ()>(text.replace("{target}", "/dev/pci-0:1"));
+    let jobs = jobs.expand(expanded).expect("no error");
+    assert_eq!(jobs.lines(), [r"--filename=/dev/pci-0\:1 --bs=4k"]);
+}
+
 #[test]
 fn what_is_printed_is_read_as_the_same_jobs() {
     for text in [STREAMS, SWEEP, FINER] {
