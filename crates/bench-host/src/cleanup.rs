@@ -62,7 +62,8 @@ pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
     }
     for one in changed(target, &marks)? {
         target.run(&write(&one.path, &one.before))?;
-        let words = format!("what was in {}: {} again", one.path, one.before);
+        let (path, before) = (&one.path, &one.before);
+        let words = format!("the run's value in {path}, which is `{before}` again");
         cleaned.removed.push(words);
     }
     // Without their files nobody could take down what stays.

@@ -57,7 +57,7 @@ fn cleanup_puts_a_scheduler_back() {
         let machine = left_behind(marks).file(path, listed).says(&tee, "");
         let (recorded, cleaned) = clean(machine);
         let written = recorded.commands().contains(&format!("tee {path}"));
-        let words = format!("what was in {path}: mq-deadline again");
+        let words = format!("the run's value in {path}, which is `mq-deadline` again");
         assert_eq!(cleaned.removed.contains(&words), written);
         written
     };

@@ -158,7 +158,12 @@ impl ReadState for LvmSpec {
 
     fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>> {
         const PVS: &str = "pvs --reportformat json";
+        // What was made with `--devices` is in no devices file (lvmdevices(8)), and without
+        // this `pvs` sees nothing else where a system has such a file. An older LVM
+        // only warns of a setting that it does not know.
         let words = [
+            "--config",
+            "devices/use_devicesfile=0",
             "--reportformat",
             "json",
             "--units",
