@@ -33,7 +33,8 @@ impl JobSpec {
         let (start, region) = self.region(clone, device_size)?;
         let block = self.block_size.0;
         let room = device_size.0 - start.0;
-        let finer = self.finer(start == Bytes(0) && region == device_size, room);
+        let whole = start == Bytes(0) && region == device_size;
+        let finer = self.finer(whole, region.0, room);
         let unit = if self.sizes.is_some() { 1 } else { block };
         let region_blocks = self.whole_units(region.0, unit, room) * unit / block;
         if region_blocks == 0 || self.amount(region.0) < block {
@@ -53,7 +54,10 @@ impl JobSpec {
             Some(bytes) => bytes / unit,
             None => self.pass_units(region.0, unit, room, map),
         };
-        let units_left = self.total_units(amount, pass_units, unit)?;
+        let units = self.total_units(amount, pass_units, unit)?;
+        // Others count their requests.
+        let limit = self.most_requests().filter(|_| finer.is_none());
+        let units_left = units.min(limit.unwrap_or(u64::MAX));
         let mut random = self
             .random_seed
             .map_or(random, Stream::new)
@@ -97,7 +101,9 @@ impl JobSpec {
         let Distribution::ZonedByLength(zones) = &self.distribution else {
             return Ok(());
         };
-        let lengths = zones.iter().map(|(_, length)| length.0);
+        // A sequential job draws no place.
+        let zones = zones.iter().filter(|_| self.pattern.is_random());
+        let lengths = zones.map(|(_, length)| length.0);
         let end = lengths.fold(0, u64::saturating_add);
         match end <= region.0 {
             true => Ok(()),
@@ -225,7 +231,7 @@ impl JobSpec {
     /// reached, or what is left is less than a request.
     fn total_units(&self, amount: u64, pass_units: u64, unit: u64) -> Result<u64, JobError> {
         if self.time_based {
-            return Ok(self.requests(u64::MAX, unit));
+            return Ok(u64::MAX);
         }
         let loops = u64::from(self.loops);
         let too_large = |option| JobError::TooLarge { option };
@@ -235,23 +241,21 @@ impl JobSpec {
             let passes = passes.ok_or_else(|| too_large("loops"))?;
             let whole = amount.checked_mul(loops);
             let whole = whole.ok_or_else(|| too_large("loops"))?.div_ceil(unit);
-            return Ok(self.requests(passes.min(whole), unit));
+            return Ok(passes.min(whole));
         };
         let most = io_size.0.checked_mul(loops);
         let most = most.ok_or_else(|| too_large("io_size"))?.div_ceil(unit);
         let asked = io_size.0.div_ceil(unit);
         let passes = pass_units.saturating_mul(loops);
-        let units = if passes >= asked {
-            passes.min(most)
-        } else {
-            let pass = pass_units.saturating_mul(unit).max(1);
-            let rest = io_size.0 % pass;
-            match rest < self.largest().0 {
-                true => io_size.0 / pass * pass_units,
-                false => asked,
-            }
-        };
-        Ok(self.requests(units, unit))
+        if passes >= asked {
+            return Ok(passes.min(most));
+        }
+        let pass = pass_units.saturating_mul(unit).max(1);
+        let rest = io_size.0 % pass;
+        Ok(match rest < self.largest().0 {
+            true => io_size.0 / pass * pass_units,
+            false => asked,
+        })
     }
 
     /// The largest request.
@@ -262,13 +266,5 @@ impl JobSpec {
         used.map(|(sizes, _)| sizes.most())
             .max()
             .unwrap_or(self.block_size)
-    }
-
-    /// As many units as there may be requests, where all are alike.
-    fn requests(&self, units: u64, unit: u64) -> u64 {
-        match self.most_requests() {
-            Some(limit) if unit == self.block_size.0 => units.min(limit),
-            _ => units,
-        }
     }
 }

@@ -20,7 +20,8 @@ pub(super) struct Finer {
     step: i64,
     /// Steps that leave the region go on from its start.
     wraps: bool,
-    /// Bytes from the region's start to the device's end.
+    /// Bytes of the job's region, and from its start to the device's end.
+    region: u64,
     room: u64,
     /// A sequential pass goes on where the one before ended.
     goes_on: bool,
@@ -53,7 +54,7 @@ pub(super) struct Finer {
 impl JobSpec {
     /// What only the finer shapes need; `whole` says that the region is the device, which
     /// has `room` bytes from the region's start on.
-    pub(super) fn finer(&self, whole: bool, room: u64) -> Option<Box<Finer>> {
+    pub(super) fn finer(&self, whole: bool, region: u64, room: u64) -> Option<Box<Finer>> {
         let plain = self.sizes.is_none()
             && self.alignment.is_none()
             && self.step == 0
@@ -74,6 +75,7 @@ impl JobSpec {
                 align,
                 step: self.step,
                 wraps: whole,
+                region,
                 room,
                 goes_on: !self.pattern.is_random()
                     && self.step == 0
@@ -293,7 +295,7 @@ impl RequestStream {
             }
         };
         let least = finer.sizes[index].least().0;
-        let region = self.region;
+        let region = finer.region;
         let followed = if finer.goes_on {
             Some(finer.go_on(index, region, self.wraps_alone))
         } else if !self.pattern.is_random() {

@@ -287,6 +287,11 @@ fn zones_behind_the_region_are_refused() {
     };
     let stream = |job: JobSpec| job.request_stream(0, Bytes(8 * BLOCK), Stream::new(1));
     assert!(stream(zones([2 * BLOCK, 6 * BLOCK])).is_ok());
+    let sequential = JobSpec {
+        pattern: Pattern::Read,
+        ..zones([2 * BLOCK, 7 * BLOCK])
+    };
+    assert!(stream(sequential).is_ok());
     for lengths in [[2 * BLOCK, 7 * BLOCK], [u64::MAX, u64::MAX]] {
         let error = stream(zones(lengths)).expect_err("behind the end");
         assert!(matches!(error, JobError::ZonesBehindEnd { .. }), "{error}");

@@ -120,7 +120,7 @@ fn of_model(options: &str) -> Vec<Request> {
 }
 
 /// Options whose requests follow from the options alone.
-const DETERMINISTIC: [&str; 61] = [
+const DETERMINISTIC: [&str; 63] = [
     "--rw=read --bs=64k --size=1m",
     "--rw=write --bs=64k --size=1m",
     "--rw=read --bs=64k",
@@ -144,6 +144,8 @@ const DETERMINISTIC: [&str; 61] = [
     "--rw=write --bs=64k --size=512k --filesize=1200k --io_size=2m",
     "--rw=read --bs=12k --size=1m --io_size=75% --loops=3",
     "--rw=read:8k --bs=12k --size=50%",
+    "--rw=read:8k --bs=64k --size=500k",
+    "--rw=read:4k --bs=1k --size=33% --loops=3 --number_ios=2000",
     "--rw=read:64k --bs=64k --size=1m",
     "--rw=write:112k --bs=16k --size=1m",
     "--rw=write:112k --bs=16k --size=1m --io_size=512k",
