@@ -195,6 +195,7 @@ mutations! {
     FailedFlushForgotten "failed-flush-forgotten" "a flush that a needed member has failed leaves no mark";
     DirtyReadSwitched "dirty-read-switched" "where copies may differ, a read of which a part fails is served by another one as a whole";
     DirtyCorrectedByLowest "dirty-corrected-by-lowest" "where copies may differ, a correction takes another one than reads do";
+    NumberUnlisted "number-unlisted" "a spare keeps a number that superblocks have no place for";
     BitmapUnplaced "bitmap-unplaced" "a member that was made before the bitmap gets it where its superblock lies";
     // In the real-time driver.
     ShortWriteTaken "short-write-taken" "a command that was cut short counts as done";

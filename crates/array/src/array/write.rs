@@ -258,6 +258,16 @@ impl Array {
         }
     }
 
+    /// A member that cannot be spared did not flush, and may have lost what others have: until
+    /// a resync has passed, all reads of a place go to one copy.
+    fn lost_in_flush(&mut self) {
+        let is_imitation = self.recovery.config().threads.is_some();
+        let is_told = !mutation::is(Mutation::FailedFlushForgotten);
+        if is_told && !is_imitation && !self.comparable().is_empty() {
+            self.resynced_below = Some(Sectors::ZERO);
+        }
+    }
+
     /// A piece is done on all members.
     pub(super) fn answer(&mut self, piece: Piece, out: &mut Outputs) {
         if piece.is_answered {
@@ -270,6 +280,9 @@ impl Array {
         let in_sync = self.members.in_sync();
         let took = piece.succeeded & in_sync;
         let is_flush = piece.range.count() == Sectors::ZERO;
+        if is_flush && !piece.refused.is_empty() {
+            self.lost_in_flush();
+        }
         let is_held = if is_flush {
             let mut sets = self.map.copy_sets().iter();
             sets.all(|set| !(*set & took).is_empty())

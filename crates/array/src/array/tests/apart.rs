@@ -9,7 +9,7 @@ use crate::admission::Admission;
 use crate::config::{ArrayConfig, Initial, MemberConfig};
 use crate::engine::{Engine, SyncAction};
 use crate::recovery::{ReadRecovered, RecoveryConfig, SyncKind, WriteBarrier};
-use crate::request::{Event, MemberError, RequestError, Slot};
+use crate::request::{Event, MemberError, Operation, RequestError, Slot};
 use raidlab_geometry::Copies;
 use raidlab_units::{Nanos, Sectors, Span};
 
@@ -320,4 +320,23 @@ fn a_correction_of_a_dirty_mirror_takes_the_copy_that_reads_have_seen() {
     assert_eq!(Story::sent(&read), [(0, READ, 0, 8)]);
     let other = story.answer(read[0].id, Err(MemberError::Medium));
     assert_eq!(Story::sent(&other), [(2, READ, 0, 8); 2]);
+}
+
+/// What the one has lost the other has: the resync may have to wait, for a check say, but reads
+/// must not go to and fro meanwhile.
+#[test]
+fn a_flush_that_a_needed_member_refuses_leaves_one_copy_to_be_read() {
+    let mut story = Story::new(with(striped(Copies::near(2), 3), all(3)));
+    story.fail(2).expect("not needed");
+    assert_eq!(two_reads(&mut story, 0, 4), [0, 1], "balanced");
+    let flushes = story.submit(1, Operation::Flush, 0, 0);
+    for flush in &flushes {
+        let result = match flush.slot {
+            Slot(0) => Err(MemberError::Gone),
+            _ => Ok(()),
+        };
+        story.answer(flush.id, result);
+    }
+    assert_eq!(story.finished(), [(1, Err(RequestError::NoMember))]);
+    assert_eq!(two_reads(&mut story, 0, 4), [0, 0]);
 }

@@ -317,7 +317,8 @@ impl Chosen {
     /// Gives spares, and members that were out of date, numbers of their own,
     /// where those that they had belong to others by now: their number may have
     /// been given away while they were gone, or they come from two sides of the
-    /// array that ran by themselves.
+    /// array that ran by themselves. So it is where the newest superblock has no place for
+    /// the number: in no slot could such a device be told of (md's `super_1_validate`).
     pub(super) fn number_anew(&mut self, view: &mut View) {
         let mut others: Vec<usize> = (0..self.parts.len()).collect();
         others.retain(|at| self.parts[*at].is_some());
@@ -329,9 +330,11 @@ impl Chosen {
             // One that nobody had, if there is one.
             let unknown = |number: &u32| role_of(view.array(), *number) == Role::Spare;
             let free = numbers.clone().filter(|number| !taken.contains(number));
-            let number = match taken.contains(&own) {
-                false => Some(own),
-                true => free.clone().find(unknown).or_else(|| free.clone().next()),
+            let is_its_own = !taken.contains(&own)
+                && (numbers.contains(&own) || mutation::is(Mutation::NumberUnlisted));
+            let number = match is_its_own {
+                true => Some(own),
+                false => free.clone().find(unknown).or_else(|| free.clone().next()),
             };
             let Some(number) = number else {
                 self.parts[at] = None;

@@ -310,3 +310,19 @@ fn a_witness_of_a_witness_is_enough() {
     superblock(&mut found[2]).events = 29;
     assert!(refused(&found));
 }
+
+/// A spare claims a number that the superblocks have no place for. Were it kept, the spare could
+/// be given a slot, and nobody would know of it at the next start.
+#[test]
+fn a_spare_gets_a_number_that_superblocks_have_a_place_for() {
+    let mut found = set(Level::Raid1, &[10, 10, 10]);
+    for member in &mut found {
+        superblock(member).raid_disks = 2;
+        roles(member, &[Role::Slot(0), Role::Slot(1), Role::Spare]);
+    }
+    superblock(&mut found[2]).device_number = 40;
+    let assembly = decide(&found).unwrap();
+    assert_eq!(parts(&assembly)[2], ("c", Part::Spare));
+    let number = assembly.members[2].candidate.superblock().device_number;
+    assert_eq!(number, 2);
+}

@@ -1,6 +1,7 @@
 //! What has to be made to agree, and what is still to be filled.
 
 use super::*;
+use crate::request::Operation;
 use raidlab_units::Span;
 
 #[test]
@@ -125,4 +126,29 @@ fn a_copy_that_was_not_told_of_the_crash_is_made_again() {
     superblock(&mut found[1]).events = 11;
     let further = Part::Recovering(Slot(1), Admission::From(Sectors(2048)));
     assert_eq!(parts(&decide(&found).unwrap())[1].1, further);
+}
+
+/// A resync that has come further than the array reaches has nothing to do, as md has it.
+#[test]
+fn a_resync_beyond_the_end_ends_at_once() {
+    for level in [Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6] {
+        let mut found = set(level, &[10, 10, 10, 10]);
+        for member in &mut found {
+            superblock(member).resync_offset = Sectors(1 << 40);
+        }
+        let assembly = decide(&found).unwrap();
+        let options = EngineOptions::new(ReadPolicyKind::LEAST_PENDING);
+        let settings = Settings::new(Nanos::ZERO, 0);
+        let out = &mut Outputs::default();
+        let mut array =
+            PersistentArray::start(assembly, &options, settings, Nanos::ZERO, out).unwrap();
+        // Metadata are written; nothing is read of the members.
+        while !out.commands.is_empty() {
+            for command in std::mem::take(&mut out.commands) {
+                assert_ne!(command.operation, Operation::Read, "{level}");
+                array.complete(Nanos::ZERO, command.id, Ok(()), out);
+            }
+        }
+        assert!(!array.status().state.not_in_sync, "{level}");
+    }
 }
