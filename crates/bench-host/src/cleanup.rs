@@ -60,7 +60,7 @@ pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
             stays = stays.or(Some(error));
         }
     }
-    for one in changed(target, &marks)? {
+    for one in changed(target, &marks.tunables)? {
         target.run(&write(&one.path, &one.before))?;
         let (path, before) = (&one.path, &one.before);
         let words = format!("the run's value in {path}, which is `{before}` again");
@@ -104,7 +104,7 @@ pub fn forget_if_clean(machine: &Machine) -> Result<(), HostError> {
             return Ok(());
         }
     }
-    if changed(target, &marks)?.is_empty() {
+    if changed(target, &marks.tunables)?.is_empty() {
         Marks::clear(target, machine.system())?;
     }
     Ok(())

@@ -9,7 +9,7 @@
 
 use crate::error::HostError;
 use crate::machine::Machine;
-use crate::tunables::Tunable;
+use crate::tunables::{self, Tunable};
 use raidlab_inventory::choose::Identity;
 use raidlab_inventory::{Inventory, System};
 use raidlab_shell::{Command, Target};
@@ -84,6 +84,27 @@ impl Marks {
                 mv -- "$1.new" "$1""#;
         target.run(&Command::changes("sh", ["-c", script, "sh", path]).input(text))?;
         Ok(())
+    }
+
+    /// Adds what tunables hold, each a file and a value, before a run changes them, where it
+    /// has written down which disks it may lose: a machine that lives for one experiment
+    /// keeps nothing.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn keep(
+        target: &dyn Target,
+        system: System,
+        values: &[(String, String)],
+    ) -> Result<(), HostError> {
+        if values.is_empty() || Self::read(target, system)? == Self::default() {
+            return Ok(());
+        }
+        let marks = Self {
+            tunables: tunables::before(target, values)?,
+            ..Self::default()
+        };
+        marks.add(target, system)
     }
 
     /// Nothing is left.

@@ -7,11 +7,11 @@
 
 use crate::error::HostError;
 use crate::machine::{Machine, PREFIX};
+use crate::marks::Marks;
 use crate::place::Place;
 use crate::sampler::{Sampler, kernel_name, nanoseconds};
 use crate::scheduler::schedulers;
 use crate::standing::{Standing, mounts, run_patiently};
-use crate::tunables;
 use raidlab_inventory::counters::Foreign;
 use raidlab_inventory::{Inventory, System};
 use raidlab_lab::{CHECK_IN_WORDS, Deeds, Event, EventKind, Experiment};
@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
             built.clone(),
             schedulers.restore,
         );
-        tunables::keep(&target, machine.system(), &schedulers.before)?;
+        Marks::keep(&target, machine.system(), &schedulers.before)?;
         for command in schedulers.set {
             target.run(&command)?;
         }

@@ -1,12 +1,10 @@
 //! Tunables of the kernel that outlive an array, and what they held before a run.
 //!
 //! A run puts them back when it takes its array down. One that is killed cannot, and
-//! nobody could tell later what they held: so that stands among the [`Marks`], and
+//! nobody could tell later what they held: so that stands among the [`Marks`](crate::Marks), and
 //! [`cleanup`](crate::cleanup()) puts it back.
 
 use crate::error::HostError;
-use crate::marks::Marks;
-use raidlab_inventory::System;
 use raidlab_shell::{Command, Target};
 use serde::{Deserialize, Serialize};
 
@@ -25,30 +23,18 @@ pub struct Tunable {
     pub boot: String,
 }
 
-/// Writes down what tunables held, each a file and a value, where a run has written down
-/// which disks it may lose: a machine that lives for one experiment keeps nothing.
+/// What tunables hold now, each a file and a value that was read, for [`Marks`](crate::Marks).
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn keep(
-    target: &dyn Target,
-    system: System,
-    before: &[(String, String)],
-) -> Result<(), HostError> {
-    if before.is_empty() || Marks::read(target, system)? == Marks::default() {
-        return Ok(());
-    }
+/// When the machine cannot be asked.
+pub fn before(target: &dyn Target, values: &[(String, String)]) -> Result<Vec<Tunable>, HostError> {
     let boot = target.read(BOOT)?.trim().to_owned();
-    let tunables = before.iter().map(|(path, before)| Tunable {
+    let tunables = values.iter().map(|(path, before)| Tunable {
         path: path.clone(),
         before: before.clone(),
         boot: boot.clone(),
     });
-    let marks = Marks {
-        tunables: tunables.collect(),
-        ..Marks::default()
-    };
-    marks.add(target, system)
+    Ok(tunables.collect())
 }
 
 /// The command that writes a tunable.
@@ -67,13 +53,16 @@ pub fn chosen(text: &str) -> &str {
 ///
 /// # Errors
 /// When the machine cannot be asked.
-pub fn changed<'a>(target: &dyn Target, marks: &'a Marks) -> Result<Vec<&'a Tunable>, HostError> {
-    if marks.tunables.is_empty() {
+pub fn changed<'a>(
+    target: &dyn Target,
+    tunables: &'a [Tunable],
+) -> Result<Vec<&'a Tunable>, HostError> {
+    if tunables.is_empty() {
         return Ok(Vec::new());
     }
     let boot = target.read(BOOT)?;
     let mut changed = Vec::new();
-    for one in marks.tunables.iter().filter(|one| one.boot == boot.trim()) {
+    for one in tunables.iter().filter(|one| one.boot == boot.trim()) {
         match target.read(&one.path) {
             Ok(text) if chosen(&text) != one.before => changed.push(one),
             Ok(_) => {}
