@@ -374,14 +374,15 @@ impl Finer {
         let mut last = self.before[index].map_or(0, |(_, end)| end);
         if let Some(strides) = self.strides {
             if self.zone[1] >= strides.amount.0 {
-                self.zone[0] += strides.length.0 + strides.skip.0;
+                let whole = strides.length.0.saturating_add(strides.skip.0);
+                self.zone[0] = self.zone[0].saturating_add(whole);
                 self.zone[1] = 0;
                 if self.zone[0] >= region {
                     self.zone[0] = 0;
                 }
                 last = self.zone[0];
             }
-            if last >= self.zone[0] + strides.length.0 {
+            if last >= self.zone[0].saturating_add(strides.length.0) {
                 last = self.zone[0];
             }
             return (last < region).then_some(last);

@@ -1,8 +1,8 @@
 //! The stream against plain lists of what fio does.
 
 use super::{Direction, IoUnit, RequestStream};
-use crate::Distribution;
 use crate::job::{JobError, JobSpec, Pattern};
+use crate::{Distribution, Strides};
 use proptest::prelude::*;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
@@ -272,6 +272,22 @@ fn both_directions_go_through_the_whole_region() {
         *own += 1;
     }
     assert!(next.iter().all(|&requests| requests > 16), "{next:?}");
+}
+
+/// A gap of any length leads behind the region's end, and on from its start.
+#[test]
+fn a_gap_without_end_is_survived() {
+    let zones = |length: u64, skip: u64| JobSpec {
+        strides: Some(Strides {
+            amount: Bytes(2 * BLOCK),
+            length: Bytes(length),
+            skip: Bytes(skip),
+        }),
+        io_size: blocks(5),
+        ..JobSpec::default()
+    };
+    assert_eq!(sketch(&zones(2 * BLOCK, u64::MAX), 8 * BLOCK), "0 1 0 1 0");
+    assert_eq!(sketch(&zones(u64::MAX, BLOCK), 8 * BLOCK), "0 1 0 1 0");
 }
 
 /// Half of the requests would go to a place that is not there: fio ends such a job.
