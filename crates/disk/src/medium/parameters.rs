@@ -78,6 +78,9 @@ pub(crate) const OPTIONAL: [&str; 3] = [
     "reported_sector_bytes",
 ];
 
+/// Positions are nanoseconds of a stream, of which 64 bits hold centuries.
+const LONGEST_PASS: f64 = 1e9;
+
 impl DiskParameters {
     /// A disk of this medium with the rate of its interface everywhere, and no cache.
     #[must_use]
@@ -188,6 +191,12 @@ impl DiskParameters {
         turn.map_or(Nanos::ZERO, |turn| Nanos(random.below(turn)))
     }
 
+    /// How long a stream at the slowest rate takes for the whole disk.
+    fn whole_seconds(&self) -> f64 {
+        let rates = self.rate_curve.iter().map(|point| point.bytes_per_second);
+        self.capacity.to_bytes().0 as f64 / rates.fold(f64::INFINITY, f64::min)
+    }
+
     /// Checks that the numbers describe a disk.
     ///
     /// # Errors
@@ -214,6 +223,11 @@ impl DiskParameters {
                 "rate_curve",
                 curve.windows(2).all(|pair| pair[0].place < pair[1].place),
                 "places must rise",
+            ),
+            (
+                "rate_curve",
+                self.whole_seconds() < LONGEST_PASS,
+                "must pass the whole disk within thirty years",
             ),
             (
                 "interface",

@@ -3,6 +3,7 @@
 mod facts;
 mod media;
 mod properties;
+mod read_cache;
 mod sectors;
 mod shared;
 mod starvation;

@@ -32,9 +32,8 @@ impl Platters {
             Work::Read(read) => {
                 self.head = read.end;
                 self.visit_bytes += read.bytes;
-                if let Some(tag) = read.tag {
-                    completions.push(Completion { tag });
-                }
+                let from = now.saturating_sub(read.end - read.start);
+                self.complete(now, from, &read, completions);
                 self.after_read(now, &read);
             }
             Work::Clean(band) => self.finish_cleaning(now, &band),
@@ -42,14 +41,24 @@ impl Platters {
                 self.head = write.end;
                 self.visit_bytes += write.bytes;
                 self.visit_is_stream = false;
-                if let Some(tag) = write.tag {
-                    self.awaited -= 1;
-                    completions.push(Completion { tag });
-                }
+                self.awaited -= usize::from(write.tag.is_some());
+                self.complete(now, write.arrived, &write, completions);
                 self.admit(now);
                 self.finish_flushes(now);
                 self.dispatch(now, true);
             }
+        }
+    }
+
+    /// A command that somebody waits for is done with the medium, and with the interface, which
+    /// its data cross from `from` on, where that is slower than the platters.
+    fn complete(&mut self, now: u64, from: u64, done: &Candidate, out: &mut Vec<Completion>) {
+        let Some(tag) = done.tag else { return };
+        let time = self.interface.transfer_time(done.bytes);
+        if time <= done.end - done.start {
+            out.push(Completion { tag });
+        } else {
+            self.interface.transfer(from.max(now.saturating_sub(time)), done.bytes, tag);
         }
     }
 

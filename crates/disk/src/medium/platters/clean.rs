@@ -16,7 +16,7 @@ impl Platters {
         if let Some(offset) = shingles.place(command.start.0, command.end()) {
             self.move_to_cache(write, offset);
             // What was read ahead there before is no more.
-            self.segments.invalidate(write.start, write.end);
+            self.invalidate(write.start, write.end);
         }
     }
 

@@ -35,7 +35,7 @@ impl Platters {
                 }
                 // Only what the segment lacks is read from the medium.
                 let start = segment_end.max(read.start);
-                read.bytes = read.bytes * (read.end - start) / (read.end - read.start);
+                read.bytes = share(read.bytes, read.end - start, read.end - read.start);
                 read.start = start;
             }
         }
@@ -85,7 +85,7 @@ impl Platters {
             // restarting it at the limit is left to the next miss.
             && self.segments.get(index).end < *limit
         {
-            *limit = (*limit).max(read.end + ahead);
+            *limit = (*limit).max(read.end.saturating_add(ahead));
         }
     }
 
@@ -125,7 +125,7 @@ impl Platters {
         } else {
             stream.random_read_ahead
         };
-        (read.end - read.start).max(1) * ahead.0 / read.bytes.max(1)
+        share((read.end - read.start).max(1), ahead.0, read.bytes.max(1))
     }
 
     /// A read has ended: stay for the stream, read ahead, or go on.
@@ -160,7 +160,7 @@ impl Platters {
             segment: Some(segment),
             from: read.end,
             since: now,
-            limit: read.end + self.read_ahead_distance(read, sequential),
+            limit: read.end.saturating_add(self.read_ahead_distance(read, sequential)),
             decide_at,
         };
         self.rest_if_free(now);
@@ -190,5 +190,17 @@ impl Platters {
         self.head = reached.min(limit);
         self.arm = Arm::Idle;
         reached <= limit && at >= since
+    }
+}
+
+/// `value` times `numerator` / `denominator`, which is above 0; numbers that nobody has a disk
+/// of may be too large for the product.
+fn share(value: u64, numerator: u64, denominator: u64) -> u64 {
+    match value.checked_mul(numerator) {
+        Some(product) => product / denominator,
+        None => {
+            let product = u128::from(value) * u128::from(numerator);
+            u64::try_from(product / u128::from(denominator)).unwrap_or(u64::MAX)
+        }
     }
 }

@@ -98,14 +98,24 @@ impl Segments {
         self.slots[index].grow(end);
     }
 
-    /// A write made `[start, end)` stale: overlapping segments are dropped by
-    /// emptying them at their own start.
-    pub fn invalidate(&mut self, start: u64, end: u64) {
-        for segment in &mut self.slots {
-            if segment.start < end && start < segment.end {
-                segment.end = segment.start;
-                segment.sequential = false;
-                segment.used = 0;
+    /// A write made `[start, end)` stale: overlapping segments are dropped, and of the one that
+    /// read-ahead is `filling` only what lies behind the write is kept. Dropped ones lie behind
+    /// the end of every disk, where no read finds them and read-ahead has no effect.
+    pub fn invalidate(&mut self, start: u64, end: u64, filling: Option<usize>) {
+        for (index, segment) in self.slots.iter_mut().enumerate() {
+            if segment.start >= end || start >= segment.end {
+                continue;
+            }
+            if filling == Some(index) && end < segment.end {
+                segment.start = end;
+            } else {
+                *segment = Segment {
+                    start: u64::MAX,
+                    end: u64::MAX,
+                    sequential: false,
+                    span: 0,
+                    used: 0,
+                };
             }
         }
     }
@@ -157,7 +167,22 @@ mod tests {
     fn writes_make_segments_stale() {
         let mut segments = Segments::new(2);
         segments.read(0, 10, 1000);
-        segments.invalidate(9, 12);
+        segments.invalidate(9, 12, None);
         assert!(segments.find(5).is_none());
+    }
+
+    #[test]
+    fn what_a_write_made_stale_does_not_come_back() {
+        let mut segments = Segments::new(2);
+        let first = segments.read(0, 10, 1000);
+        segments.extend(first, 12);
+        segments.invalidate(2, 4, Some(first));
+        segments.extend(first, 14);
+        assert_eq!((segments.find(3), segments.find(4)), (None, Some(first)));
+        segments.invalidate(8, 20, Some(first));
+        segments.extend(first, 20);
+        assert_eq!(segments.find(3), None, "read-ahead that goes on brings nothing back");
+        let again = segments.read(0, 10, 1000);
+        assert!(!segments.get(again).sequential, "the same read once more is no stream");
     }
 }

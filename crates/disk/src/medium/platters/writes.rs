@@ -5,11 +5,12 @@ use crate::command::{Command, CommandKind};
 
 impl Platters {
     pub(super) fn submit_write(&mut self, now: u64, command: Command) {
+        self.note_streaming_progress(now);
         let partial = self.covers_in_part(&command);
         if self.read_ahead_on() {
             let start = self.surface.position(command.start.0);
             let end = self.surface.position(command.end());
-            self.segments.invalidate(start, end);
+            self.invalidate(start, end);
         }
         if self.has_room(&command) {
             self.accept_write(now, &command, partial);
@@ -17,6 +18,15 @@ impl Platters {
             self.door.push_back((command, partial));
         }
         self.wake(now);
+    }
+
+    /// What a write made stale is in no segment any more.
+    pub(super) fn invalidate(&mut self, start: u64, end: u64) {
+        let filling = match self.arm {
+            Arm::Streaming { segment, .. } => segment,
+            Arm::Idle | Arm::Busy { .. } => None,
+        };
+        self.segments.invalidate(start, end, filling);
     }
 
     /// Whether the write cache, and where it goes there a shingled disk's own, take a
