@@ -25,7 +25,7 @@
 //! A flush goes before all others: Linux puts it at the head of the list to dispatch, and
 //! the fault of a late one would be a caller's that sent it too early.
 //!
-//! A whole NVMe drive takes 1023 commands, and has no scheduler unless one is asked for, whatever
+//! An NVMe drive takes 1023 commands, and has no scheduler unless one is asked for, whatever
 //! its host does with other disks: Linux gives a disk with several hardware queues none (`elevator_get_default` in
 //! `block/elevator.c`), and a queue of NVMe has 1024 entries, one of which stays empty
 //! (`io_queue_depth` in `drivers/nvme/host/pci.c`). One queue stands for all of a machine.
@@ -186,13 +186,9 @@ impl HostQueue {
     /// tag, and an NVMe drive has its own rules.
     #[must_use]
     pub fn new(disk: Attached, rules: QueueRules) -> Self {
-        let rules = match &disk {
-            Attached::Whole(whole) => rules.before(whole.parameters()),
-            _ if disk.one_at_a_time() => QueueRules { tags: 1, ..rules },
-            _ => QueueRules {
-                tags: rules.tags.max(1),
-                ..rules
-            },
+        let rules = match disk.one_at_a_time() {
+            true => QueueRules { tags: 1, ..rules },
+            false => disk.ask(|numbers| rules.before(numbers)),
         };
         let scheduler = Scheduler::of(rules.order, &disk);
         Self {

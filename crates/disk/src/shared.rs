@@ -24,6 +24,7 @@
 use crate::bus::{Bus, BusRules, Way};
 use crate::command::{Command, CommandKind, Completion};
 use crate::disk::Disk;
+use crate::medium::parameters::DiskParameters;
 use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -110,24 +111,11 @@ impl Port {
         completions.extend(done.map(|(_, tag)| Completion { tag }));
     }
 
-    /// Whether its disk takes discards.
-    #[must_use]
-    pub fn takes_discards(&self) -> bool {
+    /// What `of` says of the numbers of its disk.
+    fn ask<T>(&self, of: impl FnOnce(&DiskParameters) -> T) -> T {
         let hub = self.hub();
         let disk = hub.lines[self.number].region.disk;
-        hub.disks[disk].parameters().discard.is_some()
-    }
-
-    /// Whether its disk turns.
-    fn is_rotational(&self) -> bool {
-        let hub = self.hub();
-        let disk = hub.lines[self.number].region.disk;
-        hub.disks[disk]
-            .parameters()
-            .medium
-            .medium()
-            .facts()
-            .rotational
+        of(hub.disks[disk].parameters())
     }
 
     /// What the port has in common with the others of its group: arms, a cable or a bus.
@@ -339,21 +327,29 @@ impl Attached {
         matches!(self, Self::Port(port) if port.sharing() == Sharing::Cable)
     }
 
+    /// What `of` says of the numbers of the disk, whole or in part.
+    pub(crate) fn ask<T>(&self, of: impl FnOnce(&DiskParameters) -> T) -> T {
+        match self {
+            Self::Whole(disk) => of(disk.parameters()),
+            Self::Port(port) => port.ask(of),
+        }
+    }
+
     /// Whether the disk takes discards.
     #[must_use]
     pub fn takes_discards(&self) -> bool {
-        match self {
-            Self::Whole(disk) => disk.parameters().discard.is_some(),
-            Self::Port(port) => port.takes_discards(),
-        }
+        self.ask(|disk| disk.discard.is_some())
+    }
+
+    /// Whether the disk declares a cache whose content is lost with the power.
+    #[must_use]
+    pub fn has_volatile_cache(&self) -> bool {
+        self.ask(DiskParameters::has_volatile_cache)
     }
 
     /// Whether the disk turns, as its host knows.
     pub(crate) fn is_rotational(&self) -> bool {
-        match self {
-            Self::Whole(disk) => disk.parameters().medium.medium().facts().rotational,
-            Self::Port(port) => port.is_rotational(),
-        }
+        self.ask(|disk| disk.medium().facts().rotational)
     }
 
     /// Takes a command at time `now` as [`Disk::submit`] does; a port counts sectors from where

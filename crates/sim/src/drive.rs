@@ -121,10 +121,7 @@ impl Drive {
     /// Whether the disk declares no volatile cache, so that flushes do not reach it (Linux
     /// block/blk-core.c, `submit_bio_noacct`).
     pub(crate) fn keeps_nothing(&self) -> bool {
-        match self.queue.disk() {
-            Attached::Whole(disk) => !disk.parameters().has_volatile_cache(),
-            Attached::Port(_) => false,
-        }
+        !self.queue.disk().has_volatile_cache()
     }
 
     /// Whether the disk takes discards.

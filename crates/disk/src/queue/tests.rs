@@ -2,6 +2,7 @@
 
 use super::{HostQueue, Order, QueueRules};
 use crate::medium::constant;
+use crate::shared::{Attached, Region, Sharing, ports};
 use crate::{Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters, Preset};
 use proptest::prelude::*;
 use raidlab_random::Stream;
@@ -198,7 +199,7 @@ proptest! {
 
 #[test]
 fn an_nvme_drive_has_its_own_queue() {
-    let most = |name: &str, rules: QueueRules| {
+    let most_of = |name: &str, rules: QueueRules, in_part: bool| {
         let path = format!(
             "{}/../../data/disks/{name}.toml",
             env!("CARGO_MANIFEST_DIR")
@@ -207,11 +208,24 @@ fn an_nvme_drive_has_its_own_queue() {
         let preset = Preset::parse(name, &text).expect("it is valid");
         let numbers = preset.parameters("rated").expect("its only set").clone();
         let disk = Disk::new(numbers, Nanos::ZERO, Stream::new(0));
-        let mut queue = HostQueue::new(disk.into(), rules);
+        let disk = match in_part {
+            false => disk.into(),
+            true => {
+                let (disk, start) = (vec![disk], Sectors(1 << 20));
+                let ports = ports(disk, &[Region { disk: 0, start }], Sharing::Arm);
+                Attached::Port(ports[0].clone())
+            }
+        };
+        let mut queue = HostQueue::new(disk, rules);
         for tag in 0..1100 {
             queue.submit(Nanos::ZERO, command(tag, CommandKind::Read, tag * 8));
         }
         queue.queued()
+    };
+    let most = |name: &str, rules: QueueRules| {
+        let found = most_of(name, rules, false);
+        assert_eq!(most_of(name, rules, true), found, "a part of it");
+        found
     };
     assert_eq!(most("pm9a3", QueueRules::SATA), (1023, 77));
     // A scheduler holds 256 requests for all of them, and kyber as many reads.

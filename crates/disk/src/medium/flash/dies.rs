@@ -71,7 +71,7 @@ struct Die {
     unit: Unit,
     /// How many reads have gone before the die's work since that began.
     passed: u32,
-    /// Pages of flash that were programmed since an erasure.
+    /// What the cells hold that were programmed since an erasure, in bytes of all their bits.
     programmed: u64,
 }
 
@@ -261,7 +261,8 @@ impl Dies {
             Stage::Program => {
                 self.units -= 1;
                 let unit = state.unit;
-                state.programmed += self.numbers.unit_bytes(unit.kind == UnitKind::Cached);
+                // With one bit in each a unit takes as many cells, which are erased as soon.
+                state.programmed += self.numbers.unit_bytes(false);
                 let due = if state.programmed >= self.numbers.block.0 {
                     state.programmed = 0;
                     Some(self.begin_work(now, die, Stage::Erase, self.numbers.erase.0))

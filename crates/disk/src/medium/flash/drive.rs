@@ -85,6 +85,8 @@ pub(crate) struct FlashDisk {
     /// Commands before which a flush of SATA stands, or that are one.
     door: VecDeque<Command>,
     is_flushing: bool,
+    /// When the last flush that had something to do has ended.
+    flushed: u64,
     /// When the cache of one bit is emptied, if nothing comes before; and that it is.
     idle_at: u64,
     folds: bool,
@@ -114,6 +116,7 @@ impl FlashDisk {
             epochs: VecDeque::new(),
             door: VecDeque::new(),
             is_flushing: false,
+            flushed: 0,
             idle_at: u64::MAX,
             folds: false,
             units: Vec::new(),
@@ -327,11 +330,12 @@ impl FlashDisk {
     fn flush(&mut self, now: u64, slot: u32) {
         if self.numbers.protected {
             self.push(now + self.numbers.flush.0, Event::Done(slot));
-        } else if self.writes.cleaned() {
+        } else if self.writes.cleaned() || self.writes.is_programming() {
             self.wait_for_programs(now, slot, self.numbers.flush.0);
             self.program(now);
         } else {
-            self.push(now, Event::Done(slot));
+            // Nothing came since the last flush, which may not have written its map yet.
+            self.push(self.flushed.max(now), Event::Done(slot));
         }
     }
 
@@ -343,8 +347,14 @@ impl FlashDisk {
                 self.flights[slot as usize].end = time;
                 self.epochs.push_back((epoch, slot));
             }
-            None => self.push(now + time, Event::Done(slot)),
+            None => self.flushed(now + time, slot),
         }
+    }
+
+    /// All that a command waits for is on the medium at this time.
+    fn flushed(&mut self, at: u64, slot: u32) {
+        self.flushed = self.flushed.max(at);
+        self.push(at, Event::Done(slot));
     }
 
     /// A unit is programmed: its room in the buffer is free, and flushes may end.
@@ -362,7 +372,7 @@ impl FlashDisk {
             }
             self.epochs.pop_front();
             let time = self.flights[slot as usize].end;
-            self.push(now + time, Event::Done(slot));
+            self.flushed(now + time, slot);
         }
         self.admit_all(now);
     }
@@ -379,7 +389,7 @@ impl FlashDisk {
             self.open_door(now);
         }
         if self.in_flight == 0 && self.writes.has_cached() {
-            self.idle_at = now + self.numbers.slc_idle.0;
+            self.idle_at = now.saturating_add(self.numbers.slc_idle.0);
         }
     }
 
@@ -433,9 +443,11 @@ impl Mechanism for FlashDisk {
     }
 
     fn inside(&self) -> Inside {
+        let events = self.events.inside();
         Inside {
+            controller: events.controller + self.door.len(),
             buffer: self.waiting.len(),
-            ..self.events.inside()
+            ..events
         }
     }
 

@@ -53,13 +53,20 @@ impl Events {
 
     /// Commands with the controller and on the link.
     pub(super) fn inside(&self) -> Inside {
-        let ready = |event: &&Reverse<(u64, Event)>| matches!(event.0.1, Event::Ready(_));
         let [sent, done, arrived, read] = [0, 1, 2, 3].map(|queue: usize| self.queues[queue].len());
-        Inside {
-            controller: read + done + self.heap.iter().filter(ready).count(),
+        let mut inside = Inside {
+            controller: read + done,
             link: sent + arrived,
             buffer: 0,
+        };
+        for Reverse((_, event)) in &self.heap {
+            match event {
+                Event::Read(_) | Event::Ready(_) | Event::Done(_) => inside.controller += 1,
+                Event::Sent(_) | Event::Arrived(_) => inside.link += 1,
+                Event::Die(_) => {}
+            }
         }
+        inside
     }
 
     /// When the next one is due; `u64::MAX` for never.

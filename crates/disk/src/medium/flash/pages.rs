@@ -85,7 +85,10 @@ impl Pages {
         let victims = parameters.victims.unwrap_or_default();
         let rate = match state {
             State::Steady => {
-                let copies = Translation::amplification(parameters.over_provisioning) - 1.0;
+                // A small share of spare blocks is rounded up to those that collecting needs.
+                let places = f64::from(shape.blocks) * f64::from(shape.block_pages);
+                let share = (places / f64::from(shape.pages)).max(parameters.over_provisioning);
+                let copies = Translation::amplification(share) - 1.0;
                 (copies * f64::from(1_u32 << PART)) as u64
             }
             State::Fresh | State::Filled => 0,

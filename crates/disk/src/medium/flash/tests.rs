@@ -173,6 +173,26 @@ fn a_flush_waits_for_programs_unless_power_can_be_lost() {
     assert_eq!(run(&mut disk(protected, 0), &[(0, Write, 0, 8)]), [1000]);
 }
 
+/// Two hosts' flushes: the second finds nothing new, but what the first has not yet made
+/// durable was acknowledged before it.
+#[test]
+fn a_flush_waits_for_what_another_one_is_still_at_work_on() {
+    let slow_map = Parameters {
+        flush: Nanos(500 * US),
+        ..flash()
+    };
+    let commands = [
+        (10, Write, 0, 8),
+        (20, Flush, 0, 0),
+        (30, Flush, 0, 0),
+        (1300, Flush, 0, 0),
+        (1600, Flush, 0, 0),
+    ];
+    // Programmed at 1010, and the map written at 1510.
+    let ends = run(&mut disk(slow_map, 8), &commands);
+    assert_eq!(ends, [10, 1510, 1510, 1510, 1600]);
+}
+
 #[test]
 fn a_flush_of_sata_stands_alone() {
     let sata = Parameters {
@@ -186,6 +206,13 @@ fn a_flush_of_sata_stands_alone() {
         (30, Read, 16, 8),
     ];
     assert_eq!(run(&mut disk(sata, 8), &commands), [0, 1000, 1100, 1100]);
+    // What stands before the flush waits for the controller, not for flash.
+    let mut drive = disk(sata, 8);
+    for (tag, (_, kind, start, count)) in (0..).zip(commands) {
+        let (start, count) = (Sectors(start), Sectors(count));
+        drive.submit(Nanos::ZERO, Command { tag, kind, start, count });
+    }
+    assert_eq!(drive.inside().controller, 4);
 }
 
 #[test]
@@ -232,6 +259,23 @@ fn the_cache_of_one_bit_is_quick_until_it_is_full_and_again_after_idle_time() {
     let more: Vec<_> = writes(200, 200_000).into_iter().chain(writes(300, 200_000)).collect();
     let full = last(run(&mut drive, &more), 200_000);
     assert!(full > 5000, "16 pages of 96 find the cache full, and half a bit each: {full}");
+}
+
+/// A block of two units, whichever way they are programmed.
+#[test]
+fn cells_of_one_bit_are_erased_as_soon_as_others() {
+    let small = Parameters {
+        dies: 1,
+        channels: 1,
+        bits: 2,
+        block: Bytes(4 * 4096),
+        erase: Nanos(5000 * US),
+        slc: Bytes(64 * 4096),
+        slc_program: Nanos(100 * US),
+        ..flash()
+    };
+    let writes: Vec<_> = (0..3).map(|page| (0, WriteThrough, page * 8, 8)).collect();
+    assert_eq!(run(&mut disk(small, 8), &writes), [100, 200, 5300]);
 }
 
 #[test]
