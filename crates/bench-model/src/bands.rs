@@ -62,8 +62,9 @@ impl Unfitted {
     #[must_use]
     pub fn band(&self, work: &Work, row: &Measurement) -> Option<DiskBand> {
         let order = Order::of(work, row);
+        let counted = counted_ns(work, row);
         let of_member = |(medium, member): (&Option<Medium>, &MemberUse)| {
-            let load = order.load(member, row)?;
+            let load = order.load(member, counted)?;
             Some(BANDS.of((*medium)?, load))
         };
         let members = self.members.iter().zip(&row.members);
@@ -85,6 +86,19 @@ impl Unfitted {
         let job: PlannedJob = experiment.steps.iter().find_map(job)?;
         self.band(&job.work, row)
     }
+}
+
+/// The time that counters of members are about: that of the row, and ramp time, in which they
+/// count and rows do not.
+fn counted_ns(work: &Work, row: &Measurement) -> u64 {
+    let ramp = match work {
+        Work::Fio { .. } => work.group().map_or(0, |group| {
+            let each = group.jobs.iter().map(|job| job.ramp_time.0);
+            each.max().unwrap_or(0)
+        }),
+        _ => 0,
+    };
+    row.runtime_ns.saturating_add(ramp)
 }
 
 /// In what order a job goes through the array.
@@ -135,14 +149,14 @@ impl Order {
         }
     }
 
-    /// What a member had to do; `None` where that was nothing.
+    /// What a member had to do in so many nanoseconds; `None` where that was nothing.
     #[expect(clippy::cast_precision_loss, reason = "shares of counters")]
-    fn load(self, member: &MemberUse, row: &Measurement) -> Option<Load> {
+    fn load(self, member: &MemberUse, counted_ns: u64) -> Option<Load> {
         let (reads, writes) = (member.read_ios as f64, member.write_ios as f64);
         if reads + writes <= 0.0 {
             return None;
         }
-        let in_flight = member.read_ticks_ns as f64 / (row.runtime_ns as f64).max(1.0);
+        let in_flight = member.read_ticks_ns as f64 / (counted_ns as f64).max(1.0);
         let part = reads / (reads + writes);
         Some(match self {
             Self::Stream => Load::Stream,

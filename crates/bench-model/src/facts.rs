@@ -193,7 +193,7 @@ pub(crate) fn of_job(
         }
     }
     if let Some(used) = &result.processor {
-        of_processor(&mut facts, used, result.runtime);
+        of_processor(&mut facts, used, result.elapsed);
     }
     facts.add(fact::JOB_DATA_PATTERN, "random", "");
     facts.add(fact::JOB_ALLOWS_SYNC, truth(deeds.allows_sync()), "");
@@ -230,9 +230,9 @@ pub(crate) fn of_job(
 }
 
 /// Who used the processor, and what for.
-fn of_processor(facts: &mut Facts, used: &ProcessorUse, runtime: Nanos) {
-    let of_one = |time: Nanos| format!("{:.3}", percent(time.0, runtime.0));
-    let all = Nanos(runtime.0.saturating_mul(used.cores));
+fn of_processor(facts: &mut Facts, used: &ProcessorUse, elapsed: Nanos) {
+    let of_one = |time: Nanos| format!("{:.3}", percent(time.0, elapsed.0));
+    let all = Nanos(elapsed.0.saturating_mul(used.cores));
     let busy = format!("{:.3}", percent(used.busy().0, all.0));
     facts.add(fact::CPU_BUSY_PERCENT, busy, "%");
     facts.add(fact::CPU_USER_PERCENT, of_one(used.user), "%");

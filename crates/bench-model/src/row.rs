@@ -27,20 +27,20 @@ pub(crate) fn rows(
     job.operations()
         .into_iter()
         .map(|op| {
-            let operation = match op {
-                Operation::Read => &reads,
-                Operation::Trim => &trims,
-                Operation::Sync => &syncs,
+            let (operation, runtime) = match op {
+                Operation::Read => (&reads, result.runtime_of(|job| &job.reads)),
+                Operation::Trim => (&trims, result.runtime_of(|job| &job.trims)),
+                Operation::Sync => (&syncs, result.runtime_of(|job| &job.syncs)),
                 // A modelled job gives no rows of other operations.
-                _ => &writes,
+                _ => (&writes, result.runtime_of(|job| &job.writes)),
             };
             let mut row = job.row(experiment, "model", op);
             row.total_ios = operation.ios;
             row.total_bytes = operation.bytes.0;
             row.started_ns = started.0;
-            row.runtime_ns = result.runtime.0;
-            row.iops = operation.iops(result.runtime);
-            row.bytes_per_second = BytesPerSecond::mean(operation.bytes, result.runtime).0;
+            row.runtime_ns = runtime.0;
+            row.iops = operation.iops(runtime);
+            row.bytes_per_second = BytesPerSecond::mean(operation.bytes, runtime).0;
             row.latency = latency(operation);
             [row.array_state_start, row.array_state_end] = result.health.clone();
             [row.sync_percent_start, row.sync_percent_end] = result.sync_percent;
@@ -49,7 +49,7 @@ pub(crate) fn rows(
             row.members = members(presets, &result.members);
             row.cpu_percent = result.processor.as_ref().map(|used| {
                 let jobs = used.user + used.system;
-                percent(jobs.0, result.runtime.0)
+                percent(jobs.0, result.elapsed.0)
             });
             row.disk_band = unfitted.band(&job.work, &row);
             row

@@ -57,6 +57,8 @@ struct Clone {
     ahead: bool,
     /// It has started: it waits for no other job.
     begun: bool,
+    /// When it begins, or began; once it has started.
+    begins: Nanos,
     wrote: bool,
     /// What has ended and fio has not taken notice of, in order.
     ripe: VecDeque<Flight>,
@@ -117,6 +119,7 @@ impl Clone {
             flow_count: 0,
             ahead: false,
             begun: job.wait_for.is_none(),
+            begins: begin,
             depth: match job.engine {
                 Engine::Libaio => job.io_depth,
                 Engine::Sync | Engine::Null => 1,
@@ -140,12 +143,27 @@ impl Clone {
                 Box::new(Search {
                     depth: DepthSearch::new(rule, job.io_depth, begin),
                     results: JobOperations::new(),
-                    since: now + job.ramp_time,
+                    since: begin + job.ramp_time,
                     last_window_begins: false,
                 })
             }),
             waits_for_zone: false,
             done: Done::default(),
+        }
+    }
+
+    /// From when its requests count: its own ramp time is over.
+    fn counts_from(&self) -> Nanos {
+        Nanos(self.begins.0.saturating_add(self.job.ramp_time.0))
+    }
+
+    /// fio's `runt`: a delay and ramp time do not count, nor a search for a depth.
+    fn runtime(&self) -> Nanos {
+        let search = self.search.as_ref().map(|search| search.since);
+        let since = search.unwrap_or(self.counts_from());
+        match self.begun {
+            true => self.ended_at.saturating_sub(since),
+            false => Nanos::ZERO,
         }
     }
 
@@ -182,7 +200,6 @@ pub(crate) struct Jobs {
     sleepers: usize,
     started: Nanos,
     stop_together: bool,
-    ramp: Nanos,
     flows: Flows,
     pub(crate) results: Vec<JobOperations>,
     leaped: Bytes,
@@ -214,12 +231,6 @@ impl Jobs {
                 clones.push(Clone::new(job, numbers, stream, machine.now, random));
             }
         }
-        let ramp = group
-            .jobs
-            .iter()
-            .map(|job| job.ramp_time)
-            .max()
-            .unwrap_or(Nanos::ZERO);
         for (index, clone) in clones.iter().enumerate().filter(|(_, clone)| clone.begun) {
             let begin = machine.now + clone.job.start_delay;
             let issue = Issue {
@@ -241,7 +252,6 @@ impl Jobs {
             sleepers: 0,
             started: machine.now,
             stop_together: group.stop_together,
-            ramp,
             results: group.jobs.iter().map(|_| JobOperations::new()).collect(),
             leaped: Bytes(0),
             leaped_members: vec![MemberStatistics::default(); machine.drives.len()],
@@ -254,16 +264,6 @@ impl Jobs {
 
     pub(crate) fn in_flight(&self) -> usize {
         self.flights.len() - self.free.len()
-    }
-
-    /// fio's `runt` of the group: ramp time does not count, nor a search for a depth.
-    pub(crate) fn runtime(&self) -> Nanos {
-        let of = |clone: &Clone| {
-            let search = clone.search.as_ref().map(|search| search.since);
-            let since = search.unwrap_or(self.started + self.ramp);
-            clone.ended_at.saturating_sub(since)
-        };
-        self.clones.iter().map(of).max().unwrap_or(Nanos::ZERO)
     }
 
     pub(crate) fn leaped(&self) -> Bytes {
@@ -360,8 +360,10 @@ impl Jobs {
         }
         clone.ended = true;
         clone.ended_at = machine.now;
+        let result = &mut self.results[clone.job_index];
+        result.runtime = result.runtime.max(clone.runtime());
         if let Some(search) = &clone.search {
-            self.results[clone.job_index].add(&search.results);
+            result.add(&search.results);
         }
         let (group, all) = (
             clone.job.report_group,
@@ -397,6 +399,10 @@ impl Jobs {
             let begin = machine.now + clone.job.start_delay;
             let clone = &mut self.clones[index];
             clone.begun = true;
+            clone.begins = begin;
+            if let Some(search) = &mut clone.search {
+                search.since = begin + clone.job.ramp_time;
+            }
             clone.clock = StopClock::new(&clone.job, begin);
             clone.pace.begin(begin);
             clone.turns_owed = clone.depth;

@@ -105,8 +105,8 @@ impl OperationResult {
         self.latency.saturating_record(latency.0.max(1));
     }
 
-    /// Adds `ios` more that went like those since `sample_from` I/Os had been
-    /// recorded in `before`.
+    /// Adds `ios` more that went like those recorded since `before`: as many latencies, with
+    /// the sample's shares.
     pub(crate) fn record_like(&mut self, before: &Histogram<u64>, ios: u64, bytes: Bytes) {
         let mut sample = self.latency.clone();
         // The sample is what came after `before`: a superset of its counts.
@@ -116,10 +116,14 @@ impl OperationResult {
         let total = sample.len();
         self.ios += ios;
         self.bytes += bytes;
+        // What rounding leaves of one latency's share falls to the next.
+        let (mut seen, mut given) = (0, 0);
         for value in sample.iter_recorded() {
-            let count = scale(value.count_at_value(), ios, total);
+            seen += value.count_at_value();
+            let due = scale(seen, ios, total);
             self.latency
-                .saturating_record_n(value.value_iterated_to(), count);
+                .saturating_record_n(value.value_iterated_to(), due - given);
+            given = due;
         }
     }
 
@@ -145,6 +149,8 @@ pub struct JobOperations {
     pub trims: OperationResult,
     /// Flushes after so many writes.
     pub syncs: OperationResult,
+    /// The run time of the clone that took longest.
+    pub runtime: Nanos,
 }
 
 impl JobOperations {
@@ -154,6 +160,7 @@ impl JobOperations {
             writes: OperationResult::new(),
             trims: OperationResult::new(),
             syncs: OperationResult::new(),
+            runtime: Nanos::ZERO,
         }
     }
 }
@@ -214,8 +221,12 @@ pub struct Steadiness {
 pub struct JobResult {
     /// Per job, in the group's order; at least one.
     pub jobs: Vec<JobOperations>,
-    /// From the start to the last completion: fio's `runt` of the group.
+    /// From the start to the last completion, of the job that took longest: fio's `runt` of the
+    /// group. What a job waited before it began does not count, nor does its ramp time.
     pub runtime: Nanos,
+    /// All that time and what does not count in it: what counters of members and of the
+    /// processor are about.
+    pub elapsed: Nanos,
     /// Per member, resync included.
     pub members: Vec<MemberStatistics>,
     /// mdstat's letters at the start and at the end.
@@ -241,6 +252,15 @@ pub struct JobResult {
 }
 
 impl JobResult {
+    /// How long the longest of the jobs ran that did operations of one kind, as fio has it of
+    /// a group; of all jobs where none did any.
+    #[must_use]
+    pub fn runtime_of(&self, operations: impl Fn(&JobOperations) -> &OperationResult) -> Nanos {
+        let jobs = self.jobs.iter().filter(|job| operations(job).ios > 0);
+        let longest = jobs.map(|job| job.runtime).max();
+        longest.unwrap_or(self.runtime)
+    }
+
     /// The reads of all jobs together, as fio's group reporting has them.
     #[must_use]
     pub fn reads(&self) -> OperationResult {
@@ -290,6 +310,19 @@ mod tests {
         result.record_like(&before, 1000, Bytes(4_096_000));
         assert_eq!((result.ios, result.latency.len()), (1011, 1011));
         assert_eq!(result.latency.count_at(50_000_000), 1);
+    }
+
+    #[test]
+    fn a_leap_records_a_latency_for_each_request() {
+        let mut result = OperationResult::new();
+        let before = result.latency.clone();
+        for milliseconds in 1..=100 {
+            result.record(Bytes(4096), Nanos::from_millis(milliseconds));
+        }
+        result.record_like(&before, 150, Bytes(150 * 4096));
+        assert_eq!((result.ios, result.latency.len()), (250, 250));
+        let slow = |value: &OperationResult| value.latency.count_between(91_000_000, 101_000_000);
+        assert!((24..=26).contains(&slow(&result)), "{}", slow(&result));
     }
 
     #[test]

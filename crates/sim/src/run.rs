@@ -41,6 +41,7 @@ impl Machine {
             explain.begin(self.now);
         }
         self.subject.job_begins();
+        let started = self.now;
         let mut jobs = Jobs::start(group, self, &random)?;
         let limit = self.now + ENDLESS;
         let mut leap = self.leap_plan(&jobs);
@@ -75,7 +76,13 @@ impl Machine {
             *member = member.since(before[index]).plus(jobs.leaped_member(index));
         }
         Ok(JobResult {
-            runtime: jobs.runtime(),
+            runtime: jobs
+                .results
+                .iter()
+                .map(|job| job.runtime)
+                .max()
+                .unwrap_or_default(),
+            elapsed: self.now - started,
             members,
             health: [health, self.health()],
             sync_percent: [sync, self.sync().map(|sync| sync.percent())],

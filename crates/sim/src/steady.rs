@@ -56,6 +56,12 @@ impl SteadyWatch {
         }
     }
 
+    /// The clones begin at `begun`, and had done so much by now.
+    pub(crate) fn begin(&mut self, begun: Nanos, done: Done) {
+        self.begun = begun;
+        self.before = done;
+    }
+
     /// An interval is over, and `done` is what the clones did by now; true where they
     /// run evenly.
     pub(crate) fn check(&mut self, now: Nanos, done: Done) -> bool {

@@ -1,4 +1,4 @@
-use super::{BANDS, Order, Unfitted};
+use super::{BANDS, Order, Unfitted, counted_ns};
 use crate::presets;
 use raidlab_disk::{Band, Load, Medium};
 use raidlab_lab::Work;
@@ -42,7 +42,7 @@ fn row(op: Operation, reads: u64, writes: u64, in_flight: u64) -> Measurement {
 }
 
 fn load(work: &Work, row: &Measurement) -> Option<Load> {
-    Order::of(work, row).load(&row.members[0], row)
+    Order::of(work, row).load(&row.members[0], counted_ns(work, row))
 }
 
 #[test]
@@ -95,6 +95,9 @@ fn what_the_members_did_decides() {
     assert_eq!(of(&random, 100, 100, 1), Load::Mixed, "as parity does");
     assert_eq!(of(&random, 100, 0, 1), Load::RandomRead);
     assert_eq!(of(&random, 100, 0, 8), Load::QueuedRandomRead);
+    // Two in flight: six seconds of them, of which ramp time has two thirds.
+    let ramped = work("--rw=randread --bs=4k --size=1g --ramp_time=2");
+    assert_eq!(of(&ramped, 100, 0, 6), Load::RandomRead);
     let stream = work("--rw=write --bs=1m --size=1g");
     assert_eq!(of(&stream, 1, 100, 0), Load::Stream);
     let streams = work("--rw=read --bs=1m --size=1g --numjobs=3");

@@ -11,8 +11,11 @@ use raidlab_store::Measurement;
 use raidlab_units::Bytes;
 
 fn experiments_of(name: &str) -> Vec<Experiment> {
-    let file = format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"));
-    let suite = Suite::load(&file).expect("a suite");
+    experiments_in(&format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR")))
+}
+
+fn experiments_in(file: &str) -> Vec<Experiment> {
+    let suite = Suite::load(file).expect("a suite");
     let choices = Choices {
         fits: vec!["rated".to_owned()],
         seed: 1,
@@ -55,6 +58,25 @@ fn workers_have_an_optimum_and_a_larger_stripe_cache_is_heard() {
             row.job
         );
     }
+}
+
+/// What cores did in ramp time is told over a time that has it as well.
+#[test]
+fn a_processor_is_busy_no_longer_than_there_is_time() {
+    let text = include_str!("../processor.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let used = |ramp: &str| {
+        let path = folder.path().join("ramp.toml");
+        let runtime = format!("{ramp} --runtime=0.03");
+        std::fs::write(&path, text.replace("--runtime=0.03", &runtime)).expect("a file");
+        let one = experiments_in(&path.to_string_lossy()).remove(0);
+        row_of(&one, "write").cpu_percent.expect("a processor")
+    };
+    let (plain, ramped) = (used(""), used("--ramp_time=0.09"));
+    assert!(
+        (0.8..1.25).contains(&(ramped / plain)),
+        "{ramped} and {plain}"
+    );
 }
 
 /// mq-deadline holds its lock for 700 ns and BFQ for 1900, and kyber does what four passes of a

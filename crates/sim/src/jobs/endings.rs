@@ -52,7 +52,13 @@ impl Jobs {
         }
         let done = own.iter().map(|clone| clone.done);
         let done = done.fold(Done::default(), Done::plus);
-        if watch.check(machine.now, done) {
+        let begun = own.iter().all(|clone| clone.begun);
+        let begins = own.iter().map(|clone| clone.begins).max();
+        let begins = begins.filter(|_| begun).unwrap_or(Nanos::MAX);
+        if machine.now.saturating_sub(begins) < watch.rule.interval {
+            // Not all of this interval was theirs.
+            watch.begin(begins, done);
+        } else if watch.check(machine.now, done) {
             for clone in clones {
                 if !self.clones[clone].stopped {
                     self.stop(machine, clone);
@@ -70,8 +76,8 @@ impl Jobs {
 
     /// The search for a depth takes notice of a request; a last window is measured alone.
     pub(super) fn search_depth(&mut self, flight: &Flight, now: Nanos) -> Step {
-        let ramping = now < self.started + self.ramp;
         let clone = &mut self.clones[flight.clone];
+        let ramping = now < clone.counts_from();
         let in_flight = clone.in_flight;
         let Some(search) = clone.search.as_mut() else {
             return Step::GoOn;

@@ -148,7 +148,7 @@ impl Jobs {
     pub(super) fn noticed(&mut self, machine: &mut Machine, flight: &Flight) {
         let now = machine.now;
         self.release_zone(machine, flight);
-        if now >= self.started + self.ramp && !flight.failed {
+        if now >= self.clones[flight.clone].counts_from() && !flight.failed {
             self.count(flight, now);
         }
         let clone = &mut self.clones[flight.clone];

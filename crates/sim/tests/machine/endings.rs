@@ -68,6 +68,14 @@ fn a_job_that_runs_evenly_ends_and_one_that_does_not_runs_on() {
     assert!(found.criterion.is_some_and(|criterion| criterion < 10.0));
     let seconds = result.runtime.as_secs_f64();
     assert!((15.0..60.0).contains(&seconds), "{seconds}");
+    // Seconds before it begins are no even ones.
+    let late = run(JobSpec {
+        start_delay: Nanos::from_secs(20),
+        ..job(10_000_000)
+    });
+    assert!(late.reads().ios > 0 && late.steady[0].attained);
+    let ended = late.runtime.as_secs_f64();
+    assert!((15.0..60.0).contains(&ended), "{ended}");
     // A thousandth of a percent is never kept by a disk.
     let result = run(job(1_000));
     assert!(!result.steady[0].attained);
