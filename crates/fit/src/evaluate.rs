@@ -4,7 +4,7 @@ use crate::facts::{Fact, Prior, Quantity};
 use raidlab_array::{
     Array, ArrayConfig, ConfigError, MemberConfig, ReadPolicyError, RecoveryConfig,
 };
-use raidlab_disk::{Disk, DiskParameters, Order};
+use raidlab_disk::{Disk, DiskParameters, Order, ParameterError};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, SimError};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -39,6 +39,23 @@ pub enum FitError {
         /// What is wrong with the array's configuration.
         #[source]
         source: ConfigError,
+    },
+    /// A parameter that may not move as the facts say.
+    #[error("`{parameter}` cannot be {value}")]
+    Range {
+        /// The parameter that is to move.
+        parameter: String,
+        /// An end of its range, or its start.
+        value: f64,
+        /// What is wrong with it.
+        #[source]
+        source: ParameterError,
+    },
+    /// A parameter that is to move, and that the disk does not have.
+    #[error("`{parameter}` is to move, and is no parameter of this disk")]
+    NoParameter {
+        /// The parameter's name.
+        parameter: String,
     },
     /// A set that no fact names.
     #[error("no fact belongs to set `{set}`; there are: {known}")]

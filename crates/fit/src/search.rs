@@ -118,7 +118,12 @@ impl Problem<'_> {
             .iter()
             .map(|&unit| (unit - unit.clamp(0.0, 1.0)).powi(2))
             .sum();
-        let cost = self.cost_of(&self.parameters(point))? + outside * OUTSIDE;
+        let parameters = self.parameters(point);
+        let cost = match parameters.validate() {
+            Ok(()) => self.cost_of(&parameters)? + outside * OUTSIDE,
+            // Each may go there, but not all together.
+            Err(_) => OUTSIDE + outside * OUTSIDE,
+        };
         self.evaluations.set(self.evaluations.get() + 1);
         self.best.set(self.best.get().min(cost));
         (self.progress)(Progress {
@@ -163,6 +168,7 @@ pub fn fit(
         best: Cell::new(f64::INFINITY),
         progress,
     };
+    check_ranges(&facts.free, base)?;
     if problem.facts.is_empty() {
         return Err(FitError::NoFacts {
             set: set.to_owned(),
@@ -178,6 +184,30 @@ pub fn fit(
         point = search(&problem, point, steps, size)?;
     }
     outcome(facts, set, &problem, &point)
+}
+
+/// That the disk has each parameter, and is one at either end of its range and at its start.
+fn check_ranges(all: &[Free], base: &DiskParameters) -> Result<(), FitError> {
+    let mut start = base.clone();
+    for free in all {
+        if !start.set_named(&free.parameter, free.start) {
+            return Err(FitError::NoParameter {
+                parameter: free.parameter.clone(),
+            });
+        }
+    }
+    for free in all {
+        for value in [free.start, free.range[0], free.range[1]] {
+            let mut moved = start.clone();
+            moved.set_named(&free.parameter, value);
+            moved.validate().map_err(|source| FitError::Range {
+                parameter: free.parameter.clone(),
+                value,
+                source,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn search(

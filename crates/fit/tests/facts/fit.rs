@@ -153,6 +153,27 @@ fn a_set_without_facts_is_refused() {
     insta::assert_snapshot!(error, @"no fact belongs to set `loose`; there are: joint, strict");
 }
 
+/// Ends of ranges that no disk has, and parameters that this one has not, are refused before
+/// anything is simulated.
+#[test]
+fn a_range_beyond_all_disks_is_refused() {
+    let base = parameters("strict");
+    let refused = |parameter: &str, range: [f64; 2], base: &DiskParameters| {
+        let mut facts = shipped();
+        facts.free[0].parameter = parameter.to_owned();
+        facts.free[0].start = range[0];
+        facts.free[0].range = range;
+        fit(&facts, "strict", base, 1, 1, &|_| {}).expect_err("no such disk")
+    };
+    let turn = refused("revolution_us", [8333.0, 1e9], &base);
+    insta::assert_snapshot!(turn, @"`revolution_us` cannot be 1000000000");
+    let text = include_str!("../../../../data/disks/pm9a3.toml");
+    let flash = Preset::parse("pm9a3.toml", text).expect("it is valid");
+    let flash = flash.parameters("rated").expect("its only set");
+    let settle = refused("seek_settle_ms", [0.5, 1.0], flash);
+    insta::assert_snapshot!(settle, @"`seek_settle_ms` is to move, and is no parameter of this disk");
+}
+
 #[test]
 fn a_fact_that_cannot_be_simulated_is_named() {
     let mut facts = shipped();
