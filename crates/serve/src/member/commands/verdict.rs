@@ -40,19 +40,15 @@ pub(super) fn judge(job: &Job, result: Ended) -> Verdict {
         (Ok(moved), _) => Verdict::Again { moved },
         (Err(Errno::INTR | Errno::AGAIN), _) => Verdict::Again { moved: 0 },
         // A discard is advice. A range that is no whole number of the device's own blocks is
-        // not forgotten either; and a device that says it can and cannot has lost nothing
-        // (Linux drivers/md/raid1.c, `raid1_end_write_request`: `discard_error`).
-        (
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NOMEM | Errno::BUSY),
-            Transfer::Discard { .. },
-        ) => Verdict::Done,
-        (Err(error), Transfer::Discard { .. }) if member_error(error) == MemberError::Medium => {
+        // not forgotten either. One that fails at its place was done by the other members: so
+        // it is told, as what they hold there would differ.
+        (Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL), Transfer::Discard { .. }) => {
             Verdict::Done
         }
         // What the host lacks for a moment (`BLK_STS_RESOURCE`, `BLK_STS_DEV_RESOURCE`) says
         // nothing of the member. A flush that has failed is not asked for again: what it was
         // to make durable may have been given up.
-        (Err(Errno::NOMEM | Errno::BUSY), Transfer::Read(_) | Transfer::Write { .. }) => {
+        (Err(Errno::NOMEM | Errno::BUSY), transfer) if !matches!(transfer, Transfer::Flush) => {
             Verdict::Later
         }
         (Err(_), Transfer::Flush) if mutation::is(Mutation::DriverFlushErrorLost) => Verdict::Done,
