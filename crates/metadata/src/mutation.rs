@@ -168,6 +168,7 @@ mutations! {
     // What must not be believed at the next start.
     PositionAhead "position-ahead" "a replacement counts as filled where a bad block has got its bytes on the old device alone";
     OverclaimIgnored "overclaim-ignored" "an array is called in sync before a replacement has heard that what it has does not count";
+    SeatedOverclaimed "seated-overclaimed" "a replacement whose old device has failed takes the slot while its superblock calls it filled where writes in work leave it out";
     OrphanLeftFilled "orphan-left-filled" "a replacement that an array which stops goes on without keeps counting as filled";
     SecondLossUnrecorded "second-loss-unrecorded" "writes go on before it is recorded that a replacement has failed whose member had failed before";
     LateBitmapPartial "late-bitmap-partial" "a device that comes during a pass gets the rest of the bitmap only";

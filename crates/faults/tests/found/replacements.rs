@@ -3,8 +3,8 @@
 use super::keeps;
 use super::steps::{after, cut, kill, mend, noted, read, replace, stop, tear, unreadable, write};
 use raidlab_array::{RmwLevel, WritePolicy};
-use raidlab_faults::Options;
 use raidlab_faults::script::{Action, Verb};
+use raidlab_faults::{Medium, Options};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
@@ -278,4 +278,45 @@ fn who_is_full_but_for_bad_blocks_is_filled_from_there_too() {
         ),
     ];
     keeps(630_000_152_702, options, &script);
+}
+
+/// The same as [`a_write_passes_an_orphan_that_is_full`] with a member that takes seconds for
+/// each write: the write that left the new device out was acknowledged before superblocks said
+/// how far that one is filled, and then the program was killed.
+#[test]
+fn no_write_goes_out_before_an_orphan_has_heard_how_far_it_is_filled() {
+    let options = Options {
+        log: true,
+        write_through: true,
+        tear: tear(10, 40, 50),
+        medium: Medium::Platters,
+        latency_high_ns: 50_000,
+        sync_block: 16,
+        sync_depth: 1,
+        window: 8,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(
+            Level::Raid6,
+            Layout::Parity(ParityLayout::RotatingNRestart),
+            4,
+            (8, 224),
+        )
+    };
+    let slow = Action::Slow {
+        member: 2,
+        factor: 1000,
+    };
+    let script = [
+        after(1_630_049, slow),
+        after(1_271_798, replace(1)),
+        after(436_149, write(142, 6)),
+        after(24_694_408, Action::Drain),
+        after(20_355_330, Action::Fail { member: 1 }),
+        after(0, write(111, 22)),
+        after(2_057_936, read(275, 1)),
+        after(0, kill(8_948_436_247_250_545_481, None, false, None)),
+    ];
+    keeps(780_000_016_832, options, &script);
 }

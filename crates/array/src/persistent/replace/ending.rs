@@ -167,12 +167,9 @@ impl PersistentArray {
         if replacement.stage != Stage::Orphaned || !self.replacements.is_drained(slot) {
             return false;
         }
-        let new = replacement.new;
+        let (new, recorded) = (replacement.new, replacement.recorded);
         let mut below = replacement.below(self.data_span(new));
-        if replacement.recorded > below
-            && self.may_write()
-            && !mutation::is(Mutation::OverclaimIgnored)
-        {
+        if recorded > below && self.may_write() && !mutation::is(Mutation::OverclaimIgnored) {
             return !std::mem::replace(&mut self.want_superblocks, true);
         }
         self.replacements.running.remove(&slot);
@@ -188,6 +185,15 @@ impl PersistentArray {
             device.place = Place::Spare;
         }
         self.seat(new, slot, Admission::From(below), true, out);
+        // What is in work leaves the new device out, so it is filled less far than its
+        // superblock says: no write goes out before that says so.
+        let place = self.devices.get(&new).map(|device| &device.place);
+        if let Some(Place::Recovering { below, .. }) = place
+            && *below < recorded
+            && !mutation::is(Mutation::SeatedOverclaimed)
+        {
+            self.record_anew(slot);
+        }
         true
     }
 
