@@ -86,9 +86,9 @@ impl Marks {
         Ok(())
     }
 
-    /// Adds what tunables hold, each a file and a value, before a run changes them, where it
-    /// has written down which disks it may lose: a machine that lives for one experiment
-    /// keeps nothing.
+    /// Adds what tunables hold before a run changes them, each a file and a value. That is done
+    /// only where the run has written down which disks it may lose: nothing is kept on a machine
+    /// that lives for one experiment.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -115,8 +115,8 @@ pub(super) struct Log {
     without_room: SlotSet,
     /// Members that were added, and whose rings nobody may write to yet.
     arrivals: SlotSet,
-    /// No record may leave: the superblocks do not name this run, or what a member did not
-    /// take, yet.
+    /// No record may leave yet: the superblocks do not name this run, or no bad-block log
+    /// names a write that a member refused.
     pub(super) is_held: bool,
     wipes: BTreeMap<ScratchId, Wipe>,
 }

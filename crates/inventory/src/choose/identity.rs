@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// What makes a disk the same disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Its serial number, or that of a partition's drive, as of all that follows but the
-    /// size.
+    /// Its serial number. For a partition this and all that follows are the drive's, but for
+    /// the size and the start.
     pub serial: Option<String>,
     /// Its world-wide name.
     pub wwn: Option<String>,

@@ -21,9 +21,9 @@ fn open_files() -> Command {
     Command::reads("sh", ["-c", script]).success(&[0, 1])
 }
 
-/// What speaks against disks since programs have them open, or parts of them, and still
-/// have after a moment; nothing where that cannot be told. This program itself may hold
-/// them.
+/// What speaks against disks because programs have them, or parts of them, open, and still
+/// do after a moment. It is nothing where that cannot be told. This program itself may have
+/// them open.
 ///
 /// # Errors
 /// When the machine cannot be reached.

@@ -150,8 +150,8 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// Its mounts name all their devices, with colons between them, and have no number of
-/// a device.
+/// The file system whose mounts name all their devices, with colons between them, and have
+/// no number of a device of their own.
 const BCACHEFS: &str = "bcachefs";
 
 /// A file system or pool that spreads over several devices.

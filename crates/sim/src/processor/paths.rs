@@ -49,14 +49,14 @@ pub struct OldLocks {
 /// to be on the disks before (Linux drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BitmapWrites {
-    /// The process, when the plug of its write ends (block/fops.c, `blkdev_write_iter`):
-    /// before 6.5.
+    /// Before Linux 6.5: the process, when the plug of its write ends (block/fops.c,
+    /// `blkdev_write_iter`).
     Process,
-    /// The array's thread, which is woken: nobody has a plug (6.5 to 6.9).
+    /// From 6.5 to 6.9: the array's thread, which is woken, as nobody has a plug.
     Thread,
-    /// The process, in the plug of each of its bios (block/blk-core.c, `__submit_bio`), after a
-    /// worker of the kernel has looked for pages to be written, for which it
-    /// sleeps (drivers/md/md-bitmap.c, `bitmap_unplug_async`): from 6.10 on.
+    /// From 6.10 on: the process, in the plug of each of its bios (block/blk-core.c,
+    /// `__submit_bio`). Before that it sleeps until a worker of the kernel has looked for
+    /// pages to be written (drivers/md/md-bitmap.c, `bitmap_unplug_async`).
     #[default]
     Worker,
 }

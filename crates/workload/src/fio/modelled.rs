@@ -40,7 +40,7 @@ pub(super) struct Draft {
     pub(super) verifies: bool,
     /// fio `writefua`: the engine's commands go to the medium.
     pub(super) writes_through: bool,
-    /// fio `fsync_on_close`.
+    /// Whether the device is flushed when a job ends (fio `fsync_on_close`).
     pub(super) flushes_on_close: bool,
     /// What was written is not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,

@@ -160,8 +160,8 @@ fn what_the_host_lacks_for_longer_is_waited_for() {
     assert_eq!(outcome(never, read(512)), Err(MemberError::Gone));
 }
 
-/// What waits for the host is not sent any more to a member that was given up for another
-/// command.
+/// A member is given up for one command while another one waits for the host: that one is not
+/// sent any more.
 #[test]
 fn what_waits_for_the_host_goes_with_its_member() {
     let mut scene = scene([None, Some(Err(Errno::NOMEM))]);
