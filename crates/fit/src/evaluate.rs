@@ -52,7 +52,7 @@ pub enum FitError {
         source: ParameterError,
     },
     /// A parameter that is to move, and that the disk does not have.
-    #[error("`{parameter}` is to move, and is no parameter of this disk")]
+    #[error("`{parameter}` cannot be fitted: this disk has no such parameter")]
     NoParameter {
         /// The parameter's name.
         parameter: String,

@@ -171,7 +171,7 @@ fn a_range_beyond_all_disks_is_refused() {
     let flash = Preset::parse("pm9a3.toml", text).expect("it is valid");
     let flash = flash.parameters("rated").expect("its only set");
     let settle = refused("seek_settle_ms", [0.5, 1.0], flash);
-    insta::assert_snapshot!(settle, @"`seek_settle_ms` is to move, and is no parameter of this disk");
+    insta::assert_snapshot!(settle, @"`seek_settle_ms` cannot be fitted: this disk has no such parameter");
 }
 
 #[test]
