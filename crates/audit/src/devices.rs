@@ -40,6 +40,13 @@ impl Member {
         parent.unwrap_or_else(|| whole_disk(&self.device))
     }
 
+    /// A number that the drive tells of itself: where the member is a partition, that of
+    /// its disk.
+    pub(crate) fn reading(&self, case: &Case<'_>, row: &Measurement, name: &str) -> Option<f64> {
+        let of = |device: &str| case.number(row, &fact::disk(device, name));
+        of(&self.device).or_else(|| of(self.disk(case, row)))
+    }
+
     pub(crate) fn is_partition(&self) -> bool {
         self.start_sector.is_some_and(|start| start > 0.0)
             || (!self.device.is_empty() && whole_disk(&self.device) != self.device)
@@ -374,8 +381,14 @@ pub(crate) fn is_flushed(case: &Case<'_>, row: &Measurement) -> Option<bool> {
     })
 }
 
-/// Whether this ZFS has real direct I/O (OpenZFS 2.3, pull request 10018).
+/// Whether this ZFS has real direct I/O (OpenZFS 2.3, pull request 10018), which its
+/// volumes have not (zfsprops(7), `direct`).
 pub(crate) fn honours_direct(case: &Case<'_>, row: &Measurement) -> bool {
+    let file = case.text(row, &fact::fio_option("filename"));
+    let setting = fact::setting("volblocksize", fact::outcome::FOUND);
+    if file.is_some_and(|file| file.starts_with("/dev/")) || case.text(row, &setting).is_some() {
+        return false;
+    }
     let version = case.text(row, &fact::version("zfs")).unwrap_or_default();
     let digits = version.trim_start_matches(|c: char| !c.is_ascii_digit());
     let mut parts = digits.split('.').map(|part| part.parse::<u32>().ok());

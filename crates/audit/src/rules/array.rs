@@ -134,15 +134,23 @@ fn starts_resync(command: &str) -> bool {
     let md =
         created_level(command).is_some_and(has_redundancy) && !command.contains("--assume-clean");
     let lvm = command.contains("lvcreate")
-        && ["raid1", "raid4", "raid5", "raid6", "raid10"]
-            .iter()
-            .any(|level| words.contains(level))
+        && words.iter().any(|word| is_mirrored_segment(word))
         && !command.contains("--nosync");
     md || lvm
 }
 
+/// Whether a word of `lvcreate` is a type of segments that are made equal: `raid1`,
+/// `--type=raid6_zr`.
+fn is_mirrored_segment(word: &str) -> bool {
+    let kind = word.strip_prefix("--type=").unwrap_or(word);
+    let level = kind.split('_').next().unwrap_or_default();
+    ["raid1", "raid4", "raid5", "raid6", "raid10"].contains(&level)
+}
+
+/// `--wait-clean` only waits for the superblocks.
 fn waits_for_resync(command: &str) -> bool {
-    command.contains("mdadm") && (command.contains("--wait") || command.contains(" -W "))
+    let mut words = command.split_whitespace();
+    command.contains("mdadm") && words.any(|word| matches!(word, "--wait" | "-W"))
 }
 
 /// The command after which an initial resync may still run, where nothing
@@ -183,27 +191,36 @@ fn declared(case: &Case<'_>, row: &Measurement, kinds: &[&str], allowed: &str) -
             .any(|command| takes_out(&command.command))
 }
 
+/// mdadm's words for what happens to a member, beside those that other tools have too.
+const MEMBER_VERBS: [&str; 6] = [
+    "--fail",
+    "--set-faulty",
+    "--remove",
+    "--add",
+    "--re-add",
+    "--replace",
+];
+
+/// Whether a command takes a member out or puts one back. Words count as a whole:
+/// `--failfast` fails nothing.
 fn takes_out(command: &str) -> bool {
-    [
-        "--fail",
-        "--remove",
-        "--add",
-        "--re-add",
-        " detach ",
-        " attach ",
-        " offline ",
-        " replace ",
-    ]
-    .iter()
-    .any(|verb| command.contains(verb))
-        || [
-            "gmirror remove",
-            "gmirror insert",
-            "gflash remove",
-            "gflash insert",
-        ]
-        .iter()
-        .any(|verb| command.contains(verb))
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    let of_pool = ["detach", "attach", "offline", "replace"];
+    // Where an array comes first its members are managed; in other modes `-f` is
+    // `--force` and `-a` is `--auto`.
+    let manages = words.windows(2).any(|pair| {
+        let array = pair[1].starts_with('/') || pair[1] == "--manage";
+        pair[0].ends_with("mdadm") && array
+    });
+    let short = manages && has(&["-f", "-r", "-a"]);
+    let named = ["gmirror", "gflash"].iter().any(|program| {
+        let verbs = ["remove", "insert"];
+        verbs
+            .iter()
+            .any(|verb| command.contains(&format!("{program} {verb}")))
+    });
+    has(&MEMBER_VERBS) || short || has(&of_pool) || named
 }
 
 fn background_copying(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

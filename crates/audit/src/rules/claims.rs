@@ -115,11 +115,13 @@ fn unit_bytes(unit: &str) -> Option<f64> {
 }
 
 /// Ratios between binary and decimal units.
-const UNIT_STEPS: [(f64, &str); 4] = [
+const UNIT_STEPS: [(f64, &str); 6] = [
     (1.024, "KiB were called KB"),
     (1.048_576, "MiB were called MB"),
     (1.073_741_824, "GiB were called GB"),
+    (1.0 / 1.024, "KB were called KiB"),
     (1.0 / 1.048_576, "MB were called MiB"),
+    (1.0 / 1.073_741_824, "GB were called GiB"),
 ];
 
 /// The unit step that a printed rate is away from a measured one; `Some(None)`

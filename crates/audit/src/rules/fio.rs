@@ -80,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Tools,
         title: "direct I/O on ZFS",
         explanation: "The job asks for direct I/O on a ZFS that takes it and ignores it (before \
-            2.3). A warning where the ARC answered more than 1 % of the reads.",
+            2.3, on volumes in any version). A warning where the ARC answered more than 1 % of the reads.",
         effect: "Figures with direct=1 are cached on one subject and not on the other.",
         remedy: "State the version and the `direct` property; treat the two as two jobs.",
         source: "OpenZFS pull request 10018",

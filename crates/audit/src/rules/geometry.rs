@@ -200,10 +200,10 @@ fn is_shingled(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     Some(())
 }
 
-/// A device of a machine.
-type Device<'a> = (&'a str, String);
+/// A device of a machine, with a file system on it.
+type Device<'a> = (&'a str, &'a str, String);
 
-/// The same job on single disks: value by the device it ran on.
+/// The same job on single disks: value by the device and file system it ran on.
 fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<Device<'a>, &'a Measurement> {
     let mut alone = BTreeMap::new();
     for row in rows {
@@ -211,14 +211,15 @@ fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<Device<'a>, 
             && !member.device.is_empty()
             && row.bytes_per_second > 0.0
         {
-            alone.insert((row.host.as_str(), member.device.clone()), *row);
+            let (host, filesystem) = (row.host.as_str(), row.filesystem.as_str());
+            alone.insert((host, filesystem, member.device.clone()), *row);
         }
     }
     alone
 }
 
-/// The rates of an array's members alone in the same job; `None` unless all of
-/// two or more were measured.
+/// The rates of an array's members alone in the same job and with the same file system;
+/// `None` unless all of two or more were measured.
 fn rates_alone<'a>(
     case: &Case<'_>,
     row: &'a Measurement,
@@ -227,9 +228,10 @@ fn rates_alone<'a>(
     let members = members(case, row).into_iter();
     let rates: Option<Vec<f64>> = members
         .map(|member| {
+            let (host, filesystem) = (row.host.as_str(), row.filesystem.as_str());
             Some(
                 alone
-                    .get(&(row.host.as_str(), member.device))?
+                    .get(&(host, filesystem, member.device))?
                     .bytes_per_second,
             )
         })

@@ -119,8 +119,7 @@ fn flash_cliff(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     members.retain(|member| member.rotational == Some(false));
     ruling.need(members.first(), "disk.<device>.rotational of an SSD")?;
     for member in &members {
-        let name = fact::disk(&member.device, property::TEMPERATURE_CELSIUS);
-        if let Some(degrees) = case.number(row, &name) {
+        if let Some(degrees) = member.reading(case, row, property::TEMPERATURE_CELSIUS) {
             ruling.judged();
             if degrees > 70.0 {
                 ruling.row(
@@ -161,7 +160,7 @@ fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let mut links: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
     for member in &members {
         for (name, words) in counts {
-            let Some(count) = case.number(row, &fact::disk(&member.device, name)) else {
+            let Some(count) = member.reading(case, row, name) else {
                 continue;
             };
             ruling.judged();

@@ -62,7 +62,25 @@ fn state() -> Vec<Pair> {
             created(""),
             created("").command("mdadm --wait /dev/md0", 0, ""),
         ),
+        pair(
+            "A1",
+            Warning,
+            created("").command("mdadm --wait-clean /dev/md0", 0, ""),
+            created("").command("mdadm -W /dev/md0", 0, ""),
+        ),
+        pair(
+            "A1",
+            Warning,
+            Lab::of([row(Read)]).command("lvcreate --type=raid6_zr -i 3 -L 1g vg", 0, ""),
+            Lab::of([row(Read)]).command("lvcreate --type=striped -i 3 -L 1g vg", 0, ""),
+        ),
         pair("A2", Fatal, states("[U_]"), states("[UU]")),
+        pair(
+            "A2",
+            Fatal,
+            states("[U_]").command(&format!("{CREATE} --failfast -f"), 0, ""),
+            states("[U_]").command("mdadm /dev/md0 -f /dev/sdb1", 0, ""),
+        ),
         pair(
             "A2",
             Fatal,

@@ -90,6 +90,21 @@ fn slower(state: &str) -> Lab {
     beside_its_members(array, &row(Read))
 }
 
+/// The same on a file system too, where the members are slower.
+fn on_two_filesystems(raw: f64) -> Lab {
+    let rows = |filesystem: &str, array: f64, alone: f64| {
+        let row = |bytes_per_second| Measurement {
+            filesystem: filesystem.to_owned(),
+            bytes_per_second,
+            ..row(Read)
+        };
+        beside_its_members(row(array), &row(alone))
+    };
+    let mut lab = rows("", raw, 1e8);
+    lab.rows.extend(rows("ext4", 110e6, 60e6).rows);
+    lab
+}
+
 fn unwritten(raw: bool) -> Lab {
     let filesystem = if raw { "" } else { "ext4" };
     Lab::mirror([Measurement {
@@ -254,6 +269,7 @@ fn cases() -> Vec<Case> {
                 "write-mostly",
             ),
         ),
+        ("B2", on_two_filesystems(250e6), on_two_filesystems(190e6)),
         ("B2", faster("sequential-read"), faster("random-read")),
         (
             "B2",

@@ -52,6 +52,11 @@ fn units() -> Vec<Pair> {
         let lab = printed(rates(), 0, claim_part::VALUE, first, "MB/s");
         printed(lab, 1, claim_part::VALUE, "23.85", "MB/s")
     };
+    // 51402 KB/s are 50197 KiB/s.
+    let binary = |first: &str| {
+        let lab = printed(rates(), 0, claim_part::VALUE, first, "KiB/s");
+        printed(lab, 1, claim_part::VALUE, "23294", "KiB/s")
+    };
     let by_dd = |rate: &str| {
         let name = fact::DD_PRINTED_BYTES_PER_SECOND;
         rates()
@@ -78,6 +83,7 @@ fn units() -> Vec<Pair> {
         pair("T19", Warning, value("49.02"), value("51.40")),
         pair("T19", Warning, by_dd("49020000"), by_dd("51400000")),
         pair("T19", Note, alike("MB/s"), alike("MiB/s")),
+        pair("T19", Warning, binary("51402"), binary("50197")),
         pair("T30", Warning, unit("s"), unit("1/s")),
         pair(
             "T30",

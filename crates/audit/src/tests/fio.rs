@@ -72,6 +72,11 @@ fn options() -> Vec<Pair> {
         };
         option(Lab::of([first, again]), "randseed", "11")
     };
+    let volume = |file: &str| {
+        let lab = Lab::of([row(Read)]).fact(fact::ARRAY_SYSTEM, "zfs");
+        let lab = option(lab.fact(&fact::version("zfs"), "2.3.1"), "direct", "1");
+        option(lab, "filename", file)
+    };
     let zfs = |version: &str| {
         let lab = Lab::of([row(Read)]).fact(fact::ARRAY_SYSTEM, "zfs");
         option(lab.fact(&fact::version("zfs"), version), "direct", "1")
@@ -105,6 +110,7 @@ fn options() -> Vec<Pair> {
             timed(4036, 60.0),
         ),
         pair("T7", Note, zfs("2.2.4"), zfs("zfs-2.3.1-1")),
+        pair("T7", Note, volume("/dev/zvol/t/v"), volume("/t/file")),
         pair(
             "T8",
             Fatal,

@@ -135,6 +135,19 @@ fn machine() -> Vec<Pair> {
     let pending = |count: &str| {
         Lab::mirror([row(Read)]).fact(&fact::disk("sdb", property::PENDING_SECTORS), count)
     };
+    let of_partitions = |count: &str| {
+        let name = fact::disk("sdb", property::PENDING_SECTORS);
+        partitions("WDC WD4000FYYZ-01UL1B2", Some("2048")).fact(&name, count)
+    };
+    let hot = |degrees: &str| {
+        Lab::of([row(Read)])
+            .fact(&fact::member_device(0), "nvme0n1p1")
+            .fact(&fact::disk("nvme0n1", property::ROTATIONAL), "false")
+            .fact(
+                &fact::disk("nvme0n1", property::TEMPERATURE_CELSIUS),
+                degrees,
+            )
+    };
     let slow = |ticks: u64| {
         let used = |ticks| MemberUse {
             read_ticks_ns: ticks,
@@ -156,7 +169,9 @@ fn machine() -> Vec<Pair> {
         pair("H7", Warning, processor(99.0), processor(20.0)),
         pair("H7", Note, governor("powersave"), governor("performance")),
         pair("H8", Warning, flash(60e6), flash(480e6)),
+        pair("H8", Note, hot("80"), hot("50")),
         pair("H9", Warning, pending("8"), pending("0")),
+        pair("H9", Warning, of_partitions("8"), of_partitions("0")),
         pair("H9", Warning, slow(30_000_000_000), slow(11_000_000_000)),
         pair("H10", Warning, first("8000000000"), first("12000000")),
         pair("H11", Warning, scheduler("bfq"), scheduler("mq-deadline")),
