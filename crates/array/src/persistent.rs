@@ -36,6 +36,7 @@ mod absorb;
 mod agreement;
 mod assembly;
 mod build;
+mod commands;
 mod device;
 mod error;
 mod imitation;
@@ -46,6 +47,7 @@ mod pass;
 mod replace;
 mod start;
 mod status;
+mod syncs;
 mod verbs;
 mod waits;
 
@@ -61,24 +63,25 @@ pub use log_superblock::{
 pub use status::{ArrayState, ArrayStatus, DeviceStatus, SyncProgress};
 pub use verbs::NewDevice;
 
-use crate::engine::{Engine, FIRST_OUTER_ID, SyncAction};
+use crate::engine::{Engine, FIRST_OUTER_ID};
 use crate::member::MemberState;
-use crate::mix::Mixed;
 use crate::mutation::{self, Mutation};
 use crate::recovery::MdRules;
 use crate::request::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
     StepId, StepResult,
 };
+use commands::Commands;
 use device::{Device, Place};
 use imitation::Flushes;
 use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
 use raidlab_metadata::Superblock;
-use raidlab_units::{Nanos, Sectors, Span, SpanSet};
+use raidlab_units::{Nanos, Sectors, Span};
 use replace::Replacements;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
+use syncs::{InSync, Syncs};
 
 /// How an array runs, as the driver decides when it starts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,15 +120,6 @@ enum Mode {
     Stopped,
     /// Its state can no longer be recorded.
     Broken,
-}
-
-/// How far an array is in sync.
-#[derive(Debug, Clone, Copy)]
-struct InSync {
-    /// As `resync_offset` counts.
-    below: Sectors,
-    /// Above lies what the first resync has not reached.
-    is_first: bool,
 }
 
 /// A request in the engine, or waiting to go there; not for reads.
@@ -170,14 +164,10 @@ pub struct PersistentArray {
     gone: BTreeSet<u32>,
     intent: Option<Intent>,
     bitmap_is_external: bool,
-    /// Where the records of the members' logs lie, the same on all.
+    /// Where the records of the members' logs lie, the same on all; `None` if no log is kept.
     ring: Option<Span>,
-    /// 0 if no log is kept.
-    session: u64,
     /// Numbers of members that were away when the log was replayed.
     absent: Numbers,
-    /// A log was wanted, and the members have no room for it.
-    lacks_log: bool,
 
     /// Passes with superblocks until anything is written.
     passes_to_start: u8,
@@ -193,27 +183,13 @@ pub struct PersistentArray {
     daemon_at: Option<Nanos>,
     /// When bits aged last, where md is imitated.
     daemon_ran: Nanos,
-    /// Members agree below this sector, as `resync_offset` counts.
-    in_sync_below: Sectors,
+    /// How far members agree.
+    in_sync: InSync,
     /// What a resync has to cover, if not everything.
     resync_ranges: Option<Vec<Span>>,
-    /// It is the first one: see `assembly`.
-    first_resync: bool,
     /// How far the members' superblocks say that it is in sync.
     said: InSync,
-    /// Members in sync when the resync under way began.
-    resynced_members: usize,
-    /// What a failed write left different while a resync ran, which may have
-    /// passed there already.
-    resync_again: SpanSet,
-    /// The sync that was asked of the engine.
-    sync: Option<SyncAction>,
-    /// No resync starts by itself until something changes.
-    resync_waits: bool,
-    /// What was stopped goes on as soon as it has ended.
-    resume_due: bool,
-    /// Sectors that the last check or repair found to differ.
-    mismatches: Sectors,
+    syncs: Syncs,
 
     /// Requests that wait for metadata, oldest first.
     held: VecDeque<Request>,
@@ -242,12 +218,7 @@ pub struct PersistentArray {
     is_final: bool,
     /// Some slot of the engine is not in sync.
     degraded: bool,
-    /// Metadata commands in flight; `None`: the device has left since.
-    metadata_commands: BTreeMap<CommandId, Option<Slot>>,
-    /// The engine's commands in flight, each with its device.
-    data_commands: HashMap<CommandId, Slot, Mixed>,
-    next_command: u64,
-    next_scratch: u32,
+    commands: Commands,
 }
 
 impl PersistentArray {
@@ -377,13 +348,13 @@ impl PersistentArray {
         if self.copying_answered(command, result, out) {
             // No concern of the engine's.
         } else if command.0 >= FIRST_OUTER_ID {
-            let handle = self.metadata_commands.remove(&command);
+            let handle = self.commands.metadata.remove(&command);
             debug_assert!(handle.is_some(), "{command:?} is not in flight");
             if let Some(handle) = handle {
                 self.metadata_done(handle, result, out);
             }
         } else {
-            let handle = self.data_commands.remove(&command);
+            let handle = self.commands.data.remove(&command);
             self.engine_answered(command, handle, result, out);
         }
         self.pump(out);
@@ -438,7 +409,7 @@ impl PersistentArray {
     #[must_use]
     pub fn is_syncing(&self) -> bool {
         let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
-        let resyncs = !self.is_in_sync() && !self.resync_waits && !self.lacks_for_resync();
+        let resyncs = !self.is_in_sync() && !self.syncs.resync_waits && !self.lacks_for_resync();
         self.engine.sync_status().is_some()
             || !self.replacements.is_empty()
             || self.mode == Mode::ReadWrite && (resyncs || self.devices.values().any(fills))

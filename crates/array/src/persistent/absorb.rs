@@ -51,7 +51,7 @@ impl PersistentArray {
             }
             let slot = command.slot;
             let handle = self.handle(slot);
-            self.data_commands.insert(command.id, handle);
+            self.commands.data.insert(command.id, handle);
             command.slot = handle;
             self.send_engine_command(slot, command, out);
         }
@@ -98,7 +98,7 @@ impl PersistentArray {
             Event::SyncAborted => self.sync_ended(false),
             Event::Mismatch { .. } if self.replacements.is_correcting => {}
             Event::Mismatch { count, .. } => {
-                self.mismatches = Sectors(self.mismatches.0.saturating_add(count.0));
+                self.syncs.mismatches = Sectors(self.syncs.mismatches.0.saturating_add(count.0));
             }
             Event::ReadErrorCorrected { slot, count, .. } => {
                 *slot = self.handle(*slot);
@@ -126,7 +126,7 @@ impl PersistentArray {
             return;
         };
         device.place = Place::Faulty;
-        self.resync_waits = false;
+        self.syncs.resync_waits = false;
         self.degraded = true;
         self.unrecorded.insert(slot);
         if let Some(intent) = &mut self.intent
@@ -145,7 +145,7 @@ impl PersistentArray {
             device.set_bad(start, count, bad);
             self.want_superblocks = true;
             self.bad_blocks_unrecorded |= bad;
-            self.log_waits |= bad && self.session != 0;
+            self.log_waits |= bad && self.ring.is_some();
             self.set_twin_bad(handle, start, count, bad);
         }
     }
@@ -153,11 +153,11 @@ impl PersistentArray {
     /// Recovery or resync has got on. The next pass flushes the members before
     /// it says so.
     fn sync_checkpoint(&mut self, position: Sectors) {
-        match self.sync {
+        match self.syncs.asked {
             Some(SyncAction::Resync | SyncAction::FirstResync) => {
-                let again = self.resync_again.iter().next();
+                let again = self.syncs.resync_again.iter().next();
                 let position = again.map_or(position, |span| position.min(span.start));
-                self.in_sync_below = self.in_sync_below.max(position);
+                self.in_sync.below = self.in_sync.below.max(position);
                 if let Some(intent) = &mut self.intent {
                     intent.resynced(position);
                 }
@@ -196,28 +196,28 @@ impl PersistentArray {
 
     fn sync_ended(&mut self, finished: bool) {
         self.replacements.is_correcting = false;
-        if self.sync.take() != Some(SyncAction::Resync) {
+        if self.syncs.asked.take() != Some(SyncAction::Resync) {
             return;
         }
         if finished {
             return self.resync_done();
         }
-        for span in std::mem::take(&mut self.resync_again).iter() {
+        for span in std::mem::take(&mut self.syncs.resync_again).iter() {
             self.out_of_sync(span);
         }
         // With other members it is another one.
-        self.resync_waits = self.members_in_sync() == self.resynced_members;
+        self.syncs.resync_waits = self.members_in_sync() == self.syncs.resynced_members;
     }
 
     pub(super) fn resync_done(&mut self) {
-        self.in_sync_below = Superblock::IN_SYNC;
+        self.in_sync.below = Superblock::IN_SYNC;
         self.resync_ranges = None;
-        self.first_resync = false;
+        self.in_sync.is_first = false;
         if let Some(intent) = &mut self.intent {
             intent.resynced(Superblock::IN_SYNC);
         }
         self.want_superblocks = true;
-        for span in std::mem::take(&mut self.resync_again).iter() {
+        for span in std::mem::take(&mut self.syncs.resync_again).iter() {
             if let Some(intent) = &mut self.intent {
                 intent.need(span);
             }
@@ -235,7 +235,7 @@ impl PersistentArray {
             {
                 device.place = Place::InSync(slot);
                 self.want_superblocks = true;
-                self.resync_waits = false;
+                self.syncs.resync_waits = false;
             }
         }
         if self.imitates_md
@@ -315,15 +315,15 @@ impl PersistentArray {
     /// of the members, or the next start, makes another one promising.
     fn out_of_sync(&mut self, span: Span) {
         self.want_superblocks = true;
-        self.resync_waits = false;
-        self.first_resync = false;
+        self.syncs.resync_waits = false;
+        self.in_sync.is_first = false;
         self.said.is_first = false;
-        if self.sync == Some(SyncAction::Resync) {
-            self.resync_again.insert(span);
-            self.in_sync_below = self.in_sync_below.min(span.start);
+        if self.syncs.asked == Some(SyncAction::Resync) {
+            self.syncs.resync_again.insert(span);
+            self.in_sync.below = self.in_sync.below.min(span.start);
             return;
         }
-        let ranges = match (self.resync_ranges.take(), self.in_sync_below) {
+        let ranges = match (self.resync_ranges.take(), self.in_sync.below) {
             (_, Superblock::IN_SYNC) => Some(SpanSet::default()),
             (Some(ranges), _) => Some(ranges.into_iter().collect()),
             (None, Sectors::ZERO) => None,
@@ -336,7 +336,7 @@ impl PersistentArray {
             ranges.insert(span);
             ranges.iter().collect()
         });
-        self.in_sync_below = self.in_sync_below.min(span.start);
+        self.in_sync.below = self.in_sync.below.min(span.start);
     }
 
     /// Whether acknowledgements have to wait.

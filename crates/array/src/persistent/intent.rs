@@ -53,8 +53,8 @@ pub(super) struct Intent {
 
 impl Intent {
     /// All pages are to be written: members' copies may differ. Chunks that
-    /// end beyond `resync_from` are needed.
-    pub(super) fn new(bitmap: Bitmap, resync_from: Option<Sectors>) -> Self {
+    /// end where the array is not in sync are needed.
+    pub(super) fn new(bitmap: Bitmap, in_sync_below: Sectors) -> Self {
         let count = usize::try_from(bitmap.chunks()).unwrap_or(0);
         let mut chunks = vec![0; count];
         let mut set_count = 0;
@@ -62,7 +62,7 @@ impl Intent {
             if bitmap.test(at) {
                 set_count += 1;
                 let end = (at + 1).saturating_mul(bitmap.chunk_sectors());
-                let is_needed = resync_from.is_some_and(|from| end > from.0);
+                let is_needed = end > in_sync_below.0;
                 *flags = if is_needed { SET | NEEDED } else { SET };
             }
         }

@@ -152,10 +152,10 @@ impl PersistentArray {
 
     /// Starts the resync that is due, if it can be started.
     fn go_on_with_resync(&mut self, out: &mut Outputs) -> bool {
-        let is_due = self.in_sync_below != Superblock::IN_SYNC
+        let is_due = self.in_sync.below != Superblock::IN_SYNC
             && self.mode == Mode::ReadWrite
-            && self.sync.is_none()
-            && !self.resync_waits
+            && self.syncs.asked.is_none()
+            && !self.syncs.resync_waits
             && self.started;
         is_due && self.start_resync(out)
     }
@@ -164,29 +164,29 @@ impl PersistentArray {
         if self.lacks_for_resync() {
             return false;
         }
-        let ranges = match (&self.resync_ranges, self.in_sync_below) {
+        let ranges = match (&self.resync_ranges, self.in_sync.below) {
             (Some(ranges), _) => Some(ranges.clone()),
             (None, Sectors::ZERO) => None,
             (None, from) => Some(vec![Span::between(from, self.sync_end())]),
         };
         let request = SyncRequest {
-            action: match self.first_resync {
+            action: match self.in_sync.is_first {
                 true => SyncAction::FirstResync,
                 false => SyncAction::Resync,
             },
             ranges,
         };
         let now = self.now;
-        self.sync = Some(SyncAction::Resync);
-        self.resynced_members = self.members_in_sync();
+        self.syncs.asked = Some(SyncAction::Resync);
+        self.syncs.resynced_members = self.members_in_sync();
         let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
         if started.is_err() {
-            self.sync = None;
+            self.syncs.asked = None;
             return false;
         }
         // With a single member there is nothing to compare.
-        if self.sync.is_some() && self.engine.sync_status().is_none() {
-            self.sync = None;
+        if self.syncs.asked.is_some() && self.engine.sync_status().is_none() {
+            self.syncs.asked = None;
             self.resync_done();
         }
         true
@@ -195,7 +195,7 @@ impl PersistentArray {
     /// What is missing cannot be compared with: parity is made right once the
     /// members are there. In a first resync parity says what is missing.
     pub(super) fn lacks_for_resync(&self) -> bool {
-        self.level.parity_count() > 0 && self.is_degraded() && !self.first_resync
+        self.level.parity_count() > 0 && self.is_degraded() && !self.in_sync.is_first
     }
 
     pub(super) fn members_in_sync(&self) -> usize {
@@ -256,7 +256,7 @@ impl PersistentArray {
     /// Whether a device has room for the write log that the array keeps, if it
     /// keeps one.
     pub(super) fn has_log_room(&self, device: &Device) -> bool {
-        let Some(ring) = self.ring.filter(|_| self.session != 0) else {
+        let Some(ring) = self.ring else {
             return true;
         };
         device.log_area.is_some_and(|area| {

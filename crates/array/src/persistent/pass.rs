@@ -29,9 +29,9 @@ mod catch_up;
 mod send;
 
 use super::device::{Device, Place};
-use super::log_superblock::LogSays;
 use super::now_since_1970;
-use super::{InSync, Mode, PersistentArray};
+use super::syncs::InSync;
+use super::{Mode, PersistentArray};
 use crate::mutation::{self, Mutation};
 use crate::request::{ComputeStep, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_metadata::{Role, Superblock, superblock_checksum};
@@ -83,10 +83,8 @@ pub(super) struct Pass {
     empties_logs: bool,
     /// Members that are behind get the newest superblock as it was found.
     catches_up: bool,
-    /// The array is in sync below this sector once the pass has flushed.
-    in_sync_below: Sectors,
-    /// Above it is what a first resync has not reached.
-    first_resync: bool,
+    /// How far the array is in sync once the pass has flushed.
+    in_sync: InSync,
     /// The file with the bitmap has failed since the pass began, and may be taken for sound
     /// until the next superblocks are written.
     pub(super) bitmap_is_lost: bool,
@@ -168,7 +166,6 @@ impl PersistentArray {
         if writes_superblocks {
             self.name_missed();
         }
-        let said = self.in_sync_to_say();
         self.pass = Some(Pass {
             targets,
             bad_blocks,
@@ -178,9 +175,8 @@ impl PersistentArray {
             may_be_clean,
             records_bad_blocks: writes_superblocks
                 && std::mem::take(&mut self.bad_blocks_unrecorded),
-            empties_logs: self.is_final && self.session != 0,
-            in_sync_below: said.below,
-            first_resync: said.is_first,
+            empties_logs: self.is_final && self.ring.is_some(),
+            in_sync: self.in_sync_to_say(),
             ..Pass::default()
         });
         // With copies those set bits who submit; with parity the array's thread does.
@@ -343,12 +339,12 @@ impl PersistentArray {
             return;
         }
         let catches_up = pass.catches_up;
-        let (in_sync_below, first_resync) = (pass.in_sync_below, pass.first_resync);
+        let in_sync = pass.in_sync;
         if !catches_up {
             pass.says_dirty = !pass.may_be_clean || !self.held.is_empty();
             self.array.resync_offset = match pass.says_dirty {
                 true => Sectors::ZERO,
-                false => in_sync_below,
+                false => in_sync.below,
             };
         }
         for (handle, superblock) in &mut pass.targets {
@@ -360,7 +356,7 @@ impl PersistentArray {
                 pass.encoded.push((*handle, bytes));
             }
         }
-        if self.session == 0 {
+        if self.ring.is_none() {
             return;
         }
         let sums: Vec<_> = pass
@@ -371,11 +367,7 @@ impl PersistentArray {
         for (handle, sum) in sums {
             let says = match catches_up {
                 true => self.devices[&handle].found_log,
-                false => Some(LogSays {
-                    session: self.session,
-                    in_sync_below,
-                    first_resync,
-                }),
+                false => Some(in_sync.in_logs_of(self.settings.session)),
             };
             if let Some(says) = says {
                 self.send_log_superblock(handle, sum, says, out);
@@ -390,7 +382,7 @@ impl PersistentArray {
             pass.encoded.retain(|(target, _)| *target != handle);
             pass.bad_blocks.retain(|(target, _)| *target != handle);
         }
-        for target in self.metadata_commands.values_mut() {
+        for target in self.commands.metadata.values_mut() {
             if *target == Some(handle) {
                 *target = None;
             }
@@ -419,11 +411,7 @@ impl PersistentArray {
         if !pass.empties_logs || !pass.writes_superblocks {
             return;
         }
-        let says = LogSays {
-            session: 0,
-            in_sync_below: pass.in_sync_below,
-            first_resync: pass.first_resync,
-        };
+        let says = pass.in_sync.in_logs_of(0);
         for handle in self.targets() {
             let sum = self.devices[&handle].checksum;
             self.send_log_superblock(handle, sum, says, out);
@@ -438,11 +426,8 @@ impl PersistentArray {
         self.started = self.passes_to_start == 0;
         self.want_superblocks |= !self.started;
         self.disk_dirty = pass.says_dirty && !pass.bitmap_is_lost;
-        self.said = InSync {
-            below: pass.in_sync_below,
-            is_first: pass.first_resync,
-        };
-        self.want_superblocks |= pass.in_sync_below < self.in_sync_below;
+        self.said = pass.in_sync;
+        self.want_superblocks |= pass.in_sync.below < self.in_sync.below;
         for slot in &pass.recording {
             if self.unrecorded.remove(slot) {
                 self.recorded.insert(*slot);
@@ -489,5 +474,3 @@ impl PersistentArray {
         roles
     }
 }
-
-const FIRST_SCRATCH: u32 = crate::engine::FIRST_OUTER_SCRATCH;

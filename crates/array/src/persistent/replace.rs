@@ -396,19 +396,18 @@ impl PersistentArray {
             slot,
             below: Sectors::ZERO,
         };
-        let in_flight = self.data_commands.iter();
+        let in_flight = self.commands.data.iter();
         let earlier = in_flight
             .filter(|(_, to)| **to == old)
             .map(|(id, _)| *id)
             .filter(|_| !mutation::is(Mutation::ReplacementMissesEarlier));
         let earlier = earlier.collect();
-        let log = self.ring.filter(|_| self.session != 0);
         let replacement = Replacement {
             stage: Stage::Copying,
             last_flush: LastFlush::Due,
             old,
             new,
-            log: log.into_iter().collect(),
+            log: self.ring.into_iter().collect(),
             data,
             window: None,
             is_void: false,

@@ -9,18 +9,18 @@
 
 use super::assembly::Assembly;
 use super::build::{self, EngineOptions};
+use super::commands::Commands;
 use super::error::StartError;
 use super::imitation::Flushes;
 use super::intent::Intent;
 use super::replace::Replacements;
-use super::{InSync, Mode, PersistentArray, Settings};
-use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
+use super::syncs::{InSync, Syncs};
+use super::{Mode, PersistentArray, Settings};
+use crate::engine::Engine;
 use crate::mutation::{self, Mutation};
-use crate::recovery::MdRules;
 use crate::request::Outputs;
-use raidlab_metadata::Superblock;
-use raidlab_units::{Nanos, Sectors, SpanSet};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use raidlab_units::Nanos;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 impl PersistentArray {
     /// Builds the engine for an assembled array and starts it. One that has md's threads
@@ -37,12 +37,9 @@ impl PersistentArray {
         out: &mut Outputs,
     ) -> Result<Self, StartError> {
         let engine = assembly.build_engine(options, &settings)?;
-        let mut array = Self::new(assembly, engine, settings, now)?;
-        array.imitates_md = options.recovery.threads.is_some();
-        array.rules = options.recovery.rules();
-        if array.may_lack_its_file() && !mutation::is(Mutation::AbsentFileTrusted) {
-            array.passes_to_start = 2;
-        }
+        may_start(&assembly, engine.as_ref())?;
+        let mut array = Self::new(assembly, engine, options, settings, now);
+        array.passes_to_start = array.passes_before_writes();
         array.begin(out);
         Ok(array)
     }
@@ -50,60 +47,37 @@ impl PersistentArray {
     fn new(
         assembly: Assembly,
         engine: Box<dyn Engine>,
+        options: &EngineOptions,
         settings: Settings,
         now: Nanos,
-    ) -> Result<Self, StartError> {
-        if assembly.replay.is_some() && !assembly.read_only {
-            return Err(StartError::ReplayPending);
-        }
-        if engine.size() != assembly.size {
-            return Err(StartError::Size {
-                engine: engine.size().0,
-                superblocks: assembly.size.0,
-            });
-        }
-        let is_redundant = build::is_redundant(assembly.level);
+    ) -> Self {
         let gone = build::gone(&assembly);
         let stripes = build::stripe_map(&assembly);
-        let wants_log = settings.session != 0 && assembly.level.parity_count() > 0;
         let ring = build::ring(&assembly).filter(|_| settings.session != 0);
-        let (level, layout, slots) = (assembly.level, assembly.layout, assembly.slot_count());
-        let (resync_from, resync_ranges, first_resync) = match assembly.resync {
-            Some(resync) => (Some(resync.from), resync.ranges, resync.is_first),
-            None => (None, None, false),
-        };
-        let intent = assembly
-            .bitmap
-            .filter(|_| is_redundant)
-            .map(|bitmap| Intent::new(bitmap, resync_from));
+        let slots = assembly.slot_count();
+        let in_sync = InSync::but_for(assembly.resync.as_ref());
+        let is_redundant = build::is_redundant(assembly.level);
+        let bitmap = assembly.bitmap.filter(|_| is_redundant);
+        let intent = bitmap.map(|bitmap| Intent::new(bitmap, in_sync.below));
         let (devices, served) = build::devices(assembly.members, slots);
         let has_bitmap = intent.is_some() && !assembly.bitmap_is_external;
         let behind = build::behind(&assembly.found, &devices, has_bitmap);
-        let lacks = build::lacks(&assembly.array, &devices);
-        for device in devices.values() {
-            let writes = is_redundant && !assembly.read_only;
-            if writes && let Err(source) = device.own.encode() {
-                return Err(StartError::Superblock(source));
-            }
-        }
-        Ok(Self {
+        Self {
             engine,
             inner: Outputs::default(),
             settings,
-            imitates_md: false,
-            rules: MdRules::LINUX_6_12,
+            imitates_md: options.recovery.threads.is_some(),
+            rules: options.recovery.rules(),
             flushes: Flushes::default(),
             now,
             mode: match assembly.read_only {
                 true => Mode::Untouched,
                 false => Mode::ReadWrite,
             },
-            level,
-            layout,
+            level: assembly.level,
+            layout: assembly.layout,
             stripes,
-            session: ring.map_or(0, |_| settings.session),
             absent: assembly.absent,
-            lacks_log: wants_log && ring.is_none(),
             ring,
             array: assembly.array,
             devices,
@@ -111,30 +85,17 @@ impl PersistentArray {
             gone,
             intent,
             bitmap_is_external: assembly.bitmap_is_external,
-            passes_to_start: if lacks && !mutation::is(Mutation::SecondPassSkipped) {
-                2
-            } else {
-                1
-            },
+            passes_to_start: 1,
             started: false,
             active: false,
             disk_dirty: false,
             clean_at: None,
             daemon_at: None,
             daemon_ran: Nanos::ZERO,
-            in_sync_below: resync_from.unwrap_or(Superblock::IN_SYNC),
-            resync_ranges,
-            first_resync,
-            said: InSync {
-                below: resync_from.unwrap_or(Superblock::IN_SYNC),
-                is_first: first_resync,
-            },
-            resynced_members: 0,
-            resync_again: SpanSet::default(),
-            sync: None,
-            resync_waits: false,
-            resume_due: false,
-            mismatches: Sectors::ZERO,
+            in_sync,
+            resync_ranges: assembly.resync.and_then(|it| it.ranges),
+            said: in_sync,
+            syncs: Syncs::default(),
             held: VecDeque::new(),
             tracked: HashMap::new(),
             writes: 0,
@@ -150,18 +111,21 @@ impl PersistentArray {
             want_superblocks: is_redundant,
             is_final: false,
             degraded: false,
-            metadata_commands: BTreeMap::new(),
-            data_commands: HashMap::default(),
-            next_command: FIRST_OUTER_ID,
-            next_scratch: FIRST_OUTER_SCRATCH,
-        })
+            commands: Commands::default(),
+        }
     }
 
-    /// Whether its bitmap may be in a file that is not here. That may be one event ahead of the
-    /// superblocks, as a member that is away (see `catch_up`), and must not be taken for sound
-    /// when it is here again.
-    fn may_lack_its_file(&self) -> bool {
-        self.intent.is_none() && self.is_recorded() && !self.imitates_md
+    /// Passes with superblocks that come before anything is written: two, where what is not
+    /// here may be one event ahead of those that are, and must not be taken for sound when it
+    /// is here again (see `catch_up`). That may be a member, or the file with the bitmap.
+    fn passes_before_writes(&self) -> u8 {
+        let lacks_member = build::lacks(&self.array, &self.devices);
+        let lacks_file = self.intent.is_none() && self.is_recorded() && !self.imitates_md;
+        match () {
+            () if lacks_member && !mutation::is(Mutation::SecondPassSkipped) => 2,
+            () if lacks_file && !mutation::is(Mutation::AbsentFileTrusted) => 2,
+            () => 1,
+        }
     }
 
     /// The first steps of a new run.
@@ -174,11 +138,31 @@ impl PersistentArray {
         } else if !mutation::is(Mutation::ReadOnlyCorrected) {
             self.engine.set_corrects(false);
         }
-        let resync = self.in_sync_below != Superblock::IN_SYNC;
-        if resync && self.mode == Mode::ReadWrite {
+        if !self.is_in_sync() && self.mode == Mode::ReadWrite {
             // Before anything is read: copies that differ must not be mixed.
             self.start_resync(out);
         }
         self.pump(out);
     }
+}
+
+/// Whether an assembly may be started with this engine: with its log replayed, at its size,
+/// and with superblocks that can be written, if any will be.
+fn may_start(assembly: &Assembly, engine: &dyn Engine) -> Result<(), StartError> {
+    if assembly.replay.is_some() && !assembly.read_only {
+        return Err(StartError::ReplayPending);
+    }
+    if engine.size() != assembly.size {
+        return Err(StartError::Size {
+            engine: engine.size().0,
+            superblocks: assembly.size.0,
+        });
+    }
+    if build::is_redundant(assembly.level) && !assembly.read_only {
+        for member in &assembly.members {
+            let superblock = &member.candidate.metadata.superblock;
+            superblock.encode().map_err(StartError::Superblock)?;
+        }
+    }
+    Ok(())
 }

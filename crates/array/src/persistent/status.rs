@@ -143,7 +143,6 @@ impl PersistentArray {
         let letters = states
             .iter()
             .map(|state| if in_sync(state) { 'U' } else { '_' });
-        let ring = self.ring.filter(|_| self.session != 0);
         ArrayStatus {
             name: self.array.name.clone(),
             uuid: self.array.array_uuid,
@@ -156,12 +155,14 @@ impl PersistentArray {
             events: self.array.events,
             devices: self.device_statuses(),
             sync: self.sync_progress(),
-            mismatches: self.mismatches,
+            mismatches: self.syncs.mismatches,
             bitmap_chunks: self
                 .intent
                 .as_ref()
                 .map(|intent| (intent.set_count(), intent.chunk_count())),
-            log: ring.map_or(Sectors::ZERO, |ring| Sectors(ring.end.0 - ring.start.0)),
+            log: self
+                .ring
+                .map_or(Sectors::ZERO, |ring| Sectors(ring.end.0 - ring.start.0)),
             held: self.held.len() + self.held_finished.len(),
             warnings: self.warnings(),
         }
@@ -185,7 +186,8 @@ impl PersistentArray {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.lacks_log {
+        let wants_log = self.settings.session != 0 && self.level.parity_count() > 0;
+        if wants_log && self.ring.is_none() {
             let cramped: Vec<&str> = self
                 .devices
                 .values()
@@ -217,7 +219,8 @@ impl PersistentArray {
             active: self.active,
             degraded: self.is_degraded(),
             recovering: kind == Some(SyncKind::Recovery),
-            resyncing: kind == Some(SyncKind::Resync) || self.sync == Some(SyncAction::Resync),
+            resyncing: kind == Some(SyncKind::Resync)
+                || self.syncs.asked == Some(SyncAction::Resync),
             not_in_sync: !self.is_in_sync(),
             checking: matches!(kind, Some(SyncKind::Check | SyncKind::Repair)),
             read_only: matches!(self.mode, Mode::ReadOnly | Mode::Untouched),

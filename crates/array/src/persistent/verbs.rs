@@ -347,23 +347,23 @@ impl PersistentArray {
     ) -> Result<(), VerbError> {
         self.now = now;
         self.check_changeable()?;
-        if self.sync.is_some() {
+        if self.syncs.asked.is_some() {
             return Err(crate::config::AdminError::SyncRunning.into());
         }
-        self.sync = Some(action);
-        let before = std::mem::take(&mut self.mismatches);
+        self.syncs.asked = Some(action);
+        let before = std::mem::take(&mut self.syncs.mismatches);
         let request = SyncRequest {
             action,
             ranges: None,
         };
         let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
         if let Err(error) = started {
-            self.sync = None;
-            self.mismatches = before;
+            self.syncs.asked = None;
+            self.syncs.mismatches = before;
             return Err(error.into());
         }
         if self.engine.sync_status().is_none() {
-            self.sync = None;
+            self.syncs.asked = None;
         }
         self.pump(out);
         Ok(())
@@ -373,8 +373,8 @@ impl PersistentArray {
     /// goes on when something changes, or at the next start.
     pub fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.resync_waits = true;
-        self.resume_due = false;
+        self.syncs.resync_waits = true;
+        self.syncs.resume_due = false;
         self.with_engine_do(out, |engine, out| engine.stop_sync(now, out));
         self.pump(out);
     }
@@ -419,7 +419,7 @@ impl PersistentArray {
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
         self.engine.set_corrects(true);
-        self.resume_due = !mutation::is(Mutation::StoppedSyncForgotten);
+        self.syncs.resume_due = !mutation::is(Mutation::StoppedSyncForgotten);
         self.resume_replacements();
         self.pump(out);
         Ok(())
@@ -428,12 +428,12 @@ impl PersistentArray {
     /// Syncs that were stopped go on, once the blocks that they had in work have
     /// ended: until then the engine takes no other.
     pub(super) fn resume(&mut self, out: &mut Outputs) -> bool {
-        let has_ended = self.sync.is_none() && self.engine.sync_status().is_none();
-        if !self.resume_due || !has_ended || self.mode != Mode::ReadWrite {
+        let has_ended = self.syncs.asked.is_none() && self.engine.sync_status().is_none();
+        if !self.syncs.resume_due || !has_ended || self.mode != Mode::ReadWrite {
             return false;
         }
-        self.resume_due = false;
-        self.resync_waits = false;
+        self.syncs.resume_due = false;
+        self.syncs.resync_waits = false;
         self.resume_recovery(out);
         true
     }
@@ -441,7 +441,7 @@ impl PersistentArray {
     /// A recovery that was stopped goes on: a check of nothing ends the hold.
     fn resume_recovery(&mut self, out: &mut Outputs) {
         let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
-        if self.sync.is_some() || !self.devices.values().any(fills) {
+        if self.syncs.asked.is_some() || !self.devices.values().any(fills) {
             return;
         }
         let now = self.now;
@@ -449,10 +449,10 @@ impl PersistentArray {
             action: SyncAction::Check,
             ranges: Some(Vec::new()),
         };
-        self.sync = Some(SyncAction::Check);
+        self.syncs.asked = Some(SyncAction::Check);
         let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
         if started.is_err() {
-            self.sync = None;
+            self.syncs.asked = None;
         }
     }
 
@@ -489,6 +489,6 @@ impl PersistentArray {
 
     /// How far the array is in sync, as its superblocks say.
     pub(super) fn is_in_sync(&self) -> bool {
-        self.in_sync_below == Superblock::IN_SYNC
+        self.in_sync.below == Superblock::IN_SYNC
     }
 }

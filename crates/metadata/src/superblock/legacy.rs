@@ -26,6 +26,8 @@ pub(crate) const BITMAP_AT_BYTES: u32 = 4096;
 /// Bytes that the bitmap has: the rest of the reserved 64 KiB.
 pub(crate) const BITMAP_BYTES: usize = 60 * 1024;
 
+/// The minor version of an array that is being reshaped; 90 is the other one.
+const RESHAPING: u32 = 91;
 /// State bit: the array was stopped in order.
 const STATE_CLEAN: u32 = 1;
 /// State bit: there is a bitmap behind the superblock.
@@ -57,7 +59,7 @@ impl LegacyDevice {
     /// recovered (`super_90_validate`).
     fn role(self, minor_version: u32) -> Role {
         let slot = u16::try_from(self.raid_disk).map_or(Role::Spare, Role::Slot);
-        let active = self.state & Self::ACTIVE != 0 && minor_version >= 91;
+        let active = self.state & Self::ACTIVE != 0 && minor_version >= RESHAPING;
         if self.state & Self::FAULTY != 0 {
             Role::Faulty
         } else if self.state & Self::SYNC != 0 || active {
@@ -196,7 +198,9 @@ fn check_words(words: &Words, place: Sectors) -> Result<(), FieldError> {
         check(field, offset, words.word(index))
     };
     named("major_version", 1).equal(0_u32)?;
-    named("minor_version", 2).at_least(90)?.at_most(91)?;
+    named("minor_version", 2)
+        .at_least(90)?
+        .at_most(RESHAPING.into())?;
     let disks = words.word(10);
     named("raid_disks", 10).require(disks > 0, Fault::AtLeast(1))?;
     let sum = words.sum();
@@ -254,33 +258,14 @@ impl Legacy {
         if self.has_bitmap() {
             features.0 |= Features::BITMAP;
         }
-        let level = words.word(7).cast_signed();
-        let chunk = Sectors(u64::from(words.word(65)) / 512);
-        // A RAID 4 was known to 0.90 before layouts were (super_90_validate).
+        if self.minor_version >= RESHAPING {
+            features.0 |= Features::RESHAPE;
+        }
         let events = if words.big_endian {
             u64::from(words.word(39)) << 32 | u64::from(words.word(40))
         } else {
             u64::from(words.word(40)) << 32 | u64::from(words.word(39))
         };
-        let mut reshape = Reshape {
-            new_level: level,
-            position: 0,
-            delta_disks: 0,
-            new_layout: words.word(64),
-            new_chunk: words.word(65) / 512,
-            new_offset: 0,
-        };
-        if self.minor_version >= 91 {
-            features.0 |= Features::RESHAPE;
-            reshape = Reshape {
-                new_level: words.word(46).cast_signed(),
-                position: words.long(44),
-                delta_disks: words.word(47).cast_signed(),
-                new_layout: words.word(48),
-                new_chunk: words.word(49) / 512,
-                new_offset: 0,
-            };
-        }
         let resync_offset = if self.is_clean() {
             Superblock::IN_SYNC
         } else if self.checkpoint_is_valid(words) {
@@ -301,13 +286,13 @@ impl Legacy {
             array_uuid: words.uuid(),
             name: String::new(),
             created: words.word(6).into(),
-            level,
+            level: words.word(7).cast_signed(),
             layout: words.word(64),
             used_size: Sectors(u64::from(self.size_kib) * 2),
-            chunk,
+            chunk: Sectors(u64::from(words.word(65)) / 512),
             raid_disks: words.word(10),
             bitmap_offset: (BITMAP_AT_BYTES / 512).cast_signed(),
-            reshape,
+            reshape: self.reshape(words),
             data_offset: Sectors(0),
             data_size: place,
             super_offset: place,
@@ -321,6 +306,28 @@ impl Legacy {
             events,
             resync_offset,
             roles: self.roles(),
+        }
+    }
+
+    /// The shape that a reshape is on the way to; without one the shape that the array has.
+    fn reshape(&self, words: &Words) -> Reshape {
+        if self.minor_version < RESHAPING {
+            return Reshape {
+                new_level: words.word(7).cast_signed(),
+                position: 0,
+                delta_disks: 0,
+                new_layout: words.word(64),
+                new_chunk: words.word(65) / 512,
+                new_offset: 0,
+            };
+        }
+        Reshape {
+            new_level: words.word(46).cast_signed(),
+            position: words.long(44),
+            delta_disks: words.word(47).cast_signed(),
+            new_layout: words.word(48),
+            new_chunk: words.word(49) / 512,
+            new_offset: 0,
         }
     }
 

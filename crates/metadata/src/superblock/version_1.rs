@@ -319,6 +319,18 @@ fn name_of(bytes: &[u8]) -> String {
     name
 }
 
+/// The name with zero bytes behind it.
+fn padded_name(name: &str) -> Result<[u8; NAME_BYTES], EncodeError> {
+    let mut padded = [0; NAME_BYTES];
+    let place = padded.get_mut(..name.len());
+    let place = place.ok_or_else(|| EncodeError::LongName {
+        name: name.to_owned(),
+        bytes: name.len(),
+    })?;
+    place.copy_from_slice(name.as_bytes());
+    Ok(padded)
+}
+
 fn from_head(head: &Head, version: Version, roles: Vec<Role>) -> Superblock {
     let log = BadBlockLog {
         offset: head.bblog_offset.get(),
@@ -372,15 +384,6 @@ fn to_head(superblock: &Superblock) -> Result<Head, EncodeError> {
     if superblock.version == Version::V0_90 {
         return Err(EncodeError::ReadOnlyVersion);
     }
-    let name = superblock.name.as_bytes();
-    let mut set_name = [0; NAME_BYTES];
-    set_name
-        .get_mut(..name.len())
-        .ok_or_else(|| EncodeError::LongName {
-            name: superblock.name.clone(),
-            bytes: name.len(),
-        })?
-        .copy_from_slice(name);
     let count = superblock.roles.len();
     let max_dev = u32::try_from(count).ok();
     let max_dev = max_dev.filter(|_| count <= MAXIMUM_ROLES);
@@ -410,7 +413,7 @@ fn to_head(superblock: &Superblock) -> Result<Head, EncodeError> {
         feature_map: (superblock.features.0 & !lost).into(),
         pad0: 0.into(),
         set_uuid: superblock.array_uuid.0,
-        set_name,
+        set_name: padded_name(&superblock.name)?,
         ctime: superblock.created.into(),
         level: superblock.level.into(),
         layout: superblock.layout.into(),

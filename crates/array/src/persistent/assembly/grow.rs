@@ -9,7 +9,7 @@
 //! its members what it was; a bitmap of the new size beside a superblock of the
 //! old one is replaced by one with all bits set.
 
-use super::{Assembly, NeededSync, Part};
+use super::{AssembledMember, Assembly, NeededSync, Part};
 use crate::persistent::error::AssembleError;
 use raidlab_geometry::{CopyMap, Layout, Level};
 use raidlab_metadata::{Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, Version};
@@ -19,31 +19,7 @@ impl Assembly {
     /// Makes the array as large as its smallest member allows. Nothing changes
     /// if that is what it is already.
     pub(super) fn grow(&mut self) -> Result<(), AssembleError> {
-        let is_far = match self.layout {
-            Layout::Copies(copies) => copies.far > 1 && !copies.offset,
-            _ => false,
-        };
-        let whole = self
-            .slots()
-            .iter()
-            .all(|member| member.is_some_and(|member| matches!(member.part, Part::InSync(_))));
-        let refusal = if matches!(self.level, Level::Linear | Level::Raid0) {
-            Some("an array without redundancy is as large as its members already")
-        } else if is_far {
-            Some("far copies lie at places that depend on the size")
-        } else if self.read_only {
-            Some("it is read-only")
-        } else if !whole
-            || self
-                .members
-                .iter()
-                .any(|it| matches!(it.part, Part::Replacing(..)))
-        {
-            Some("every member has to be there and in sync")
-        } else {
-            None
-        };
-        if let Some(reason) = refusal {
+        if let Some(reason) = self.why_it_cannot_grow() {
             return Err(AssembleError::CannotGrow(reason));
         }
         let used = self.room();
@@ -72,7 +48,36 @@ impl Assembly {
             device: self.newest.clone(),
             source,
         })?;
-        let new = Span::between(before, self.sync_space());
+        self.take_in(Span::between(before, self.sync_space()));
+        Ok(())
+    }
+
+    fn why_it_cannot_grow(&self) -> Option<&'static str> {
+        let is_far = match self.layout {
+            Layout::Copies(copies) => copies.far > 1 && !copies.offset,
+            _ => false,
+        };
+        let is_in_sync = |member: &AssembledMember| matches!(member.part, Part::InSync(_));
+        let slots = self.slots();
+        let mut slots = slots.iter();
+        let is_whole = slots.all(|member| member.is_some_and(is_in_sync));
+        let mut members = self.members.iter();
+        let replaces = members.any(|member| matches!(member.part, Part::Replacing(..)));
+        if matches!(self.level, Level::Linear | Level::Raid0) {
+            Some("an array without redundancy is as large as its members already")
+        } else if is_far {
+            Some("far copies lie at places that depend on the size")
+        } else if self.read_only {
+            Some("it is read-only")
+        } else if !is_whole || replaces {
+            Some("every member has to be there and in sync")
+        } else {
+            None
+        }
+    }
+
+    /// The new part is not in sync: its bits are set, and a resync has to cover it.
+    fn take_in(&mut self, new: Span) {
         if let Some(bitmap) = &self.bitmap {
             let limit = match self.bitmap_is_external {
                 true => MAXIMUM_BITMAP_BYTES,
@@ -80,20 +85,22 @@ impl Assembly {
             };
             self.bitmap = resized(bitmap, new, limit);
         }
-        let resync = self.resync.take();
-        self.resync = Some(NeededSync {
-            from: resync.as_ref().map_or(before, |it| it.from.min(before)),
+        self.resync = Some(match self.resync.take() {
             // Nobody has written to what is new.
-            is_first: resync.as_ref().is_none_or(|it| it.is_first),
-            ranges: match resync {
-                None => Some(vec![new]),
-                Some(NeededSync { ranges, .. }) => ranges.map(|mut ranges| {
+            None => NeededSync {
+                from: new.start,
+                ranges: Some(vec![new]),
+                is_first: true,
+            },
+            Some(resync) => NeededSync {
+                from: resync.from.min(new.start),
+                ranges: resync.ranges.map(|mut ranges| {
                     ranges.push(new);
                     ranges
                 }),
+                is_first: resync.is_first,
             },
         });
-        Ok(())
     }
 
     /// What the smallest member has room for, in whole chunks.

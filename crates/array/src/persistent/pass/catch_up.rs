@@ -30,8 +30,7 @@ impl PersistentArray {
             targets,
             writes_superblocks: true,
             catches_up: true,
-            in_sync_below: self.in_sync_below,
-            first_resync: self.first_resync,
+            in_sync: self.in_sync,
             ..Pass::default()
         });
         self.send_flushes(out);

@@ -1,7 +1,7 @@
 //! What a pass sends beside the superblocks: bitmap pages, bad-block logs, the
 //! superblocks of write logs; and how a metadata command is made.
 
-use super::{FIRST_SCRATCH, Phase, Placed};
+use super::{Phase, Placed};
 use crate::engine::EXTERNAL_BITMAP;
 use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
@@ -9,8 +9,7 @@ use crate::persistent::device::Place;
 use crate::persistent::intent::PAGE_SECTORS;
 use crate::persistent::log_superblock::{LogBlock, LogSays, Numbers};
 use crate::request::{
-    BufferId, CommandId, ComputeStep, MemberCommand, Operation, Outputs, Purpose, ScratchId,
-    Sender, Slot,
+    BufferId, ComputeStep, MemberCommand, Operation, Outputs, Purpose, Sender, Slot,
 };
 use raidlab_metadata::PAGE_BYTES;
 use raidlab_units::{SECTOR_BYTES, Sectors};
@@ -132,13 +131,6 @@ impl PersistentArray {
         }
     }
 
-    pub(in crate::persistent) fn new_scratch(&mut self) -> ScratchId {
-        let scratch = ScratchId(self.next_scratch);
-        // Long before it wraps around, the first ones are free again.
-        self.next_scratch = self.next_scratch.checked_add(1).unwrap_or(FIRST_SCRATCH);
-        scratch
-    }
-
     /// Sends a command to a device, with its bytes in a buffer of its own.
     pub(super) fn send(
         &mut self,
@@ -151,13 +143,12 @@ impl PersistentArray {
         let Some(pass) = &mut self.pass else { return };
         pass.outstanding += 1;
         let phase = pass.phase;
-        let id = CommandId(self.next_command);
-        self.next_command += 1;
-        self.metadata_commands.insert(id, Some(handle));
+        let id = self.commands.new_id();
+        self.commands.metadata.insert(id, Some(handle));
         let mut count = Sectors::ZERO;
         let mut buffer = BufferId::None;
         if let Some(bytes) = bytes {
-            let scratch = self.new_scratch();
+            let scratch = self.commands.new_scratch();
             if let Some(pass) = &mut self.pass {
                 pass.scratches.push(scratch);
             }

@@ -55,12 +55,12 @@ impl PersistentArray {
             let span = span_of(&command);
             replacement.writes.insert(command.id, span);
         }
+        let other = replacement.other();
         let copy = MemberCommand {
-            id: CommandId(self.next_command),
-            slot: replacement.other(),
+            id: self.commands.new_id(),
+            slot: other,
             ..command
         };
-        self.next_command += 1;
         let double = Double {
             slot,
             served: None,
@@ -69,7 +69,7 @@ impl PersistentArray {
         self.replacements.doubles.insert(command.id, double);
         let copying = Copying::Double(command.id, copy.slot);
         self.replacements.commands.insert(copy.id, copying);
-        self.data_commands.insert(copy.id, copy.slot);
+        self.commands.data.insert(copy.id, copy.slot);
         out.commands.push(copy);
     }
 
@@ -111,7 +111,7 @@ impl PersistentArray {
             return false;
         }
         let read = MemberCommand { slot: new, ..read };
-        self.data_commands.insert(read.id, new);
+        self.commands.data.insert(read.id, new);
         self.send_engine_command(slot, read, out);
         true
     }
@@ -220,7 +220,7 @@ impl PersistentArray {
         let Some(copying) = self.replacements.commands.remove(&command) else {
             return false;
         };
-        self.data_commands.remove(&command);
+        self.commands.data.remove(&command);
         match copying {
             Copying::Double(id, device) => {
                 if result.is_err() {

@@ -6,8 +6,7 @@ use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray};
 use crate::request::{
-    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, Sender,
-    Slot,
+    BufferId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, Sender, Slot,
 };
 use raidlab_units::Sectors;
 
@@ -54,7 +53,7 @@ impl PersistentArray {
         // A resync ends without having compared what has one copy left, and a first one where
         // parity defines what is lost: what the old member had would stay as unlike as it was.
         // What parity does not tell after a crash, its copy does, and the resync goes on.
-        let differs = !self.is_in_sync() && (self.stripes.is_none() || self.first_resync);
+        let differs = !self.is_in_sync() && (self.stripes.is_none() || self.in_sync.is_first);
         match self.replacements.running.get_mut(&slot) {
             None => {}
             Some(replacement) if replacement.stage == Stage::Copying => {
@@ -117,11 +116,10 @@ impl PersistentArray {
         };
         replacement.last_flush = LastFlush::UnderWay;
         let new = replacement.new;
-        let id = CommandId(self.next_command);
-        self.next_command += 1;
+        let id = self.commands.new_id();
         let copying = Copying::LastFlush { slot, new };
         self.replacements.commands.insert(id, copying);
-        self.data_commands.insert(id, new);
+        self.commands.data.insert(id, new);
         out.commands.push(MemberCommand {
             id,
             slot: new,

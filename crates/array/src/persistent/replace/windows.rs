@@ -7,10 +7,11 @@ use super::{
 use crate::engine::{SyncAction, SyncRequest};
 use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
-use crate::persistent::{InSync, Mode, PersistentArray, assembly};
+use crate::persistent::syncs::InSync;
+use crate::persistent::{Mode, PersistentArray, assembly};
 use crate::request::{
-    CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, Purpose,
-    ScratchId, Sender, Slot,
+    ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, ScratchId, Sender,
+    Slot,
 };
 use raidlab_geometry::CopyMap;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
@@ -96,12 +97,9 @@ impl PersistentArray {
     /// a device that replaces a member has still to hear that it is not filled as it says: what it
     /// has may differ from the rest, and where it does not hear of it, a resync must follow.
     pub(in crate::persistent) fn in_sync_to_say(&self) -> InSync {
-        match self.claims_too_much() && self.said.below < self.in_sync_below {
+        match self.claims_too_much() && self.said.below < self.in_sync.below {
             true => self.said,
-            false => InSync {
-                below: self.in_sync_below,
-                is_first: self.first_resync,
-            },
+            false => self.in_sync,
         }
     }
 
@@ -164,7 +162,7 @@ impl PersistentArray {
         let Some(replacement) = self.replacements.running.get_mut(&slot) else {
             return false;
         };
-        let in_flight = &self.data_commands;
+        let in_flight = &self.commands.data;
         replacement.earlier.retain(|id| in_flight.contains_key(id));
         let is_free = replacement.stage == Stage::Copying
             && replacement.window.is_none()
@@ -193,7 +191,7 @@ impl PersistentArray {
         {
             return false;
         }
-        let scratch = self.new_scratch();
+        let scratch = self.commands.new_scratch();
         let count = Sectors(span.end.0 - span.start.0);
         out.steps.push(ComputeStep::Allocate { scratch, count });
         let window = Window { span, scratch };
@@ -219,8 +217,7 @@ impl PersistentArray {
             true => (new, Operation::Write),
             false => (old, Operation::Read),
         };
-        let id = CommandId(self.next_command);
-        self.next_command += 1;
+        let id = self.commands.new_id();
         let count = Sectors(window.span.end.0 - window.span.start.0);
         let copying = Copying::Window {
             slot,
@@ -229,7 +226,7 @@ impl PersistentArray {
             is_write,
         };
         self.replacements.commands.insert(id, copying);
-        self.data_commands.insert(id, device);
+        self.commands.data.insert(id, device);
         out.commands.push(MemberCommand {
             id,
             slot: device,
@@ -309,11 +306,11 @@ impl PersistentArray {
             ranges: Some(ranges.iter().collect()),
         };
         let now = self.now;
-        self.sync = Some(action);
+        self.syncs.asked = Some(action);
         self.replacements.is_correcting = true;
         let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
         if started.is_err() || self.engine.sync_status().is_none() {
-            self.sync = None;
+            self.syncs.asked = None;
             self.replacements.is_correcting = false;
         }
     }

@@ -63,6 +63,15 @@ struct Transaction<'a> {
     records: BTreeMap<Slot, FoundRecord<'a>>,
 }
 
+/// What the rings of all members hold.
+#[derive(Default)]
+struct Found<'a> {
+    trust: BTreeMap<Slot, Trust>,
+    /// By number, in the order in which they are written again.
+    transactions: BTreeMap<u64, Transaction<'a>>,
+    newest_batch: u64,
+}
+
 /// What must be written again, in this order, before the array starts: the
 /// committed transactions of a session. `member_size` is the sectors of the
 /// members' data areas; records that point beyond it do not count. The writes
@@ -76,62 +85,15 @@ pub fn replay(
     member_size: Sectors,
     areas: &[LogArea<'_>],
 ) -> Result<Vec<ReplayWrite>, LogError> {
-    let mut trust = BTreeMap::new();
-    let mut transactions: BTreeMap<u64, Transaction> = BTreeMap::new();
-    let mut newest_batch = 0;
-    // Below the newest mark nothing counts, in no ring.
-    let mut floor = 0;
-    for area in areas {
-        if area.slot.index() >= MAXIMUM_MEMBERS {
-            return Err(LogError::NoSuchSlot(area.slot));
-        }
-        if trust.insert(area.slot, area.trust).is_some() {
-            return Err(LogError::TwoLogs(area.slot));
-        }
-        let records = records(area, session, member_size);
-        // The ring's newest announcement.
-        let oldest = records.iter().map(|found| found.header.oldest).max();
-        for found in records {
-            if Some(found.header.transaction) < oldest && !mutated(Mutation::ReplayVoidCounts) {
-                continue;
-            }
-            if found.header.is_mark() {
-                floor = floor.max(found.header.oldest);
-            }
-            let header = &found.header;
-            newest_batch = newest_batch.max(header.batch);
-            let transaction =
-                transactions
-                    .entry(header.transaction)
-                    .or_insert_with(|| Transaction {
-                        batch: header.batch,
-                        participants: header.participants,
-                        start: header.window.0,
-                        records: BTreeMap::new(),
-                    });
-            transaction.records.insert(area.slot, found);
-        }
-    }
-    transactions.retain(|number, _| *number >= floor || mutated(Mutation::ReplayMarkIgnored));
-    let counts = |slot: Slot, start: u64| match trust.get(&slot) {
-        None => false,
-        Some(Trust::Everywhere) => true,
-        Some(Trust::Below(sector)) => start < sector.0 || mutated(Mutation::ReplayUnfilledTrusted),
-    };
-    let committed = |transaction: &Transaction| {
-        let needed = transaction.participants.iter();
-        let mut needed = needed.filter(|slot| counts(*slot, transaction.start));
-        transaction.batch < newest_batch
-            || needed.all(|slot| transaction.records.contains_key(&slot))
-            || mutated(Mutation::ReplayIncomplete)
-    };
+    let found = Found::on(areas, session, member_size)?;
     let mut writes = Vec::new();
-    for transaction in transactions.values().filter(|it| committed(it)) {
-        for (slot, found) in &transaction.records {
-            if !counts(*slot, transaction.start) {
+    let transactions = found.transactions.values();
+    for transaction in transactions.filter(|it| found.is_committed(it)) {
+        for (slot, record) in &transaction.records {
+            if !found.counts(*slot, transaction.start) {
                 continue;
             }
-            for ((start, _), bytes) in found.header.extents.iter().zip(&found.payload) {
+            for ((start, _), bytes) in record.header.extents.iter().zip(&record.payload) {
                 writes.push(ReplayWrite {
                     slot: *slot,
                     start: Sectors(*start),
@@ -144,6 +106,69 @@ pub fn replay(
         writes.reverse();
     }
     Ok(writes)
+}
+
+impl<'a> Found<'a> {
+    /// The transactions of all rings together, without those that the rings' own
+    /// announcements and marks take back.
+    fn on(areas: &[LogArea<'a>], session: u64, member_size: Sectors) -> Result<Self, LogError> {
+        let mut found = Self::default();
+        // Below the newest mark nothing counts, in no ring.
+        let mut floor = 0;
+        for area in areas {
+            if area.slot.index() >= MAXIMUM_MEMBERS {
+                return Err(LogError::NoSuchSlot(area.slot));
+            }
+            if found.trust.insert(area.slot, area.trust).is_some() {
+                return Err(LogError::TwoLogs(area.slot));
+            }
+            let records = records(area, session, member_size);
+            // The ring's newest announcement.
+            let oldest = records.iter().map(|record| record.header.oldest).max();
+            for record in records {
+                let header = &record.header;
+                if Some(header.transaction) < oldest && !mutated(Mutation::ReplayVoidCounts) {
+                    continue;
+                }
+                if header.is_mark() {
+                    floor = floor.max(header.oldest);
+                }
+                found.newest_batch = found.newest_batch.max(header.batch);
+                let transaction = found.transactions.entry(header.transaction);
+                let transaction = transaction.or_insert_with(|| Transaction {
+                    batch: header.batch,
+                    participants: header.participants,
+                    start: header.window.0,
+                    records: BTreeMap::new(),
+                });
+                transaction.records.insert(area.slot, record);
+            }
+        }
+        let is_open = |number: u64| number >= floor || mutated(Mutation::ReplayMarkIgnored);
+        found.transactions.retain(|number, _| is_open(*number));
+        Ok(found)
+    }
+
+    /// Whether what a member has at this sector of its data area is current.
+    fn counts(&self, slot: Slot, start: u64) -> bool {
+        match self.trust.get(&slot) {
+            None => false,
+            Some(Trust::Everywhere) => true,
+            Some(Trust::Below(sector)) => {
+                start < sector.0 || mutated(Mutation::ReplayUnfilledTrusted)
+            }
+        }
+    }
+
+    /// Whether the transaction's records got to all that count, as they have when a later
+    /// batch began.
+    fn is_committed(&self, transaction: &Transaction) -> bool {
+        let needed = transaction.participants.iter();
+        let mut needed = needed.filter(|slot| self.counts(*slot, transaction.start));
+        transaction.batch < self.newest_batch
+            || needed.all(|slot| transaction.records.contains_key(&slot))
+            || mutated(Mutation::ReplayIncomplete)
+    }
 }
 
 /// The intact records of one ring. None lies inside another one, so all
