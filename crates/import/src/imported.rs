@@ -1,7 +1,7 @@
 //! What an import gives: a run's cells and records, to be put into a store.
 
 use crate::given::{FactError, Given};
-use raidlab_store::{CellResult, Records, Scope};
+use raidlab_store::{CellResult, Measurement, Records, Scope};
 use std::collections::BTreeMap;
 
 /// Names that a file does not tell.
@@ -85,8 +85,9 @@ impl Imported {
 
     /// Puts another import into the same run, as if one experiment had made
     /// both. A job of the same name and title is the same job. Of a cell that
-    /// both have, rows of tools win over printed figures, whose claims stay; two
-    /// results of tools are two repetitions.
+    /// both have, rows of tools win over printed figures, which stand beside them as
+    /// published; so do those of a second article. Two results of tools are two
+    /// repetitions.
     #[must_use]
     pub fn join(mut self, other: Self) -> Self {
         let sequences = self.sequences_for(&other);
@@ -127,20 +128,25 @@ impl Imported {
         let mut others: Vec<_> = jobs(other).into_iter().collect();
         others.sort_by_key(|(_, sequence)| *sequence);
         let same_suite = self.run.suite == other.run.suite;
-        others
-            .into_iter()
-            .map(|(job, sequence)| {
-                let place = own.get(&job).copied().unwrap_or_else(|| {
-                    let taken = own.values().any(|known| *known == sequence);
-                    if same_suite && !taken {
-                        return sequence;
-                    }
-                    next += 1;
-                    next - 1
-                });
-                (sequence, place)
-            })
-            .collect()
+        let taken = |sequence| self.cells.iter().any(|own| own.cell.sequence == sequence);
+        let mut free = |sequence| {
+            if same_suite && !taken(sequence) {
+                return sequence;
+            }
+            next += 1;
+            next - 1
+        };
+        let mut places = BTreeMap::new();
+        for (job, sequence) in others {
+            let known = own.get(&job).copied();
+            places.insert(sequence, known.unwrap_or_else(|| free(sequence)));
+        }
+        // Claims alone do not tell the name of their job.
+        for cell in &other.cells {
+            let sequence = cell.cell.sequence;
+            places.entry(sequence).or_insert_with(|| free(sequence));
+        }
+        places
     }
 
     /// Adds a cell; see [`Imported::join`] for one that is there already.
@@ -156,10 +162,14 @@ impl Imported {
         };
         let known = &mut self.cells[place];
         match (is_printed(known), is_printed(&new)) {
-            (_, true) => append(&mut known.records, new.records),
+            (_, true) => {
+                append(&mut known.records, new.records);
+                add_printed(known, new.rows);
+            }
             (true, false) => {
-                append(&mut new.records, std::mem::take(&mut known.records));
-                *known = new;
+                let mut printed = std::mem::replace(known, new);
+                append(&mut known.records, std::mem::take(&mut printed.records));
+                add_printed(known, printed.rows);
             }
             (false, false) => {
                 let repetition = new.cell.repetition + 1;
@@ -172,6 +182,23 @@ impl Imported {
                 });
                 self.add(new);
             }
+        }
+    }
+}
+
+/// Puts printed figures beside the rows of a cell; what it has no row of becomes one.
+fn add_printed(cell: &mut CellResult, printed: Vec<Measurement>) {
+    for row in printed {
+        let is_same = |own: &&mut Measurement| own.op == row.op && own.part == row.part;
+        match cell.rows.iter_mut().find(is_same) {
+            Some(own) => {
+                for figure in row.published {
+                    if !own.published.contains(&figure) {
+                        own.published.push(figure);
+                    }
+                }
+            }
+            None => cell.rows.push(row),
         }
     }
 }

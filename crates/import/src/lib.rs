@@ -47,11 +47,25 @@ pub fn import_file(
         Some(format) if format == raidlab_tools::fio::HUMAN && log::is_log(text) => {
             log::import(name, text, options)
         }
+        Some(format) if format == raidlab_tools::fio::JSON => json_of_fio(name, text, options),
         Some(format) => output::import(name, text, format, options),
         None => Err(ImportError::Unknown {
             name: name.to_owned(),
         }),
     }
+}
+
+/// What each run of fio has left in a file of JSON, joined as if each had its own.
+fn json_of_fio(name: &str, text: &str, options: &ImportOptions) -> Result<Imported, ImportError> {
+    let runs = raidlab_tools::fio::json_runs(text);
+    let mut imports = runs
+        .iter()
+        .map(|run| output::import(name, run, raidlab_tools::fio::JSON, options));
+    let first = imports.next().unwrap_or_else(|| {
+        let name = name.to_owned();
+        Err(ImportError::Empty { name })
+    });
+    imports.try_fold(first?, |all, one| Ok(all.join(one?)))
 }
 
 /// A file's name without its folders and its last ending.

@@ -215,3 +215,98 @@ fn clones_that_fio_reports_together_count_each() {
     let percent = row.cpu_percent.expect("fio tells");
     assert!((percent - 57.8).abs() < 0.1, "{percent}");
 }
+
+/// As `fio --output-format=json >> results.json` leaves it.
+#[test]
+fn every_run_of_a_file_that_was_appended_to_arrives() {
+    let document = |at: u64, block: u64, ios: u64| {
+        format!(
+            "{{ \"fio version\": \"fio-3.33\", \"timestamp_ms\": {at}, \"jobs\": [ {{ \
+             \"jobname\": \"x\", \"elapsed\": 3, \"job options\": {{ \"rw\": \"randread\", \
+             \"bs\": \"{block}k\" }}, \"read\": {{ \"io_bytes\": {}, \"total_ios\": {ios}, \
+             \"runtime\": 2000 }} }} ] }}\n",
+            ios * block * 1024
+        )
+    };
+    let text = [
+        document(1_795_716_465_169, 4, 8000),
+        document(1_795_716_473_426, 64, 4000),
+        document(1_795_716_483_426, 4, 9000),
+    ];
+    let imported = import_file("all.json", &text.concat(), &ImportOptions::default());
+    let imported = imported.expect("three runs");
+    let rows: Vec<_> = imported
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.rows)
+        .map(|row| (row.job_title.as_str(), row.repetition, row.total_ios))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("random read 4 KiB, queue depth 1", 0, 8000),
+            ("random read 4 KiB, queue depth 1", 1, 9000),
+            ("random read 64 KiB, queue depth 1", 0, 4000),
+        ]
+    );
+    assert_eq!(imported.run.source, "all.json");
+}
+
+#[test]
+fn figures_of_two_articles_stand_beside_each_other() {
+    let article = |value: u32, ops: &[&str]| {
+        let cells = ops.iter().map(|op| {
+            format!(
+                "{{ job = \"1\", op = \"{op}\", value = \"{value}\", unit = \"1/s\", \
+                 reliability = \"exact\" }}"
+            )
+        });
+        let text = format!(
+            "kind = \"figures\"\nschema = 1\nname = \"a\"\ntitle = \"A\"\nsource = \"b\"\n\
+             [[job]]\nname = \"1\"\ntitle = \"one\"\nclass = \"c\"\nblock = \"4k\"\n\
+             [[subject]]\nname = \"md\"\ncell = [{}]\n",
+            cells.collect::<Vec<_>>().join(", ")
+        );
+        import_file("a.toml", &text, &ImportOptions::default()).expect("figures")
+    };
+    let both = article(100, &["read"]).join(article(777, &["read", "write"]));
+    let rows: Vec<_> = both.cells.iter().flat_map(|cell| &cell.rows).collect();
+    let told: Vec<Vec<f64>> = rows
+        .iter()
+        .map(|row| row.published.iter().map(|figure| figure.iops).collect())
+        .collect();
+    assert_eq!(told, [vec![100.0, 777.0], vec![777.0]]);
+    assert_eq!([rows[0].iops, rows[1].iops], [100.0, 777.0]);
+}
+
+#[test]
+fn claims_without_figures_stay_with_their_job() {
+    let article = |job: &str, rest: &str| {
+        let text = format!(
+            "kind = \"figures\"\nschema = 1\nname = \"a\"\ntitle = \"A\"\nsource = \"b\"\n\
+             [[job]]\nname = \"{job}\"\ntitle = \"{job}\"\nclass = \"c\"\n\
+             [[subject]]\nname = \"md\"\n{rest}\n"
+        );
+        import_file("a.toml", &text, &ImportOptions::default()).expect("figures")
+    };
+    let figure = article(
+        "1",
+        "cell = [{ job = \"1\", op = \"read\", value = \"9\", unit = \"1/s\", \
+         reliability = \"exact\" }]",
+    );
+    let claim = article(
+        "2",
+        "[[claim]]\nsubject = \"md\"\njob = \"2\"\nop = \"read\"\npercent = 50.0",
+    );
+    let both = figure.join(claim);
+    let claims: Vec<_> = both
+        .cells
+        .iter()
+        .map(|cell| {
+            let names = cell.records.observations.iter().map(|one| &one.name);
+            let claims = names.filter(|name| name.ends_with("percent")).count();
+            (cell.cell.sequence, cell.rows.len(), claims)
+        })
+        .collect();
+    assert_eq!(claims, [(0, 1, 0), (1, 0, 1)]);
+}

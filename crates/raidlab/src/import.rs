@@ -270,7 +270,7 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
     let mut run = Run {
         name: stem,
         started: seconds.clone(),
-        finished: None,
+        finished: Some(seconds),
         bench: head.bench.clone(),
         suite: head.suite.clone(),
         suite_title: head.suite_title.clone(),
@@ -286,11 +286,6 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
             .iter()
             .map(|note| remark("Import", note.clone())),
     );
-    let id = store.begin_run_as(&mut run, None, &notes)?;
-    store.add_records(id, &imported.records)?;
-    for cell in &imported.cells {
-        store.add_cell(id, cell)?;
-    }
-    store.finish_run(id, &seconds)?;
+    store.keep_run(&mut run, &notes, &imported.records, &imported.cells)?;
     Ok(run.name)
 }

@@ -155,3 +155,15 @@ fn a_longer_rebuild_is_worse_and_one_that_had_not_ended_is_not_compared() {
     degraded gmirror s (less is better): >7 230 then >7 230 not compared
     ");
 }
+
+#[test]
+fn a_model_s_run_without_jobs_was_not_measured() {
+    let mut data = data();
+    data.measurements.retain(|m| m.op.is_background());
+    for m in &mut data.measurements {
+        m.role = raidlab_store::Role::Predicted;
+    }
+    let text = terminal(&data, &Style::default());
+    assert!(text.contains("Every figure comes from a model"), "{text}");
+    assert!(!text.contains("Every figure was measured"), "{text}");
+}

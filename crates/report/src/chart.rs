@@ -98,7 +98,7 @@ impl Key {
 /// Every chart of rates and members that the run has the figures for, in reading order.
 pub(crate) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let (mut all, latencies) = ladders::figures(data, view);
-    all.extend(passages::along_sync(view));
+    all.extend(passages::along_sync(data, view));
     all.extend(passages::around_events(data, view));
     all.extend(members::figures(view));
     all.extend(bars::all(data, view));

@@ -8,6 +8,7 @@
 
 mod agreement;
 mod differences;
+mod matched;
 mod order;
 mod page;
 mod text;
@@ -27,15 +28,15 @@ use crate::compute::fold::stream;
 use crate::compute::rate::Rate;
 use crate::compute::standing::Better;
 use crate::compute::trust::MODEL_BENCH;
-use crate::compute::view::{Cell, Row, View};
+use crate::compute::view::{Cell, View};
 use crate::data::RunData;
 use crate::format::figure;
 use crate::html::ReportError;
+use matched::{Found, Key, label, matched, places};
 use order::{count, order, size};
 use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table};
-use raidlab_store::{Finding, Measurement, MemberUse, Operation, Severity};
+use raidlab_store::{Finding, Measurement, MemberUse, Severity};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Up to so many rows each verdict is read on its own (Holm); of more the
 /// whole is read for patterns (Benjamini and Hochberg).
@@ -103,6 +104,9 @@ pub struct ComparedRow {
     /// Its place in the first run that has it.
     #[serde(skip)]
     pub(crate) position: usize,
+    /// Whether it is what arrays did in the background, and not a job.
+    #[serde(skip)]
+    pub(crate) in_background: bool,
     /// Subject, file system and host, as far as they are not the same
     /// everywhere.
     pub place: String,
@@ -164,27 +168,6 @@ pub enum Answer {
     CannotTell,
 }
 
-/// What makes rows of different runs the same row.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key<'a> {
-    suite: &'a str,
-    job: &'a str,
-    op: Operation,
-    part: &'a str,
-    subject: &'a str,
-    filesystem: &'a str,
-    host: &'a str,
-    /// Of a second figure of the same measurements its unit.
-    rate: Option<&'static str>,
-}
-
-/// A row's cell in one run.
-#[derive(Clone, Copy)]
-struct Found<'v, 'a> {
-    row: &'v Row<'a>,
-    column: usize,
-}
-
 /// Compares runs with the first of them.
 ///
 /// # Errors
@@ -200,7 +183,7 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
     let mut rows: Vec<ComparedRow> = keyed
         .iter()
         .zip(places)
-        .map(|((_, found), place)| compared_row(runs, found, place))
+        .map(|((key, found), place)| compared_row(runs, key, found, place))
         .collect();
     for (position, row) in rows.iter_mut().enumerate() {
         row.position = position;
@@ -253,50 +236,12 @@ fn has_several_hosts(view: &View<'_>) -> bool {
     hosts.any(|host| Some(host) != first)
 }
 
-/// Every row of every run, in the order of the first that has it.
-fn matched<'v, 'a>(
-    views: &'v [View<'a>],
-    by_host: bool,
-) -> Vec<(Key<'a>, Vec<Option<Found<'v, 'a>>>)> {
-    let mut all: Vec<(Key<'_>, Vec<Option<Found<'_, '_>>>)> = Vec::new();
-    let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
-    for (run, view) in views.iter().enumerate() {
-        for (column, row, cell) in view.all_cells() {
-            let m: &Measurement = cell.m;
-            let key = Key {
-                rate: (!row.is_main()).then_some(row.rate.unit()),
-                suite: &m.suite,
-                job: &m.job,
-                op: m.op,
-                part: &m.part,
-                subject: &m.subject,
-                filesystem: &m.filesystem,
-                host: if by_host { &m.host } else { "" },
-            };
-            let place = *places.entry(key.clone()).or_insert_with(|| {
-                all.push((key, vec![None; views.len()]));
-                all.len() - 1
-            });
-            all[place].1[run] = Some(Found { row, column });
-        }
-    }
-    all
-}
-
-/// What names each row's column, without what is the same everywhere.
-fn places(keyed: &[(Key<'_>, Vec<Option<Found<'_, '_>>>)]) -> Vec<String> {
-    let columns: Vec<_> = keyed
-        .iter()
-        .map(|(key, _)| crate::compute::column::Column {
-            host: key.host,
-            subject: key.subject,
-            filesystem: key.filesystem,
-        })
-        .collect();
-    crate::compute::column::names(&columns)
-}
-
-fn compared_row(runs: &[RunData], found: &[Option<Found<'_, '_>>], place: String) -> ComparedRow {
+fn compared_row(
+    runs: &[RunData],
+    key: &Key<'_>,
+    found: &[Option<Found<'_, '_>>],
+    place: String,
+) -> ComparedRow {
     let mut there = found.iter().flatten();
     let rate = rate(found);
     let head = there.next().map(|found| found.row);
@@ -321,10 +266,11 @@ fn compared_row(runs: &[RunData], found: &[Option<Found<'_, '_>>], place: String
         })
     });
     ComparedRow {
-        label: head.map_or_else(String::new, |row| row.label.clone()),
+        label: head.map_or_else(String::new, |row| label(row, key)),
         title: head.map_or_else(String::new, |row| row.head.job_title.clone()),
         class: head.map_or_else(String::new, |row| row.head.class.clone()),
         position: 0,
+        in_background: head.is_some_and(|row| !row.is_of_job()),
         place,
         unit: rate.unit(),
         more_is_better: rate.better() == Better::More,
@@ -350,6 +296,12 @@ fn marks(findings: &[Finding], positions: &[usize]) -> Vec<String> {
     marks
 }
 
+/// Whether a cell is a time that had not ended.
+fn goes_on(found: Found<'_, '_>) -> bool {
+    let Found { row, column } = found;
+    row.cells[column].is_some_and(|cell| cell.at_least)
+}
+
 /// The measurement that stands for a cell.
 fn shown<'a>(found: Option<Found<'_, 'a>>) -> Option<&'a Measurement> {
     let Found { row, column } = found?;
@@ -371,6 +323,10 @@ fn judge(
         let (Some(own_base), Some(own_other)) = *pair else {
             continue;
         };
+        // What some repetitions took says nothing where the middle one had not ended.
+        if [own_base, own_other].into_iter().any(goes_on) {
+            continue;
+        }
         let rate = rate(&[pair.0, pair.1]);
         let side = |found: Found<'_, '_>, data: &RunData| {
             let kept: Vec<&Measurement> = found.row.kept(found.column).collect();

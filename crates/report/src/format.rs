@@ -19,15 +19,21 @@ pub(crate) fn figure(value: f64) -> String {
 /// A whole number with a narrow gap between thousands.
 pub(crate) fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
+    let mut text = grouped(&digits);
+    if value < 0.0 && digits != "0" {
+        text.insert(0, '-');
+    }
+    text
+}
+
+/// Digits with a narrow gap between thousands.
+pub(crate) fn grouped(digits: &str) -> String {
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
         if position > 0 && (digits.len() - position).is_multiple_of(3) {
             text.push('\u{a0}');
         }
         text.push(digit);
-    }
-    if value < 0.0 && digits != "0" {
-        text.insert(0, '-');
     }
     text
 }

@@ -8,9 +8,8 @@ pub(crate) use results::{
     RepetitionRow, ResultCell, ResultRow, ResultTables, repetitions, results,
 };
 
-use crate::compute::accuracy::{Errors, accuracy, is_disputed};
+use crate::compute::accuracy::{Errors, accuracy, cell_error_percent, is_disputed};
 use crate::compute::headline::class_title;
-use crate::compute::published_error::error_percent;
 use crate::compute::standing::{Better, Standing, against_best};
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
@@ -156,7 +155,7 @@ pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
 
 fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<PublishedCell> {
     let first = cell.m.published.first()?;
-    let percent = error_percent(cell.m);
+    let percent = cell_error_percent(row, cell);
     let declared = declared_percent(data, cell.m);
     let mut provenance = format!("{}: {}", first.source, first.reliability);
     if !first.note.is_empty() {
@@ -269,8 +268,8 @@ fn accuracy_cell(data: &RunData, view: &View<'_>, class: &str, subject: usize) -
     });
     let tone = |fitted: bool| {
         let mut tone = Tone::Plain;
-        for (_, _, cell) in own().filter(|(_, _, cell)| !is_disputed(*cell)) {
-            let percent = error_percent(cell.m);
+        for (_, row, cell) in own().filter(|(_, _, cell)| !is_disputed(*cell)) {
+            let percent = cell_error_percent(row, cell);
             let declared = declared_percent(data, cell.m);
             if let (Some(percent), Some(declared)) = (percent, declared)
                 && (cell.m.role == Role::Fitted) == fitted

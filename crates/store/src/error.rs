@@ -116,8 +116,8 @@ pub enum StoreError {
     /// A number that the file format cannot hold.
     #[error("{field} is {value}: the store holds finite numbers, and integers below 2^63")]
     NotStorable {
-        /// The column that the value is for.
-        field: &'static str,
+        /// The column that the value is for, with the row where it is of one.
+        field: String,
         /// The value that it cannot hold.
         value: String,
     },

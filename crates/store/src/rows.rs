@@ -23,7 +23,7 @@ pub(crate) fn role_text(role: Role) -> &'static str {
 /// negative number.
 pub(crate) fn integer(field: &'static str, value: u64) -> Result<i64, StoreError> {
     i64::try_from(value).map_err(|_| StoreError::NotStorable {
-        field,
+        field: field.to_owned(),
         value: value.to_string(),
     })
 }
@@ -39,7 +39,7 @@ pub(crate) fn real(field: &'static str, value: f64) -> Result<f64, StoreError> {
         Ok(value)
     } else {
         Err(StoreError::NotStorable {
-            field,
+            field: field.to_owned(),
             value: value.to_string(),
         })
     }
@@ -56,9 +56,18 @@ pub(crate) fn insert(
     origin: Origin,
     m: &Measurement,
 ) -> Result<(), StoreError> {
-    let measurement_id = insert_measurement(transaction, path, origin, m)?;
-    insert_members(transaction, path, measurement_id, &m.members)?;
-    insert_published(transaction, path, measurement_id, &m.published)
+    let insert = || {
+        let measurement_id = insert_measurement(transaction, path, origin, m)?;
+        insert_members(transaction, path, measurement_id, &m.members)?;
+        insert_published(transaction, path, measurement_id, &m.published)
+    };
+    insert().map_err(|error| match error {
+        StoreError::NotStorable { field, value } => StoreError::NotStorable {
+            field: format!("{field} of {}", cell_name(m)),
+            value,
+        },
+        other => other,
+    })
 }
 
 fn insert_measurement(

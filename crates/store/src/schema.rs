@@ -39,6 +39,55 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     prepare(connection, path)
 }
 
+/// Opens a store where nothing may be written, as on a disk that is mounted so.
+pub(crate) fn open_unwritable(path: &Path) -> Result<Connection, StoreError> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut name = Path::new(".").join(path);
+    // SQLite makes two files beside such a database to read it, unless it is told that
+    // nobody writes. While somebody does, the first of them is there.
+    if has_write_ahead_log(path) && !has_journal(path) {
+        flags |= OpenFlags::SQLITE_OPEN_URI;
+        name = immutable(&name).into();
+    }
+    let connection =
+        Connection::open_with_flags(name, flags).map_err(|source| unwritable(path, &source))?;
+    let fail = |error| failure("open", path, error);
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
+    let path = path.to_owned();
+    match state(&connection, &path)? {
+        State::Ours => check(&connection, &path).map(|()| connection),
+        State::Empty => Err(StoreError::NoRuns { path }),
+        State::Old(found) => Err(StoreError::Unwritable {
+            path,
+            why: format!(
+                "it has schema version {found} and must be brought up to date, but may not be \
+                 written to; copy it to where it may"
+            ),
+        }),
+    }
+}
+
+/// A path as `SQLite` reads it of a URI (<https://www.sqlite.org/uri.html>, 3.1).
+fn immutable(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+/// Whether something of a database is in the journal beside it.
+fn has_journal(path: &Path) -> bool {
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-wal");
+    std::fs::metadata(journal).is_ok_and(|found| found.len() > 0)
+}
+
 /// Opens a store of this version to be read only, and changes nothing of it.
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
     check_place(path)?;

@@ -78,19 +78,29 @@ impl Store {
         })
     }
 
-    /// Opens the store in the file `path`, which must be there.
+    /// Opens the store in the file `path`, which must be there. Where it may not be written
+    /// to, it can be read all the same.
     ///
     /// # Errors
     /// As [`Store::open`], and where there is no such file.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        if path.exists() {
-            Self::open(path)
-        } else {
-            Err(StoreError::Missing {
-                path: path.to_owned(),
-            })
+        if !path.exists() {
+            let path = path.to_owned();
+            return Err(StoreError::Missing { path });
         }
+        match Self::open(path) {
+            Err(StoreError::Unwritable { .. }) if path.is_file() => Self::open_unwritable(path),
+            opened => opened,
+        }
+    }
+
+    /// Opens the store in the file `path`, of which nothing can be changed.
+    pub(crate) fn open_unwritable(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: schema::open_unwritable(path)?,
+            path: path.to_owned(),
+        })
     }
 
     /// Opens the store in the file `path` to be read only; nothing of it is changed.

@@ -319,6 +319,7 @@ fn operation(name: &str) -> Result<Operation, String> {
 
 /// A row out of a printed figure.
 fn printed_row(template: &Measurement, figure: &Cell) -> Result<Measurement, String> {
+    figure.check_numbers()?;
     let mut row = template.clone();
     row.op = operation(&figure.op)?;
     row.part.clone_from(&figure.part);

@@ -172,6 +172,24 @@ pub(super) struct Cell {
     pub(super) other: Vec<Other>,
 }
 
+impl Cell {
+    /// TOML has numbers that are none.
+    pub(super) fn check_numbers(&self) -> Result<(), String> {
+        let numbers = [
+            ("cpu", self.cpu),
+            ("percent", self.percent),
+            ("base", self.base),
+            ("sync_percent", self.sync_percent),
+        ];
+        let wrong = numbers
+            .into_iter()
+            .find(|(_, number)| number.is_some_and(|number| !number.is_finite()));
+        wrong.map_or(Ok(()), |(name, number)| {
+            Err(format!("{name} cannot be {}", number.unwrap_or_default()))
+        })
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Other {

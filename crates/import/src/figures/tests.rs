@@ -230,6 +230,12 @@ fn errors_name_file_place_and_problem() {
     );
     assert!(error(&cell("2", "MB/s", "1")).contains("subject md, job 2: no such job"));
     assert!(error(&cell("1", "MB/s", "fast")).contains("`fast` is no number"));
+    let nothing = cell("1", "MB/s", "1").replace("op =", "cpu = nan, op =");
+    let text = error(&nothing);
+    assert!(
+        text.contains("subject md, job 1, read: cpu cannot be NaN"),
+        "{text}"
+    );
     let twice = cell("1", "MB/s", "1") + "[[subject]]\nname = \"md\"\n";
     assert!(error(&twice).contains("subject md: told twice"));
     let text = error(&head.replace("schema = 1", "schema = 2"));

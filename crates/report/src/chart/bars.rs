@@ -101,7 +101,7 @@ fn frames(view: &View<'_>, rows: &[&Row<'_>], wanted: impl Fn(&Cell<'_>) -> bool
 }
 
 /// What a row's job does, with its operation where the job has several.
-fn row_title(row: &Row<'_>) -> String {
+pub(super) fn row_title(row: &Row<'_>) -> String {
     if row.job_ops > 1 {
         format!("{}: {}", row.head.job_title, row.head.op)
     } else {

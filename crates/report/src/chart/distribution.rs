@@ -2,6 +2,7 @@
 //! part of the requests that took at most so long.
 
 use super::Figure;
+use super::bars::row_title;
 use super::lines::{Along, Group, Line, Lines, Point, Values};
 use super::look::{Look, MOST_LINES, hover};
 use super::scale::Scale;
@@ -34,10 +35,7 @@ fn class_figures(data: &RunData, view: &View<'_>, number: usize, class: &str) ->
     let rows = view.main_rows().filter(|row| row.head.class == class);
     let groups: Vec<Group> = rows
         .map(|row| Group {
-            title: match row.job_ops {
-                1 => row.head.job_title.clone(),
-                _ => format!("{}: {}", row.head.job_title, row.head.op),
-            },
+            title: row_title(row),
             lines: lines(view, row),
         })
         .filter(|group| group.lines.iter().any(|line| !line.points.is_empty()))
@@ -70,7 +68,9 @@ fn class_figures(data: &RunData, view: &View<'_>, number: usize, class: &str) ->
 #[expect(clippy::cast_precision_loss, reason = "for drawing")]
 fn lines(view: &View<'_>, row: &Row<'_>) -> Vec<Line> {
     let line = |(column, name): (usize, &String)| {
-        let histogram = row.cells[column].and_then(|cell| decoded(&cell.m.latency.histogram));
+        let cell = row.cells[column];
+        let struck = cell.is_some_and(|cell| cell.fatal);
+        let histogram = cell.and_then(|cell| decoded(&cell.m.latency.histogram));
         let points = histogram.into_iter().flat_map(|histogram| {
             PERCENTS.map(|percent| {
                 let ms = histogram.value_at_percentile(percent) as f64 / 1e6;
@@ -81,7 +81,7 @@ fn lines(view: &View<'_>, row: &Row<'_>) -> Vec<Line> {
                     band: (percent, percent),
                     published: None,
                     text: hover(name, &row.label, &text),
-                    struck: false,
+                    struck,
                 }
             })
         });
@@ -137,6 +137,26 @@ mod tests {
         let middle = percents.iter().position(|y| y == 50.0).unwrap();
         let ms = line["x"][middle].as_f64().unwrap();
         assert!((ms - 500.0).abs() < 1.0, "{ms}");
+    }
+
+    #[test]
+    fn what_the_audit_struck_out_is_no_line() {
+        let mut data = sample::data();
+        data.measurements = vec![sample::cell("md", 0)];
+        data.measurements[0].latency.histogram = stored((1..=1000).map(|n| n * 1_000_000));
+        let struck = |data: &crate::data::RunData| {
+            let view = View::new(data);
+            let all = figures(data, &view);
+            let traces = all[0].panels[0].plot["data"].as_array().unwrap().clone();
+            traces.iter().all(|trace| trace["marker"]["symbol"] == "x")
+        };
+        assert!(!struck(&data));
+        data.findings = sample::bench().findings;
+        data.findings.truncate(1);
+        data.findings[0].severity = raidlab_store::Severity::Fatal;
+        data.findings[0].scope = raidlab_store::Scope::default();
+        (data.findings[0].op, data.findings[0].part) = (None, String::new());
+        assert!(struck(&data));
     }
 
     #[test]

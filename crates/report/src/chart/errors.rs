@@ -3,7 +3,7 @@
 
 use super::look::{Look, MUTED, axis, folded, hover, open_circle, with};
 use super::{Figure, Key, Panel};
-use crate::compute::accuracy::is_disputed;
+use crate::compute::accuracy::{cell_error_percent, is_disputed};
 use crate::compute::headline::class_title;
 use crate::compute::published_error::error_percent;
 use crate::compute::view::{Cell, Row, View};
@@ -45,7 +45,7 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
             let mut dots = Dots::default();
             for (own, row, cell) in view.cells().filter(|(_, _, cell)| comparable(*cell)) {
                 let class = classes.iter().position(|class| *class == row.head.class);
-                let (Some(class), Some(percent)) = (class, error_percent(cell.m)) else {
+                let (Some(class), Some(percent)) = (class, cell_error_percent(row, cell)) else {
                     continue;
                 };
                 if own == subject && (cell.m.role == Role::Fitted) == fitted {

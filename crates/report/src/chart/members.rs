@@ -2,6 +2,7 @@
 //! subject.
 
 use super::Figure;
+use super::bars::row_title;
 use super::ladders::unit_words;
 use super::lines::{Along, Group, Line, Lines, Point, Values};
 use super::look::{Look, hover};
@@ -34,7 +35,7 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
             continue;
         }
         let group = |row: &&Row<'_>| Group {
-            title: row.head.job_title.clone(),
+            title: row_title(row),
             lines: lines(row, &kinds, megabytes),
         };
         let caption = if rows.len() > MOST_JOBS {

@@ -5,8 +5,9 @@ use super::Figure;
 use super::ladders::{rate_point, unit_words};
 use super::lines::{Along, Group, Line, Lines, Point, Values};
 use super::look::{Look, axis, folded, hover, with};
+use crate::compute::headline::class_title;
 use crate::compute::shape::{self, Passage, passages, size_words};
-use crate::compute::sync::{progress_percent, series};
+use crate::compute::sync::{progress_percent, series_by_class};
 use crate::compute::view::{Row, View};
 use crate::data::RunData;
 use crate::format::figure;
@@ -85,13 +86,26 @@ fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) ->
     .figures()
 }
 
-/// Iops against the progress of a resync or recovery.
-pub(super) fn along_sync(view: &View<'_>) -> Vec<Figure> {
-    let rows = series(view);
-    let Some(first) = rows.first() else {
-        return Vec::new();
-    };
-    let megabytes = first.rate.is_bytes();
+/// Rates against the progress of a resync or recovery, for each class that has a series
+/// of them: what jobs of two classes do is not one line.
+pub(super) fn along_sync(data: &RunData, view: &View<'_>) -> Vec<Figure> {
+    let all = series_by_class(view);
+    let several = all.len() > 1;
+    let figures = all.into_iter().enumerate().flat_map(|(number, rows)| {
+        let title = "Rates while the array copies";
+        let (id, title) = if several {
+            let class = class_title(data, &rows[0].head.class);
+            (format!("sync-of-{number}"), format!("{title}: {class}"))
+        } else {
+            ("sync".to_owned(), title.to_owned())
+        };
+        series_figures(view, &rows, id, title)
+    });
+    figures.collect()
+}
+
+fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String) -> Vec<Figure> {
+    let megabytes = rows[0].rate.is_bytes();
     let unit = if megabytes { "MB/s" } else { "iops" };
     let line = |(column, name): (usize, &String)| {
         let point = |row: &&Row<'_>| {
@@ -122,8 +136,8 @@ pub(super) fn along_sync(view: &View<'_>) -> Vec<Figure> {
         &json!({"range": [-3.0, 103.0], "zeroline": false}),
     );
     Lines {
-        id: "sync".to_owned(),
-        title: "Rates while the array copies".to_owned(),
+        id,
+        title,
         unit: unit_words(megabytes).to_owned(),
         along: Along::Axis(x_axis),
         groups: vec![Group {

@@ -289,3 +289,46 @@ fn no_row_is_without_a_chart() {
         }
     }
 }
+
+#[test]
+fn series_of_two_classes_are_charts_of_their_own() {
+    let mut data = many(1, &[4, 4, 4, 4]);
+    for (m, (class, percent)) in data.measurements.iter_mut().zip([
+        ("resync", 0.0),
+        ("resync", 10.0),
+        ("resync-writes", 20.0),
+        ("resync-writes", 30.0),
+    ]) {
+        m.class = class.to_owned();
+        m.sync_percent_start = Some(percent);
+    }
+    for (title, percents) in [
+        (
+            "Rates while the array copies: Random reads during resync",
+            [0.0, 10.0],
+        ),
+        ("Rates while the array copies: Resync writes", [20.0, 30.0]),
+    ] {
+        let figure = named(&data, title);
+        let mut traces = traces(&figure, 0).iter();
+        let line = traces
+            .find(|trace| trace["mode"] == "lines+markers")
+            .unwrap();
+        assert_eq!(line["x"], json!(percents));
+    }
+}
+
+#[test]
+fn percentiles_that_nobody_told_have_no_marks() {
+    let mut data = many(1, &[4]);
+    let latency = &mut data.measurements[0].latency;
+    (latency.p90_ns, latency.p999_ns) = (0, 0);
+    let figure = named(&data, "Latencies of jobs that stand alone");
+    let traces = traces(&figure, 0);
+    assert_eq!(traces.len(), 1);
+    let text = traces[0]["hovertemplate"][0].as_str().unwrap();
+    assert!(
+        text.contains("90 % -") && text.contains("99.9 % -"),
+        "{text}"
+    );
+}

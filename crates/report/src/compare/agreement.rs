@@ -171,10 +171,11 @@ impl RunComparison {
             }
         }
         for row in rows {
-            let at = jobs.iter().position(|job| job.label == row.label);
+            let label = own_label(row, &self.rows);
+            let at = jobs.iter().position(|job| job.label == label);
             let at = at.unwrap_or_else(|| {
                 jobs.push(AgreementRow {
-                    label: row.label.clone(),
+                    label,
                     class: row.class.clone(),
                     cells: vec![None; places.len()],
                 });
@@ -201,6 +202,17 @@ impl RunComparison {
             beyond,
             not_compared,
         }
+    }
+}
+
+/// A row's label; of what arrays did in the background with its unit, where a job is called
+/// the same, as `recovery` may be.
+fn own_label(row: &ComparedRow, all: &[ComparedRow]) -> String {
+    let is_jobs = |other: &ComparedRow| !other.in_background && other.label == row.label;
+    if row.in_background && all.iter().any(is_jobs) {
+        format!("{} ({})", row.label, row.unit)
+    } else {
+        row.label.clone()
     }
 }
 

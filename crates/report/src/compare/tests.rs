@@ -258,3 +258,104 @@ fn the_page_is_whole_and_its_names_are_text() {
     }
     assert_eq!(page.matches("<s>").count(), 1 + 2 * 2);
 }
+
+/// Tools give jobs without a name the same one, and an import has those of many files.
+#[test]
+fn jobs_that_are_called_alike_are_rows_of_their_own() {
+    let run = |rates: [(u32, &str, f64); 2]| {
+        let mut data = sample::data();
+        data.measurements = rates
+            .map(|(sequence, title, iops)| {
+                let mut m = sample::cell("md", sequence);
+                (m.job, m.job_title) = ("test".to_owned(), title.to_owned());
+                m.iops = iops;
+                m
+            })
+            .to_vec();
+        data
+    };
+    let base = run([(0, "reads of 4 KiB", 100.0), (1, "reads of 64 KiB", 50.0)]);
+    // In another order, as files may be named.
+    let other = run([(0, "reads of 64 KiB", 50.0), (1, "reads of 4 KiB", 200.0)]);
+    let found = compare(&[base.clone(), other]).unwrap();
+    let ratio = |label: &str| {
+        let rows: Vec<_> = found.rows.iter().filter(|row| row.label == label).collect();
+        assert_eq!(rows.len(), 1, "{label}");
+        rows[0].cells[1]
+            .as_ref()
+            .unwrap()
+            .verdict
+            .as_ref()
+            .unwrap()
+            .ratio
+    };
+    assert_eq!(found.rows.len(), 2);
+    assert_eq!(ratio("test: reads of 4 KiB"), 2.0);
+    assert_eq!(ratio("test: reads of 64 KiB"), 1.0);
+    let agreement = found.agreement(1, &["3".parse::<Bound>().unwrap()]);
+    assert_eq!((agreement.jobs.len(), agreement.beyond.len()), (2, 1));
+    // Not even what they do tells them apart.
+    let twins = run([(0, "reads", 100.0), (1, "reads", 50.0)]);
+    let found = compare(&[twins.clone(), twins]).unwrap();
+    let labels: Vec<&str> = found.rows.iter().map(|row| row.label.as_str()).collect();
+    assert_eq!(labels, ["test: reads", "test: reads #2"]);
+}
+
+/// The one repetition that had ended is not the one in the middle.
+#[test]
+fn a_time_that_had_not_ended_has_no_verdict() {
+    let run = |times: &[(u64, f64)]| {
+        let mut data = sample::data();
+        data.measurements.clear();
+        for (repetition, (seconds, percent)) in (0..).zip(times) {
+            let mut m = sample::cell("md", 0);
+            (m.op, m.repetition) = (Operation::Recovery, repetition);
+            m.runtime_ns = seconds * 1_000_000_000;
+            m.sync_percent_end = Some(*percent);
+            m.bytes_per_second = 0.0;
+            data.measurements.push(m);
+        }
+        data
+    };
+    let base = run(&[(100, 100.0)]);
+    let other = run(&[(90, 100.0), (300, 10.0)]);
+    let found = compare(&[base, other]).unwrap();
+    let cell = found.rows[0].cells[1].as_ref().unwrap();
+    assert!(cell.at_least && cell.verdict.is_none(), "{cell:?}");
+}
+
+/// The suites that come with raidlab have jobs that are called as what arrays do.
+#[test]
+fn a_job_and_what_an_array_does_may_have_one_name() {
+    let mut job = sample::cell("md", 0);
+    (job.job, job.class) = ("recovery".to_owned(), "recovery".to_owned());
+    let mut copying = sample::cell("md", 1);
+    copying.op = Operation::Recovery;
+    copying.class = "rebuild".to_owned();
+    copying.sync_percent_end = Some(100.0);
+    copying.bytes_per_second = 0.0;
+    let mut base = sample::data();
+    base.measurements = vec![job, copying];
+    let mut other = base.clone();
+    other.measurements[0].iops *= 0.5;
+    other.measurements[0].bytes_per_second *= 0.5;
+    let found = compare(&[base, other]).unwrap();
+    let agreement = found.agreement(1, &["3".parse::<Bound>().unwrap()]);
+    let cells: Vec<_> = agreement
+        .jobs
+        .iter()
+        .map(|job| {
+            let percent = job.cells[0].as_ref().unwrap().percent;
+            (job.label.as_str(), job.class.as_str(), percent)
+        })
+        .collect();
+    assert_eq!(
+        cells,
+        [
+            ("recovery", "recovery", -50.0),
+            ("recovery (s)", "rebuild", 0.0)
+        ]
+    );
+    let classes = agreement.classes.iter();
+    assert_eq!(classes.map(|one| one.cells).collect::<Vec<_>>(), [1, 1, 2]);
+}

@@ -5,7 +5,7 @@
 //! source is disputed says nothing either way and is only counted.
 
 use super::published_error::error_percent;
-use super::view::{Cell, View};
+use super::view::{Cell, Row, View};
 use raidlab_store::Role;
 
 /// A published figure's reliability when sources contradict each other.
@@ -15,6 +15,19 @@ pub(crate) const DISPUTED: &str = "disputed";
 pub(crate) fn is_disputed(cell: Cell<'_>) -> bool {
     let first = cell.m.published.first();
     first.is_some_and(|figure| figure.reliability == DISPUTED)
+}
+
+/// How far a cell's figure is from the published one, percent of that: of several
+/// repetitions the figure is their median.
+pub(crate) fn cell_error_percent(row: &Row<'_>, cell: Cell<'_>) -> Option<f64> {
+    let nearest = error_percent(cell.m)?;
+    let ratio = cell.value / row.rate.of(cell.m);
+    let is_between = cell.used > 1 && ratio.is_finite();
+    Some(if is_between {
+        (nearest + 100.0) * ratio - 100.0
+    } else {
+        nearest
+    })
 }
 
 /// Errors of some cells against their published figures.
@@ -69,7 +82,7 @@ pub(crate) fn accuracy(view: &View<'_>, wanted: impl Fn(&str, usize) -> bool) ->
     let mut fitted = Vec::new();
     let mut disputed = 0;
     for (subject, row, cell) in view.cells() {
-        let Some(percent) = error_percent(cell.m) else {
+        let Some(percent) = cell_error_percent(row, cell) else {
             continue;
         };
         if !wanted(&row.head.class, subject) {
@@ -138,6 +151,20 @@ mod tests {
         assert!((error_percent(&m).unwrap() - 10.0).abs() < 1e-9);
         m.published[0].bytes_per_second = None;
         assert_eq!(error_percent(&m), None);
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_figure_that_is_shown() {
+        let measurements = [(0, 90.0), (1, 112.0)].map(|(repetition, iops)| {
+            let mut m = sample::cell("md", 0);
+            (m.repetition, m.iops) = (repetition, iops);
+            m.role = Role::Measured;
+            m.published[0].iops = 100.0;
+            m
+        });
+        let found = accuracy(&View::of_rows(&measurements), |_, _| true);
+        let percent = found.predicted.unwrap().worst_percent;
+        assert!((percent - 1.0).abs() < 1e-9, "{percent}");
     }
 
     #[test]

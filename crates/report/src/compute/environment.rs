@@ -3,7 +3,7 @@
 
 use super::view::View;
 use crate::data::RunData;
-use crate::format::{count, thousands};
+use crate::format::{count, grouped};
 use raidlab_store::fact::{self, outcome};
 use raidlab_store::{CommandRecord, Observation, Scope};
 use serde::Serialize;
@@ -164,17 +164,25 @@ fn table<'a>(
     }
 }
 
-/// A value with its unit; bytes with gaps between thousands.
+/// How names of facts end that count something.
+const COUNTING: [&str; 3] = ["bytes", "_ns", "_per_second"];
+
+/// A value with its unit; large numbers with gaps between thousands. What counts nothing
+/// may be a serial number or the date of a firmware: its digits stand as they are.
 fn value_words(observation: &Observation) -> String {
-    let number: Option<f64> = observation.value.parse().ok();
-    let value = match number {
-        Some(number) if number.fract() == 0.0 && number.abs() >= 1e5 => thousands(number),
-        _ => observation.value.clone(),
+    let Observation {
+        name, value, unit, ..
+    } = observation;
+    let counts = !unit.is_empty() || COUNTING.iter().any(|end| name.ends_with(end));
+    let is_whole = value.bytes().all(|byte| byte.is_ascii_digit()) && !value.starts_with('0');
+    let value = match value.len() {
+        6.. if counts && is_whole => grouped(value),
+        _ => value.clone(),
     };
-    if observation.unit.is_empty() {
+    if unit.is_empty() {
         value
     } else {
-        format!("{value}\u{a0}{}", observation.unit)
+        format!("{value}\u{a0}{unit}")
     }
 }
 
@@ -352,9 +360,10 @@ fn shortened(text: &str, left: &mut usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked_rows, command_groups, fact_tables, shortened, tools};
+    use super::{asked_rows, command_groups, fact_tables, shortened, tools, value_words};
     use crate::compute::view::View;
     use crate::sample;
+    use raidlab_store::{Observation, Scope};
 
     #[test]
     fn what_was_not_applied_comes_first() {
@@ -387,6 +396,25 @@ mod tests {
         assert_eq!(names, ["memory.total_bytes", "os.release"]);
         assert_eq!(tables[1].heads[0], "sdb of alpha");
         assert_eq!(tools(&data), ["bonnie++ 2.00", "fio 3.33", "iozone 3.489"]);
+    }
+
+    #[test]
+    fn digits_that_count_nothing_stand_as_they_are() {
+        let words = |name: &str, value: &str, unit: &str| {
+            let one = Observation::new(&Scope::default(), name, value, unit, "");
+            value_words(&one).replace('\u{a0}', " ")
+        };
+        assert_eq!(words("disk.sdb.serial", "000123456", ""), "000123456");
+        assert_eq!(words("disk.sdb.firmware", "20150101", ""), "20150101");
+        assert_eq!(
+            words("disk.sdb.size_bytes", "4000787030016", ""),
+            "4 000 787 030 016"
+        );
+        assert_eq!(
+            words("memory.total_bytes", "8589934592", "bytes"),
+            "8 589 934 592 bytes"
+        );
+        assert_eq!(words("monitor.period_ns", "99999", "ns"), "99999 ns");
     }
 
     #[test]

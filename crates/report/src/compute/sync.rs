@@ -12,10 +12,15 @@ pub(crate) fn progress_percent(m: &Measurement) -> Option<f64> {
         .or_else(|| (!m.array_state_start.contains('_')).then_some(100.0))
 }
 
-/// The rows that belong to a series under sync: from the first job of a class
-/// that started with a sync going on to the class's last, where there are at
-/// least two such jobs and all of them are the same load: only the progress differs.
+/// The rows that belong to a series under sync, of every class that has one.
 pub(crate) fn series<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Row<'a>> {
+    series_by_class(view).concat()
+}
+
+/// The series under sync, class by class: from the first job of a class that started
+/// with a sync going on to the class's last, where there are at least two such jobs
+/// and all of them are the same load: only the progress differs.
+pub(crate) fn series_by_class<'v, 'a>(view: &'v View<'a>) -> Vec<Vec<&'v Row<'a>>> {
     let syncing = |row: &&Row<'a>| {
         let mut cells = row.cells.iter().flatten();
         cells.any(|cell| cell.m.sync_percent_start.is_some())
@@ -26,7 +31,7 @@ pub(crate) fn series<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Row<'a>> {
         let several = rows.clone().filter(syncing).count() >= 2;
         let series: Vec<&Row<'_>> = rows.skip_while(|row| !syncing(row)).collect();
         if several && series.iter().all(|row| load(row) == load(series[0])) {
-            all.extend(series);
+            all.push(series);
         }
     }
     all
@@ -39,7 +44,7 @@ fn load(row: &Row<'_>) -> (Operation, u64, u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{progress_percent, series};
+    use super::{progress_percent, series, series_by_class};
     use crate::compute::view::View;
     use crate::sample;
     use raidlab_store::Operation;
@@ -71,6 +76,22 @@ mod tests {
         let labels: Vec<_> = series(&view).iter().map(|row| row.label.clone()).collect();
         assert_eq!(labels, ["3", "4", "5"]);
         drop(view);
+        // Of another class it is another series.
+        for m in &mut measurements[3..] {
+            m.class = "rebuild".to_owned();
+            m.sync_percent_start = Some(50.0);
+        }
+        measurements[1].sync_percent_start = Some(0.0);
+        let view = View::of_rows(&measurements);
+        let labels: Vec<Vec<_>> = series_by_class(&view)
+            .iter()
+            .map(|rows| rows.iter().map(|row| row.label.as_str()).collect())
+            .collect();
+        assert_eq!(labels, [["2", "3"], ["4", "5"]]);
+        drop(view);
+        for m in &mut measurements[3..] {
+            m.class = "resync".to_owned();
+        }
         // Of several depths it is a ladder, in a resync as at rest.
         measurements[4].queue_depth = 1;
         assert!(series(&View::of_rows(&measurements)).is_empty());

@@ -74,13 +74,20 @@ fn what_columns_are(view: &View<'_>) -> String {
 
 /// How far the figures can be trusted, in sentences.
 pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
-    let roles: Vec<Role> = view.cells().map(|(_, _, cell)| cell.m.role).collect();
+    // Where no job gave a figure, what the arrays did is all that there is.
+    let has_jobs = view.cells().next().is_some();
+    let cells = || {
+        let all = view.all_cells();
+        all.filter(move |(_, row, _)| row.is_of_job() == has_jobs)
+            .map(|(_, _, cell)| cell)
+    };
+    let roles: Vec<Role> = cells().map(|cell| cell.m.role).collect();
     let with = |role| roles.iter().filter(|own| **own == role).count();
     let (measured, fitted) = (with(Role::Measured), with(Role::Fitted));
     let mut sentences = Vec::new();
     if measured == roles.len() {
         sentences.push("Every figure was measured.".to_owned());
-    } else if measured == 0 && view.cells().all(|(_, _, cell)| cell.m.bench == "kernel") {
+    } else if measured == 0 && cells().all(|cell| cell.m.bench == "kernel") {
         let words = "Every figure was measured in virtual time: the kernel and the tools are the \
                      real ones, the disks are models.";
         sentences.push(words.to_owned());
@@ -92,7 +99,7 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
             "{measured} of {of} were measured, the others modelled."
         ));
     }
-    let disks = unfitted(view.cells().map(|(_, _, cell)| cell.m));
+    let disks = unfitted(cells().map(|cell| cell.m));
     if !disks.is_empty() {
         sentences.push(format!(
             "Nobody fitted the model to {}: such figures carry a band, as (128…326), in which the \
@@ -102,7 +109,7 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
             list(&disks)
         ));
     }
-    let struck = view.cells().filter(|(_, _, cell)| cell.fatal).count();
+    let struck = cells().filter(|cell| cell.fatal).count();
     if struck > 0 {
         let figures = count(struck, "figure", "figures");
         sentences.push(format!(

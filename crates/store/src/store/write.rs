@@ -53,6 +53,29 @@ impl Store {
         })
     }
 
+    /// Keeps a run of which everything is there, all of it or nothing, under its name or
+    /// the next that is free; [`Run::name`] is then that.
+    ///
+    /// # Errors
+    /// A cell is there twice, a number is not finite or above 2^63, or the file cannot be
+    /// written.
+    pub fn keep_run(
+        &mut self,
+        run: &mut Run,
+        notes: &[AccuracyNote],
+        records: &Records,
+        cells: &[CellResult],
+    ) -> Result<RunId, StoreError> {
+        self.in_transaction("keep a run", |transaction, path| {
+            let id = begin_as(transaction, path, run, None, notes)?;
+            records::insert(transaction, path, id.into(), records)?;
+            for result in cells {
+                insert_cell(transaction, path, id.into(), result)?;
+            }
+            Ok(id)
+        })
+    }
+
     /// Adds records that belong to no single cell, all or none.
     ///
     /// # Errors
@@ -98,11 +121,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let origin = origin.into();
         self.in_transaction("add a cell", |transaction, path| {
-            for row in &result.rows {
-                rows::insert(transaction, path, origin, row)?;
-            }
-            records::insert(transaction, path, origin, &result.records)?;
-            records::insert_cell(transaction, path, origin, &result.cell)
+            insert_cell(transaction, path, origin, result)
         })
     }
 
@@ -295,6 +314,19 @@ fn begin(
     }
     insert_notes(transaction, path, id.into(), notes)?;
     Ok(id)
+}
+
+fn insert_cell(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    origin: Origin,
+    result: &CellResult,
+) -> Result<(), StoreError> {
+    for row in &result.rows {
+        rows::insert(transaction, path, origin, row)?;
+    }
+    records::insert(transaction, path, origin, &result.records)?;
+    records::insert_cell(transaction, path, origin, &result.cell)
 }
 
 fn insert_run(transaction: &Transaction<'_>, path: &Path, run: &Run) -> Result<RunId, StoreError> {

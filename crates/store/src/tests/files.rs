@@ -360,3 +360,28 @@ fn many_may_make_the_same_store_at_once() {
         });
     }
 }
+
+#[test]
+fn a_store_that_may_not_be_written_to_is_read_and_nothing_is_made_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    // What means something in a URI means nothing in a name.
+    let path = folder.path().join("a b?mode=rw#%41.db");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    store.add_cell(id, &cell(measurement(1))).unwrap();
+    drop(store);
+    let mut store = Store::open_unwritable(&path).unwrap();
+    assert_eq!(store.measurements(id).unwrap(), [measurement(1)]);
+    let refused = store.delete_run(id).unwrap_err();
+    assert!(
+        matches!(refused, StoreError::Unwritable { .. }),
+        "{refused}"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    drop(store);
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch("PRAGMA user_version = 5;").unwrap();
+    drop(old);
+    let refused = Store::open_unwritable(&path).unwrap_err().to_string();
+    assert!(refused.contains("brought up to date"), "{refused}");
+}

@@ -213,18 +213,31 @@ fn a_cell_is_held_once_and_a_refused_row_leaves_no_trace() {
     // The member rows come after the measurement's own: they must go together.
     let mut bad = measurement(9);
     bad.members[1].busy_ns = u64::MAX;
-    assert!(matches!(
-        store.add_cell(id, &cell(bad)),
-        Err(StoreError::NotStorable {
-            field: "busy_ns",
-            ..
-        })
-    ));
+    let error = store.add_cell(id, &cell(bad)).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("busy_ns of job 10 (sequence 9, repetition 0) read, subject md"),
+        "{text}"
+    );
     let mut bad = measurement(9);
     bad.iops = f64::NAN;
     assert!(matches!(
         store.add_cell(id, &cell(bad)),
-        Err(StoreError::NotStorable { field: "iops", .. })
+        Err(StoreError::NotStorable { field, .. }) if field.starts_with("iops of job 10 ")
     ));
     assert_eq!(store.measurements(id).unwrap(), [measurement(8)]);
+}
+
+#[test]
+fn a_run_that_is_there_already_is_kept_as_a_whole_or_not_at_all() {
+    let mut store = Store::open_in_memory().unwrap();
+    let mut bad = measurement(9);
+    bad.cpu_percent = Some(f64::NAN);
+    let cells = [cell(measurement(8)), cell(bad)];
+    let records = Records::default();
+    let kept = store.keep_run(&mut run("a"), &[], &records, &cells);
+    assert!(matches!(kept, Err(StoreError::NotStorable { .. })));
+    assert!(store.runs().unwrap().is_empty());
+    let kept = store.keep_run(&mut run("a"), &[], &records, &cells[..1]);
+    assert_eq!(store.measurements(kept.unwrap()).unwrap(), [measurement(8)]);
 }

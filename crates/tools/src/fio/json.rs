@@ -123,7 +123,7 @@ fn document(text: &str, messages: &mut Vec<String>) -> Result<(Value, usize), Pa
     Ok((found.ok_or_else(nothing)?, line))
 }
 
-fn next_document(text: &str) -> Option<usize> {
+pub(super) fn next_document(text: &str) -> Option<usize> {
     if text.trim_start_matches([' ', '\t']).starts_with('{') {
         return text.find('{');
     }
@@ -142,7 +142,7 @@ fn keep_lines(text: &str, messages: &mut Vec<String>) {
 }
 
 /// Puts `null` for `nan` and `inf`, with or without a sign, outside strings.
-fn without_nan(text: &str) -> String {
+pub(super) fn without_nan(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let (mut in_string, mut escaped) = (false, false);
     let mut rest = text;

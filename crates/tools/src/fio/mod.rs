@@ -6,10 +6,12 @@ pub mod human;
 mod json;
 mod json_latency;
 mod json_node;
+mod json_runs;
 mod options;
 mod terse;
 
 pub use json::parse as parse_json;
+pub use json_runs::runs as json_runs;
 pub use options::{asked_options, check_options};
 pub use raidlab_workload::canonical_name;
 pub use terse::parse as parse_terse;

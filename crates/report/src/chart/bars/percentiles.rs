@@ -72,13 +72,9 @@ fn latency_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Dra
     let mut traces = Vec::new();
     for (at, column, row, ms, struck) in &bars {
         let (name, look) = (&view.names[*column], Look(*column));
-        let text = format!(
-            "median {} ms, 90 % {}, 99 % {}, 99.9 % {}",
-            figure(ms[0]),
-            figure(ms[1]),
-            figure(ms[2]),
-            figure(ms[3])
-        );
+        let told = |ms: f64| if ms > 0.0 { figure(ms) } else { "-".to_owned() };
+        let [median, most, nearly_all, slow] = ms.map(told);
+        let text = format!("median {median} ms, 90 % {most}, 99 % {nearly_all}, 99.9 % {slow}");
         let marker = json!({"color": look.tint(if *struck { 0.22 } else { 0.85 })});
         traces.push(json!({
             "type": "bar", "orientation": "h", "name": name, "meta": name, "y": [at],
@@ -86,7 +82,9 @@ fn latency_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Dra
             "width": frame.thick * 0.7, "marker": with(look.bar(), &marker),
             "hovertemplate": [hover(name, &row.label, &text)],
         }));
-        for (value, symbol, size) in [(ms[1], "line-ns", 10), (ms[3], "circle-open", 7)] {
+        // A tool may tell some of them alone.
+        let marks = [(ms[1], "line-ns", 10), (ms[3], "circle-open", 7)];
+        for (value, symbol, size) in marks.into_iter().filter(|mark| mark.0 > 0.0) {
             let line = json!({"width": 2, "color": INK});
             traces.push(json!({
                 "type": "scatter", "mode": "markers", "x": [value], "y": [at], "meta": name,

@@ -7,7 +7,7 @@
 
 use super::super::sync;
 use super::super::view::{Row, View};
-use super::{Job, Load, jobs};
+use super::{Job, Load, SHARE_MISS, jobs};
 use crate::data::RunData;
 use raidlab_store::EventRecord;
 
@@ -49,7 +49,9 @@ pub(crate) fn passages<'v, 'a>(data: &RunData, view: &'v View<'a>) -> Vec<Passag
     let series = sync::series(view);
     let mut groups: Vec<Vec<Job<'v, 'a>>> = Vec::new();
     for job in jobs(view) {
-        let own = |group: &&mut Vec<Job<'_, '_>>| load(&group[0]) == load(&job);
+        let own = |group: &&mut Vec<Job<'_, '_>>| {
+            load(&group[0]) == load(&job) && group.iter().all(|other| is_alike(other, &job))
+        };
         match groups.iter_mut().find(own) {
             Some(group) => group.push(job),
             None => groups.push(vec![job]),
@@ -75,6 +77,40 @@ fn load(job: &Job<'_, '_>) -> (Load, u64, u32, u32) {
         head.queue_depth,
         head.streams,
     )
+}
+
+/// Whether two jobs of a load ask for the same: reads in the same share, and in the same
+/// order as far as their titles, names and classes tell it.
+fn is_alike(one: &Job<'_, '_>, other: &Job<'_, '_>) -> bool {
+    let orders = Order::of(one).zip(Order::of(other));
+    (one.share - other.share).abs() <= SHARE_MISS && orders.is_none_or(|(own, its)| own == its)
+}
+
+/// In what order requests go through the array. Rows do not say it, people's words do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Random,
+    Sequential,
+}
+
+impl Order {
+    /// `None` where no word tells it, or words contradict each other.
+    fn of(job: &Job<'_, '_>) -> Option<Self> {
+        let head = job.head().head;
+        let texts = [&head.job_title, &head.job, &head.class];
+        let words = texts.iter().flat_map(|text| {
+            let words = text.split(|letter: char| !letter.is_alphanumeric());
+            words.map(str::to_lowercase)
+        });
+        let orders = words.filter_map(|word| match word.as_str() {
+            word if word.starts_with("rand") => Some(Self::Random),
+            word if word.starts_with("seq") => Some(Self::Sequential),
+            _ => None,
+        });
+        let orders: Vec<Self> = orders.collect();
+        let first = *orders.first()?;
+        orders.iter().all(|order| *order == first).then_some(first)
+    }
 }
 
 fn passage<'v, 'a>(data: &RunData, group: Vec<Job<'v, 'a>>) -> Option<Passage<'v, 'a>> {
@@ -206,6 +242,29 @@ mod tests {
                 (3, "whole again")
             ]
         );
+    }
+
+    #[test]
+    fn what_is_read_in_another_order_or_share_is_another_load() {
+        let mut data = four_states();
+        data.measurements[2].job_title = "sequential read 4 KiB".to_owned();
+        let count = |data: &RunData| {
+            let view = View::new(data);
+            let all = passages(data, &view);
+            all.iter().map(|one| one.jobs.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(count(&data), [3]);
+        data.measurements[2].job_title = "reads while member 1 is rebuilt".to_owned();
+        assert_eq!(count(&data), [4]);
+        // Seven reads to three writes, and three to seven.
+        let reads = data.measurements.clone();
+        for (place, mut m) in reads.into_iter().enumerate() {
+            m.op = raidlab_store::Operation::Write;
+            m.iops = if place == 3 { 700.0 } else { 300.0 };
+            data.measurements[place].iops = 1000.0 - m.iops;
+            data.measurements.push(m);
+        }
+        assert_eq!(count(&data), [3]);
     }
 
     #[test]

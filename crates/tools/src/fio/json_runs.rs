@@ -1,0 +1,140 @@
+//! JSON of several runs of fio in one file, as a script's `>>` leaves it.
+//!
+//! With `status-interval` one run has several documents too, each with the counts since the
+//! start. What tells the two apart is when fio began: the time of a document less the
+//! whole seconds that had passed by then, rounded up.
+
+use super::json::{next_document, without_nan};
+use serde_json::{Deserializer, Value};
+
+/// How far the beginnings of one run may seem apart, milliseconds; twice of that where
+/// times are told in whole seconds.
+const NEAR_MS: u64 = 1000;
+
+/// What counts up while a run goes on.
+const COUNTS: [&str; 3] = ["total_ios", "io_bytes", "runtime"];
+const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
+
+/// The text of each run, behind as many empty lines as stand before it in the file, so that
+/// errors name the file's lines. What is no whole document stays with the run before it.
+#[must_use]
+pub fn runs(text: &str) -> Vec<String> {
+    let first = next_document(text).unwrap_or(text.len());
+    let clean = format!("{}{}", &text[..first], without_nan(&text[first..]));
+    let mut starts = vec![0];
+    let mut before: Option<Value> = None;
+    let mut end = 0;
+    while let Some(start) = next_document(&clean[end..]) {
+        let mut documents = Deserializer::from_str(&clean[end + start..]).into_iter::<Value>();
+        let Some(Ok(document)) = documents.next() else {
+            break;
+        };
+        if !jobs(&document).is_empty() {
+            if before.is_some_and(|before| !goes_on(&before, &document)) {
+                starts.push(end);
+            }
+            before = Some(document);
+        }
+        end += start + documents.byte_offset();
+    }
+    if starts.len() == 1 {
+        return vec![text.to_owned()];
+    }
+    let ends = starts[1..].iter().copied().chain([clean.len()]);
+    let run = |(&start, end): (&usize, usize)| {
+        let lines = clean[..start].matches('\n').count();
+        "\n".repeat(lines) + &clean[start..end]
+    };
+    starts.iter().zip(ends).map(run).collect()
+}
+
+fn jobs(document: &Value) -> &[Value] {
+    let all = ["jobs", "client_stats"].into_iter();
+    let mut all = all.filter_map(|name| document.get(name)?.as_array());
+    all.next().map_or(&[], Vec::as_slice)
+}
+
+/// Whether a document may be the next one of the same run.
+fn goes_on(before: &Value, after: &Value) -> bool {
+    let (old, new) = (jobs(before), jobs(after));
+    let began = began_ms(before).zip(began_ms(after));
+    let name = |job: &Value| job.get("jobname").cloned();
+    began.is_none_or(|((one, near), (other, _))| one.abs_diff(other) <= near)
+        && old.len() == new.len()
+        && old.iter().zip(new).all(|(old, new)| {
+            let counts = DIRECTIONS.iter().flat_map(|direction| {
+                let of = move |job: &Value, count| job.get(direction)?.get(count)?.as_f64();
+                COUNTS
+                    .iter()
+                    .map(move |count| (of(old, count), of(new, count)))
+            });
+            name(old) == name(new) && counts.into_iter().all(|(old, new)| old <= new)
+        })
+}
+
+/// When fio began, and how exactly that is told; `None` where it is not.
+fn began_ms(document: &Value) -> Option<(u64, u64)> {
+    let number = |name| document.get(name)?.as_u64();
+    let (at, near) = match number("timestamp_ms") {
+        Some(at) => (at, NEAR_MS),
+        None => (number("timestamp")?.checked_mul(1000)?, 2 * NEAR_MS),
+    };
+    let elapsed = jobs(document).iter();
+    let elapsed = elapsed
+        .filter_map(|job| job.get("elapsed")?.as_u64())
+        .max()?;
+    Some((at.checked_sub(elapsed.checked_mul(1000)?)?, near))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs;
+    use proptest::prelude::*;
+
+    /// A document of fio 3.33, as far as it matters here.
+    fn document(at_ms: u64, elapsed: u64, ios: u64) -> String {
+        format!(
+            "{{\n\"fio version\" : \"fio-3.33\", \"timestamp_ms\" : {at_ms},\n\"jobs\" : [ \
+             {{ \"jobname\" : \"x\", \"elapsed\" : {elapsed}, \"usr_cpu\" : -nan,\n\
+             \"read\" : {{ \"total_ios\" : {ios}, \"runtime\" : {elapsed} }} }} ]\n}}\n"
+        )
+    }
+
+    /// The times are those of `fio --runtime=2`, twice with `>>`, and once with
+    /// `--status-interval=1`.
+    #[test]
+    fn runs_are_told_apart_and_reports_of_one_are_not() {
+        let first = document(1_795_716_465_169, 3, 8262);
+        let second = document(1_795_716_473_426, 3, 8291);
+        let text = format!("noise\n{first}between\n{second}{{ \"cut");
+        let found = runs(&text);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].starts_with("noise") && found[0].contains("8262"));
+        assert!(found[1].trim_start().starts_with("between"));
+        assert!(found[1].ends_with("cut") && found[1].contains("8291"));
+        let line = |text: &str, part: &str| {
+            let mut lines = text.lines();
+            lines.position(|line| line.contains(part))
+        };
+        assert_eq!(line(&found[1], "8291"), line(&text, "8291"));
+        let reports = [
+            document(1_795_716_480_635, 2, 2721),
+            document(1_795_716_481_642, 3, 7604),
+            document(1_795_716_481_790, 3, 8194),
+        ];
+        assert_eq!(runs(&reports.concat()), [reports.concat()]);
+        // So short that both seem to begin at once: counts do not go back.
+        let short = document(1_000_100, 1, 80) + &document(1_000_700, 1, 70);
+        assert_eq!(runs(&short).len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_cut_up_without_loss(text in "([a-z{}\"\\[\\]:, \n]|\"jobs\":\\[\\{\\}\\]){0,60}") {
+            let letters = |text: &str| text.chars().filter(|letter| *letter != '\n').count();
+            let found = runs(&text);
+            let all: usize = found.iter().map(|one| letters(one)).sum();
+            prop_assert!(all >= letters(&text));
+        }
+    }
+}
