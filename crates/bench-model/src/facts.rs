@@ -41,8 +41,11 @@ pub(crate) fn of_subject(plan: &Plan, experiment: &Experiment) -> Vec<Observatio
     };
     facts.add(fact::MEMORY_TOTAL_BYTES, plan.memory().0, "bytes");
     facts.add(fact::ARRAY_CAPACITY_BYTES, plan.capacity().0, "bytes");
-    // Modelled arrays keep what they are given, byte for byte, on bare devices.
-    facts.add(fact::COMPRESSION, "off", "");
+    // Modelled arrays keep what they are given, byte for byte, on bare devices; a pool may
+    // compress it.
+    let zfs = experiment.subject.zfs.as_ref();
+    let compression = zfs.map_or(ZfsCompression::Off, |zfs| zfs.compression);
+    facts.add(fact::COMPRESSION, compression, "");
     facts.add(fact::DEDUPLICATION, "off", "");
     facts.add(fact::FILESYSTEM_LAZY, fact::FALSE, "");
     if let Some(processor) = &plan.processor {
@@ -102,7 +105,6 @@ fn of_array(facts: &mut Facts, experiment: &Experiment) {
         facts.add(fact::setting("ashift", outcome::FOUND), zfs.ashift, "");
         if zfs.compression != ZfsCompression::Off {
             let ratio = zfs.volume_block.0 as f64 / zfs.placed_block().0 as f64;
-            facts.add(fact::COMPRESSION, zfs.compression, "");
             facts.add(fact::COMPRESS_RATIO, format!("{ratio:.2}"), "");
         }
         facts.add(fact::setting("primarycache", outcome::FOUND), "all", "");
@@ -323,5 +325,34 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
     }
     for (name, value) in options {
         facts.add(fact::fio_option(name), value, "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_subject;
+    use crate::build::Plan;
+    use raidlab_lab::{Choices, Files, Suite, ZfsCompression};
+    use raidlab_store::fact;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_fact_of_a_subject_is_told_once() {
+        let suite = Suite::load("zfs-volume").expect("built in");
+        let choices = Choices {
+            fits: vec!["strict".to_owned()],
+            ..Choices::default()
+        };
+        let mut experiment = suite.experiments(&suite.subjects, &choices).remove(0);
+        for compression in [ZfsCompression::Off, ZfsCompression::Lz4] {
+            let zfs = experiment.subject.zfs.as_mut().expect("a pool");
+            zfs.compression = compression;
+            let plan = Plan::new(&experiment, &Files::default()).expect("modelled");
+            let facts = of_subject(&plan, &experiment);
+            let names: BTreeSet<&str> = facts.iter().map(|one| one.name.as_str()).collect();
+            assert_eq!(names.len(), facts.len());
+            let told = facts.iter().find(|one| one.name == fact::COMPRESSION);
+            assert_eq!(told.expect("told").value, compression.to_string());
+        }
     }
 }

@@ -43,15 +43,38 @@ pub fn import_file(
     if figures::is_figures(text) {
         return figures::import(name, text, options);
     }
-    match raidlab_tools::detect(text) {
-        Some(format) if format == raidlab_tools::fio::HUMAN && log::is_log(text) => {
-            log::import(name, text, options)
+    let mut formats = raidlab_tools::detect_all(text).into_iter();
+    let first = formats.next().ok_or_else(|| ImportError::Unknown {
+        name: name.to_owned(),
+    })?;
+    let mut imported = import_format(name, text, first, options)?;
+    // A script's output may be that of several tools.
+    for format in formats {
+        match import_format(name, text, format, options) {
+            Ok(more) => imported = imported.join(more),
+            Err(error) => {
+                let (tool, why) = (format.tool.name(), raidlab_units::in_one_line(&error));
+                let note = format!("{name}: output of {tool} in it was left out: {why}");
+                imported.notes.push(note);
+            }
         }
-        Some(format) if format == raidlab_tools::fio::JSON => json_of_fio(name, text, options),
-        Some(format) => output::import(name, text, format, options),
-        None => Err(ImportError::Unknown {
-            name: name.to_owned(),
-        }),
+    }
+    Ok(imported)
+}
+
+/// What is in a text in one form.
+fn import_format(
+    name: &str,
+    text: &str,
+    format: raidlab_tools::Format,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    if format == raidlab_tools::fio::HUMAN && log::is_log(text) {
+        log::import(name, text, options)
+    } else if format == raidlab_tools::fio::JSON {
+        json_of_fio(name, text, options)
+    } else {
+        output::import(name, text, format, options)
     }
 }
 

@@ -310,3 +310,20 @@ fn claims_without_figures_stay_with_their_job() {
         .collect();
     assert_eq!(claims, [(0, 1, 0), (1, 0, 1)]);
 }
+
+#[test]
+fn output_of_every_tool_in_a_file_arrives() {
+    let bonnie = include_str!("../../tools/src/bonnie/data/2.00a-fast.txt");
+    let dd = include_str!("../../tools/src/dd/data/gnu-9.1-c.txt");
+    let tools = |text: &str| {
+        let imported = import_file("all.txt", text, &ImportOptions::default());
+        let cells = imported.expect("results").cells.into_iter();
+        let rows = cells.flat_map(|cell| cell.rows);
+        let tools = rows.map(|row| row.tool.split(' ').next().unwrap_or_default().to_owned());
+        tools.collect::<std::collections::BTreeSet<_>>()
+    };
+    for text in [format!("{bonnie}{dd}"), format!("{dd}{bonnie}")] {
+        let tools: Vec<String> = tools(&text).into_iter().collect();
+        assert_eq!(tools, ["bonnie++", "dd"]);
+    }
+}

@@ -13,7 +13,6 @@ pub(crate) mod findings;
 pub(crate) mod fold;
 pub(crate) mod headline;
 pub(crate) mod matrix;
-pub(crate) mod published_error;
 pub(crate) mod rate;
 pub(crate) mod shape;
 pub(crate) mod standing;

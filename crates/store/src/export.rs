@@ -9,11 +9,22 @@ pub use jsonl::{to_json_line, write as write_json_lines};
 
 use crate::Measurement;
 
-/// Ours against the iops of the first published figure, percent of the
-/// published; `None` where there is no figure, or it is zero, or the tool tells bytes alone.
+/// Ours against the first published figure, percent of the published: by operations, or by
+/// bytes where only those are known on both sides; `None` where nothing can be compared.
 #[must_use]
 pub fn published_error_percent(m: &Measurement) -> Option<f64> {
-    let published = m.published.first()?.iops;
-    let known = published > 0.0 && (m.iops > 0.0 || m.bytes_per_second <= 0.0);
-    known.then(|| 100.0 * (m.iops - published) / published)
+    let figure = m.published.first()?;
+    let bytes = figure.bytes_per_second.unwrap_or(0.0);
+    let (own, published) = match m.iops > 0.0 || m.bytes_per_second <= 0.0 {
+        true if figure.iops > 0.0 => (m.iops, figure.iops),
+        _ if bytes > 0.0 && m.bytes_per_second > 0.0 => (m.bytes_per_second, bytes),
+        _ => return None,
+    };
+    Some(100.0 * (own - published) / published)
+}
+
+/// Operations per second of the first published figure; `None` where it tells bytes alone.
+fn published_iops(m: &Measurement) -> Option<f64> {
+    let iops = m.published.first()?.iops;
+    (iops > 0.0).then_some(iops)
 }

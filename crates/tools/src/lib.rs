@@ -29,5 +29,5 @@ pub use result::{
     ReportedValue, ToolResult,
 };
 pub use title::Title;
-pub use tool::{Benchmark, Call, Format, Place, Tool, UnknownTool, detect};
+pub use tool::{Benchmark, Call, Format, Place, Tool, UnknownTool, detect, detect_all};
 pub use words::Wrong;

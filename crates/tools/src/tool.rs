@@ -253,10 +253,22 @@ impl Eq for Format {}
 /// In which form of which tool's output a text is; `None` where it is none's.
 #[must_use]
 pub fn detect(text: &str) -> Option<Format> {
+    detect_all(text).into_iter().next()
+}
+
+/// The same of every tool whose output is in a text, the surest first; of each tool one.
+#[must_use]
+pub fn detect_all(text: &str) -> Vec<Format> {
     let mut formats: Vec<&Format> = ALL.iter().flat_map(|tool| tool.formats()).collect();
     formats.sort_by_key(|format| format.looseness);
-    let found = formats.into_iter().find(|format| (format.is_in)(text));
-    found.copied()
+    let mut found: Vec<Format> = Vec::new();
+    for format in formats {
+        let is_known = found.iter().any(|known| known.tool == format.tool);
+        if !is_known && (format.is_in)(text) {
+            found.push(*format);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

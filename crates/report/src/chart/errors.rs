@@ -5,12 +5,11 @@ use super::look::{Look, MUTED, axis, folded, hover, open_circle, with};
 use super::{Figure, Key, Panel};
 use crate::compute::accuracy::{cell_error_percent, is_disputed};
 use crate::compute::headline::class_title;
-use crate::compute::published_error::error_percent;
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::{signed_percent, signed_percent_fine};
 use crate::table::declared_percent;
-use raidlab_store::Role;
+use raidlab_store::{Role, published_error_percent as error_percent};
 use serde_json::{Value, json};
 
 /// Pixels of a class, and of everything around the classes.

@@ -4,9 +4,8 @@
 //! how well it predicts: the two are never averaged together. A figure whose
 //! source is disputed says nothing either way and is only counted.
 
-use super::published_error::error_percent;
 use super::view::{Cell, Row, View};
-use raidlab_store::Role;
+use raidlab_store::{Role, published_error_percent as error_percent};
 
 /// A published figure's reliability when sources contradict each other.
 pub(crate) const DISPUTED: &str = "disputed";

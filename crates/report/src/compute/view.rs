@@ -8,10 +8,11 @@
 use super::column::{Column, columns, names};
 use super::doubt::around;
 use super::fold::fold;
-use super::published_error::error_percent;
 use super::rate::Rate;
 use crate::data::RunData;
-use raidlab_store::{Finding, Measurement, Metric, Operation, Severity};
+use raidlab_store::{
+    Finding, Measurement, Metric, Operation, Severity, published_error_percent as error_percent,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fit whose figures are shown; it knows least about what it predicts.

@@ -163,7 +163,7 @@ pub fn write_measurements(
             leaped_percent: m.leaped_percent,
             role: role_text(m.role),
             published_source: published.map(|figure| Text(&figure.source)),
-            published_iops: published.map(|figure| figure.iops),
+            published_iops: super::published_iops(m),
             published_bytes_per_second: published.and_then(|figure| figure.bytes_per_second),
             published_reliability: published.map(|figure| Text(&figure.reliability)),
             published_error_percent: super::published_error_percent(m),

@@ -86,7 +86,7 @@ pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
         op: m.op.name(),
         iops: m.iops,
         bytes_per_second: m.bytes_per_second,
-        published: m.published.first().map(|figure| figure.iops),
+        published: super::published_iops(m),
         published_error_percent: super::published_error_percent(m),
         role: role_text(m.role),
         fit: &m.fit,

@@ -19,6 +19,32 @@ fn a_row_without_published_figure_has_no_published_key() {
     assert_eq!(value["iops"], 186.0);
 }
 
+/// As dd and the articles that quote it tell no operations.
+#[test]
+fn figures_of_bytes_alone_are_compared_in_exports_as_in_reports() {
+    let mut row = measurement(8);
+    (row.iops, row.bytes_per_second) = (0.0, 110e6);
+    row.published[0].iops = 0.0;
+    row.published[0].bytes_per_second = Some(100e6);
+    let value: Value = serde_json::from_str(&to_json_line(&row).unwrap()).unwrap();
+    assert!(value.get("published").is_none());
+    let error = value["published_error_percent"].as_f64().unwrap();
+    assert!((error - 10.0).abs() < 1e-9, "{error}");
+    let mut out = Vec::new();
+    write_csv(&mut out, &[row]).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let cell = |name: &str| {
+        let mut lines = text.lines();
+        let place = lines.next()?.split(',').position(|own| own == name)?;
+        // A title has a comma in it, and quotes around it.
+        let cells: Vec<&str> = lines.next()?.rsplit('"').next()?.split(',').collect();
+        let behind = text.lines().next()?.split(',').count() - place;
+        cells.get(cells.len() - behind).copied()
+    };
+    assert_eq!(cell("published_iops"), Some(""));
+    assert_eq!(cell("published_error_percent"), Some("10.0"));
+}
+
 #[test]
 fn json_lines_are_one_object_each() {
     let mut row = measurement(0);
