@@ -353,6 +353,8 @@ fn judge(
     };
     correct_table(&mut table, correction);
     let modelled = base.run.bench == MODEL_BENCH && other.run.bench == MODEL_BENCH;
+    // Another seed is another choice of angles and places: that is chance.
+    let modelled = modelled && base.run.seed == other.run.seed;
     let rows_better: Vec<bool> = rows.iter().map(|row| row.more_is_better).collect();
     for (place, comparison) in places.into_iter().zip(table) {
         let values = [0, run].map(|run| rows[place].cells[run].as_ref().map(|cell| cell.value));
@@ -368,8 +370,8 @@ fn judge(
     format!("The verdicts of {judged} rows are corrected together ({words}).")
 }
 
-/// A verdict for showing. Between runs of a model there is no chance: every
-/// difference is one; `modelled`: whether more is better between such runs.
+/// A verdict for showing. Between runs of a model with the same seed there is no chance:
+/// every difference is one; `modelled`: whether more is better between such runs.
 fn verdict(
     base: f64,
     other: f64,

@@ -189,18 +189,22 @@ impl Cache {
     pub fn install(&self, kernel: &Kernel) -> Result<PathBuf, CacheError> {
         let folder = self.kernel_folder(&kernel.name);
         fs::create_dir_all(&folder).map_err(|source| CacheError::write(&folder, source))?;
-        let program = folder.join(PROGRAM);
-        let fresh = folder.join("linux.new");
-        fs::copy(&kernel.program, &fresh)
-            .and_then(|_| fs::rename(&fresh, &program))
-            .map_err(|source| CacheError::write(&program, source))?;
-        let about = folder.join(ABOUT);
+        let (program, about) = (folder.join(PROGRAM), folder.join(ABOUT));
+        let (new_program, new_about) = (folder.join("linux.new"), folder.join("kernel.new"));
         let text = serde_json::to_string_pretty(kernel)
             .map_err(|error| CacheError::write(&about, error.into()))?;
-        // Others that share the folder see all of it or nothing.
-        let fresh = folder.join("kernel.new");
-        fs::write(&fresh, text + "\n")
-            .and_then(|()| fs::rename(&fresh, &about))
+        fs::copy(&kernel.program, &new_program)
+            .map_err(|source| CacheError::write(&program, source))?;
+        fs::write(&new_about, text + "\n").map_err(|source| CacheError::write(&about, source))?;
+        // A kernel without a description is none: nobody sees one with another's.
+        match fs::remove_file(&about) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(CacheError::write(&about, source));
+            }
+            _ => {}
+        }
+        fs::rename(&new_program, &program)
+            .and_then(|()| fs::rename(&new_about, &about))
             .map_err(|source| CacheError::write(&about, source))?;
         Ok(program)
     }
@@ -363,6 +367,27 @@ mod tests {
         cache.install(&known).expect("installed");
         let found = cache.choose(None, false).expect("it is there");
         assert_eq!(found.changes, known.changes);
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_be_described_takes_no_other_s_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::in_folder(folder.path().join("raidlab"));
+        let old = kernel(folder.path(), "6.12", "6.12.117", None);
+        cache.install(&old).expect("installed");
+        let blocked = cache.kernel_folder("6.12").join("kernel.new");
+        fs::create_dir(&blocked).expect("made");
+        let new = kernel(folder.path(), "6.12", "6.12.118", None);
+        fs::write(&new.program, "newer").expect("written");
+        cache.install(&new).expect_err("a folder is in the way");
+        let found = cache.choose(None, false).expect("the old one is there");
+        assert_eq!(found.release, "6.12.117");
+        assert_eq!(fs::read(&found.program).expect("read"), b"6.12");
+        fs::remove_dir(&blocked).expect("removed");
+        cache.install(&new).expect("installed");
+        let found = cache.choose(None, false).expect("the new one is there");
+        assert_eq!(found.release, "6.12.118");
+        assert_eq!(fs::read(&found.program).expect("read"), b"newer");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) struct Verdict {
     /// What stands out or falls over in single rows, as clauses.
     pub remarks: Vec<String>,
     /// How sure the lead is: the best against the next, or against the one
-    /// that draws with it; `None` for models, which have no chance in them.
+    /// that draws with it; `None` for what a model did once, which has no chance in it.
     pub lead: Option<Lead>,
     /// Whom the best may really not lead, as nobody fitted the disks.
     pub open: Option<Open>,
@@ -220,7 +220,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
     Some(Verdict {
         title: class_title(data, class),
         lead: next
-            .filter(|_| data.run.bench != MODEL_BENCH && single)
+            .filter(|_| single && has_chance(data, &rows))
             .and_then(lead),
         rows: rankings
             .iter()
@@ -232,6 +232,13 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Optio
         remarks,
         open,
     })
+}
+
+/// Whether chance is in these rows. On a model each repetition has its own angles and
+/// places, and a single one is the same for all subjects.
+fn has_chance(data: &RunData, rows: &[&Row<'_>]) -> bool {
+    let is_repeated = |row: &&Row<'_>| row.repetitions.iter().any(|all| all.len() > 1);
+    data.run.bench != MODEL_BENCH || rows.iter().any(is_repeated)
 }
 
 /// Subjects and the sums of the logarithms of their ratios, best first.
