@@ -167,7 +167,7 @@ fn superblock(version: Version, size: Sectors) -> impl Strategy<Value = Superblo
                 device_flags: DeviceFlags(flags),
                 bad_block_log: (log_offset != 0 && log_size != 0).then_some(log),
                 updated,
-                events,
+                events: events >> 1,
                 resync_offset: Sectors(resync),
                 roles: roles
                     .into_iter()

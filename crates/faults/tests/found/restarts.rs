@@ -342,6 +342,37 @@ fn a_bitmap_that_cannot_be_read_does_not_hide_the_log() {
     keeps(30_000_212_724, options, &script);
 }
 
+/// As before, but what could not be read is the sector that says how long the bitmap is. The
+/// other members' bitmaps are as long.
+#[test]
+fn a_bitmap_of_unknown_length_does_not_hide_the_log() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        growth: 8,
+        bitmap_chunk: Some(64),
+        log: true,
+        write_through: true,
+        tear: tear(0, 0, 50),
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_block: 64,
+        sync_depth: 16,
+        window: 128,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Preferred),
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid4, layout, 5, (8, 200))
+    };
+    let script = [
+        after(18_453, unreadable(1, 158, 1)),
+        after(0, write(723, 6)),
+        after(172_564, unreadable_metadata(1, 3_059_752_525_374_299_256)),
+        after(13_643, cut(1_196_794_386_101_518_324, None, true, None)),
+    ];
+    keeps(780_000_008_349, options, &script);
+}
+
 /// The runs of an array whose power is cut while its first superblocks are written, first
 /// with all members, then without member 0, and a third time after `begun_ns` of that run.
 fn cut_before_it_began(begun_ns: u64) -> (Options, Vec<crate::Step>) {

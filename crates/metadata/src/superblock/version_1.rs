@@ -278,6 +278,8 @@ impl Superblock {
                 .fault(Fault::NotZero)
                 .into());
         }
+        // Whoever writes counts on: a count that turned over would call the newest the oldest.
+        check("events", 200, head.events.get()).at_most(u64::MAX >> 1)?;
         check_features(&head)?;
         check_places(&head, version, device)?;
         let roles = whole[HEAD_BYTES..]

@@ -65,7 +65,7 @@ fn fault(offset: usize, change: &[u8]) -> FieldError {
 #[test]
 fn every_check_names_its_field() {
     let unknown = Fault::UnknownBits(1 << 20);
-    let cases: [(usize, &[u8], &str, Fault); 13] = [
+    let cases: [(usize, &[u8], &str, Fault); 14] = [
         (0, &[0], "magic", Fault::Expected(0xa92b_4efc)),
         (4, &[2], "major_version", Fault::Expected(1)),
         (10, &[0x10], "feature_map", unknown),
@@ -77,6 +77,7 @@ fn every_check_names_its_field() {
         (136, &[9, 0, 0, 0], "data_size", Fault::AtLeast(10)),
         (136, &[0, 0xf0, 2, 1], "data_size", Fault::AtMost(194_560)),
         (144, &[16], "super_offset", Fault::Expected(8)),
+        (207, &[0x80], "events", Fault::AtMost(u64::MAX >> 1)),
         (220, &[0x81, 7], "max_dev", Fault::AtMost(1920)),
         (230, &[1], "pad3", Fault::NotZero),
     ];

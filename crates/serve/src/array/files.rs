@@ -11,7 +11,8 @@ use raidlab_array::{
 };
 use raidlab_metadata::create::{CreatePlan, Write};
 use raidlab_metadata::{
-    Bitmap, BitmapError, MAXIMUM_BITMAP_BYTES, ProbeError, ReadAt, read_member,
+    Bitmap, BitmapError, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, MemberMetadata, ProbeError,
+    ReadAt, read_member,
 };
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
 use std::io;
@@ -103,16 +104,45 @@ pub fn read_candidate(file: &Member) -> Result<Candidate, FilesError> {
         source,
     };
     let metadata = read_member(&mut Reader(file), file.size().to_bytes()).map_err(failed)?;
-    let log = LogSuperblock::read(&metadata, |start, bytes| {
-        Reader(file).read_at(start.to_bytes(), bytes).is_ok()
-    });
     Ok(Candidate {
         name: file.path().display().to_string(),
         size: file.size(),
+        log: read_log(file, &metadata),
         metadata,
-        log,
         rotational: file.rotational(),
     })
+}
+
+fn read_log(file: &Member, metadata: &MemberMetadata) -> Option<LogSuperblock> {
+    LogSuperblock::read(metadata, |start, bytes| {
+        Reader(file).read_at(start.to_bytes(), bytes).is_ok()
+    })
+}
+
+/// The write log begins where the bitmap ends. A member whose bitmap cannot be read does not
+/// say where that is, but the newest bitmap of its array does: all copies are of one length.
+/// Without that log nothing computed from parity could be trusted after a crash.
+fn find_hidden_logs(candidates: &mut [Candidate], files: &[Member]) {
+    let mut bitmaps: Vec<(u64, BitmapSuperblock)> = candidates
+        .iter()
+        .filter_map(|it| {
+            let bitmap = it.metadata.bitmap.as_ref()?;
+            Some((it.metadata.superblock.events, bitmap.superblock))
+        })
+        .collect();
+    bitmaps.sort_by_key(|(events, _)| std::cmp::Reverse(*events));
+    for (candidate, file) in candidates.iter_mut().zip(files) {
+        let metadata = &mut candidate.metadata;
+        let array = metadata.superblock.array_uuid;
+        let same = bitmaps.iter().find(|(_, it)| it.array_uuid == array);
+        if let Some((_, bitmap)) = same
+            && metadata.bitmap_error.is_some()
+            && metadata.log_area.is_empty()
+        {
+            metadata.log_area = metadata.superblock.log_area(Some(bitmap));
+            candidate.log = read_log(file, metadata);
+        }
+    }
 }
 
 /// The versions of md superblocks that a device may have, sound or not.
@@ -208,7 +238,8 @@ pub fn assemble(
         ..options.clone()
     };
     let candidates = files.iter().map(read_candidate);
-    let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
+    let mut candidates = candidates.collect::<Result<Vec<_>, _>>()?;
+    find_hidden_logs(&mut candidates, files);
     let mut assembly = Assembly::decide(candidates, options)?;
     let file_of = |name: &str| {
         let named = |file: &&Member| file.path().display().to_string() == name;
