@@ -2,14 +2,15 @@
 //!
 //! With `status-interval` one run has several documents too, each with the counts since the
 //! start. What tells the two apart is when fio began: the time of a document less the
-//! whole seconds that had passed by then, rounded up.
+//! whole seconds that had passed by then, rounded up. Another run begins when the one
+//! before it has ended.
 
 use super::json::{next_document, without_nan};
 use serde_json::{Deserializer, Value};
 
-/// How far the beginnings of one run may seem apart, milliseconds; twice of that where
+/// By so much less than it is a beginning may seem, milliseconds; twice of that where
 /// times are told in whole seconds.
-const NEAR_MS: u64 = 1000;
+const ROUNDED_MS: u64 = 1000;
 
 /// What counts up while a run goes on.
 const COUNTS: [&str; 3] = ["total_ios", "io_bytes", "runtime"];
@@ -57,33 +58,69 @@ fn jobs(document: &Value) -> &[Value] {
 /// Whether a document may be the next one of the same run.
 fn goes_on(before: &Value, after: &Value) -> bool {
     let (old, new) = (jobs(before), jobs(after));
-    let began = began_ms(before).zip(began_ms(after));
-    let name = |job: &Value| job.get("jobname").cloned();
-    began.is_none_or(|((one, near), (other, _))| one.abs_diff(other) <= near)
-        && old.len() == new.len()
-        && old.iter().zip(new).all(|(old, new)| {
-            let counts = DIRECTIONS.iter().flat_map(|direction| {
-                let of = move |job: &Value, count| job.get(direction)?.get(count)?.as_f64();
-                COUNTS
-                    .iter()
-                    .map(move |count| (of(old, count), of(new, count)))
-            });
-            name(old) == name(new) && counts.into_iter().all(|(old, new)| old <= new)
-        })
+    let names = |jobs: &[Value]| -> Vec<Option<Value>> {
+        let names = jobs.iter().map(|job| job.get("jobname").cloned());
+        names.collect()
+    };
+    names(old) == names(new)
+        && match (Times::of(before), Times::of(after)) {
+            (Some(one), Some(other)) if one.is_sure() => one.has_begun_before(&other),
+            _ => counts_up(old, new),
+        }
 }
 
-/// When fio began, and how exactly that is told; `None` where it is not.
-fn began_ms(document: &Value) -> Option<(u64, u64)> {
-    let number = |name| document.get(name)?.as_u64();
-    let (at, near) = match number("timestamp_ms") {
-        Some(at) => (at, NEAR_MS),
-        None => (number("timestamp")?.checked_mul(1000)?, 2 * NEAR_MS),
-    };
-    let elapsed = jobs(document).iter();
-    let elapsed = elapsed
-        .filter_map(|job| job.get("elapsed")?.as_u64())
-        .max()?;
-    Some((at.checked_sub(elapsed.checked_mul(1000)?)?, near))
+/// Whether nothing has become less. With `ramp_time` counts begin anew once, so this is
+/// asked only where times do not tell.
+fn counts_up(old: &[Value], new: &[Value]) -> bool {
+    old.iter().zip(new).all(|(old, new)| {
+        let mut counts = DIRECTIONS.iter().flat_map(|direction| {
+            let of = move |job: &Value, count| job.get(direction)?.get(count)?.as_f64();
+            COUNTS
+                .iter()
+                .map(move |count| (of(old, count), of(new, count)))
+        });
+        counts.all(|(old, new)| old <= new)
+    })
+}
+
+/// What a document tells of time, milliseconds.
+struct Times {
+    at: u64,
+    /// How long fio had run, rounded up.
+    elapsed: u64,
+    rounded: u64,
+}
+
+impl Times {
+    /// `None` where they are not told.
+    fn of(document: &Value) -> Option<Self> {
+        let number = |name| document.get(name)?.as_u64();
+        let (at, rounded) = match number("timestamp_ms") {
+            Some(at) => (at, ROUNDED_MS),
+            None => (number("timestamp")?.checked_mul(1000)?, 2 * ROUNDED_MS),
+        };
+        let elapsed = jobs(document).iter();
+        let elapsed = elapsed
+            .filter_map(|job| job.get("elapsed")?.as_u64())
+            .max()?;
+        let elapsed = elapsed.checked_mul(1000)?;
+        Some(Self {
+            at,
+            elapsed,
+            rounded,
+        })
+    }
+
+    /// Whether it had run long enough to tell its own later documents from another run's.
+    const fn is_sure(&self) -> bool {
+        self.elapsed >= 2 * self.rounded
+    }
+
+    /// Whether what a later document is of began before this one was written.
+    const fn has_begun_before(&self, later: &Self) -> bool {
+        let began = later.at.saturating_sub(later.elapsed);
+        began.saturating_add(later.rounded) <= self.at
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +160,9 @@ mod tests {
             document(1_795_716_481_790, 3, 8194),
         ];
         assert_eq!(runs(&reports.concat()), [reports.concat()]);
+        // What happens in ramp time, here of 2 s, is forgotten at its end.
+        let ramp = document(1_795_720_522_915, 2, 5990) + &document(1_795_720_524_034, 4, 2844);
+        assert_eq!(runs(&ramp).len(), 1);
         // So short that both seem to begin at once: counts do not go back.
         let short = document(1_000_100, 1, 80) + &document(1_000_700, 1, 70);
         assert_eq!(runs(&short).len(), 2);
