@@ -47,8 +47,8 @@ impl Bench for ModelBench {
     }
 
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
-        Plan::new(experiment, &self.files).map_err(setup)?;
-        Ok(())
+        let plan = Plan::new(experiment, &self.files).map_err(setup)?;
+        plan.check(experiment).map_err(setup)
     }
 
     fn run(

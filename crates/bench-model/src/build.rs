@@ -242,6 +242,14 @@ impl Plan {
         }))
     }
 
+    /// Builds all but the disks: what a subject's or a host's file says and cannot be is
+    /// told before anything runs.
+    pub(crate) fn check(&self, experiment: &Experiment) -> Result<(), BuildError> {
+        self.host()?;
+        let random = wiring::chance(experiment);
+        self.subject(experiment, &random).map(drop)
+    }
+
     /// The threads and locks of the subject.
     fn paths(&self, subject: &lab::Subject) -> ArrayPaths {
         match &subject.zfs {

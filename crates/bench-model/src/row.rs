@@ -8,7 +8,7 @@ use raidlab_sim::{JobResult, MemberStatistics, OperationResult};
 use raidlab_store::{Latency, Measurement, MemberUse, Operation};
 use raidlab_units::{BytesPerSecond, Nanos};
 
-/// One row for each operation of the job.
+/// One row for each operation of the job; none of one that only prepares.
 pub(crate) fn rows(
     job: &PlannedJob,
     experiment: &Experiment,
@@ -16,6 +16,9 @@ pub(crate) fn rows(
     started: Nanos,
     result: &JobResult,
 ) -> Vec<Measurement> {
+    if job.prepares {
+        return Vec::new();
+    }
     let [reads, writes, trims, syncs] = [
         result.reads(),
         result.writes(),

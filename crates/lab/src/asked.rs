@@ -48,7 +48,9 @@ impl Asked {
                 .filter_map(|job| job.runtime)
                 .max()
                 .map(|time| time.0),
-            amount_bytes: amounts.sum(),
+            amount_bytes: amounts
+                .reduce(|one, other| one?.checked_add(other?))
+                .flatten(),
             working_set_bytes: set,
             offset_bytes: starts.min(),
         }
@@ -164,6 +166,10 @@ mod tests {
             ("--size=1m --number_ios=5", None),
             ("--size=1m --time_based --runtime=5", None),
             ("", None),
+            (
+                "--name=a --size=1m --io_size=8388608t --name=b --size=1m --io_size=8388608t",
+                None,
+            ),
         ] {
             let words: Vec<&str> = options.split_whitespace().collect();
             let jobs = FioJobs::from_command_line("x", &words, &Permission::default());

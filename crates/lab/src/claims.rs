@@ -16,10 +16,10 @@
 //! that others of them would have given the opposite answer, the comparison says so.
 
 use crate::catalogue::{self, Kind, LoadError};
-use crate::document::{Document, FileError};
+use crate::document::{Document, FileError, Problem};
 use crate::files::Files;
 use crate::settings;
-use raidlab_store::{Measurement, Metric};
+use raidlab_store::{Measurement, Metric, Operation};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -102,7 +102,7 @@ struct RawClaim {
     #[serde(default)]
     why: String,
     untestable: Option<String>,
-    /// Each test is done for each of these; `{job}` in it is replaced.
+    /// Each test with `{job}` in it is done for each of these.
     #[serde(default)]
     jobs: Vec<String>,
     #[serde(default)]
@@ -191,6 +191,14 @@ impl Claims {
                 let remedy = "give it `tests`, or say why not in `untestable`";
                 return Err(document.invalid(span, "a claim is tested or it is not", remedy));
             }
+            let mut for_each = claim
+                .tests
+                .iter()
+                .map(|test| test.get_ref().is_for_each_job());
+            if !claim.jobs.is_empty() && !for_each.any(|one| one) {
+                let remedy = "write {job} into its cells, or leave `jobs` out";
+                return Err(document.invalid(span, "no test is of `jobs`", remedy));
+            }
             let mut tests = Vec::new();
             for test in &claim.tests {
                 tests.extend(read_test(document, test, &claim.jobs)?);
@@ -224,7 +232,17 @@ impl Claims {
     }
 }
 
-/// The test for each of the jobs, or as it is where there are none.
+impl RawTest {
+    fn cells(&self) -> impl Iterator<Item = &String> {
+        self.to.iter().chain([&self.of])
+    }
+
+    fn is_for_each_job(&self) -> bool {
+        self.cells().any(|cell| cell.contains("{job}"))
+    }
+}
+
+/// The test for each of the jobs, or as it is where it names none of them.
 fn read_test(
     document: &Document,
     raw: &Spanned<RawTest>,
@@ -235,6 +253,24 @@ fn read_test(
     if test.to.is_empty() || test.at_least > at_most {
         let remedy = "name a cell in `to`, and let `at_least` be below `at_most`";
         return Err(document.invalid(raw.span(), "nothing can hold here", remedy));
+    }
+    if test.is_for_each_job() && jobs.is_empty() {
+        let remedy = "say in the claim's `jobs` which ones";
+        return Err(document.invalid(raw.span(), "nothing takes the place of {job}", remedy));
+    }
+    let mut operations = test
+        .cells()
+        .filter_map(|cell| cell.split_whitespace().nth(2));
+    if let Some(name) = operations.find(|name| name.parse::<Operation>().is_err()) {
+        let problem = Problem::UnknownName {
+            what: "operation",
+            name: name.to_owned(),
+            known: Operation::ALL
+                .iter()
+                .map(|op| op.name().to_owned())
+                .collect(),
+        };
+        return Err(document.error(raw.span(), problem));
     }
     let one = |job: &str| {
         let select = |text: &String| Selector::read(&text.replace("{job}", job));
@@ -247,7 +283,7 @@ fn read_test(
         })
     };
     let whole = [String::new()];
-    let jobs = if jobs.is_empty() { &whole } else { jobs };
+    let jobs = if test.is_for_each_job() { jobs } else { &whole };
     let tests: Option<Vec<Test>> = jobs.iter().map(|job| one(job)).collect();
     tests.ok_or_else(|| {
         let remedy = "write `subject job`, `subject/filesystem job`, either with an operation, or \
@@ -287,25 +323,24 @@ impl Selector {
             && (self.operation.as_ref()).is_none_or(|name| name == row.op.name())
     }
 
-    /// What the newest run with such rows says.
+    /// What the newest run with such rows says; 0 is what a row has that lacks the figure.
     fn value(&self, suites: &[String], runs: &[Vec<Measurement>], metric: Metric) -> Option<Value> {
         runs.iter().find_map(|rows| {
             let is_known = |row: &&Measurement| metric != Metric::Seconds || !row.is_unfinished();
             let own = rows.iter().filter(|row| self.covers(suites, row));
-            let own: Vec<&Measurement> = own.filter(is_known).collect();
-            own.first()?;
-            let values = own.iter().map(|row| row.value_of(metric));
+            let values = own.filter(is_known).map(|row| row.value_of(metric));
             let (mut count, mut sum) = (0.0, 0.0);
             let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-            for value in values {
+            for value in values.filter(|value| *value > 0.0) {
                 count += 1.0;
                 sum += value;
                 least = least.min(value);
                 most = most.max(value);
             }
-            Some(Value {
+            (count > 0.0).then_some(Value {
                 mean: sum / count,
-                half_range: (most - least) / 2.0,
+                least,
+                most,
                 metric,
             })
         })
@@ -367,11 +402,10 @@ impl Test {
         let of = self.of.value(suites, runs, metric)?;
         let to = self.to.iter().map(|one| one.value(suites, runs, metric));
         let to: Vec<Value> = to.collect::<Option<_>>()?;
-        let sum: f64 = to.iter().map(|one| one.mean).sum();
-        let ratio = if sum > 0.0 { of.mean / sum } else { f64::NAN };
-        let half_range: f64 = to.iter().map(|one| one.half_range).sum();
-        let least = (of.mean - of.half_range) / (sum + half_range);
-        let greatest = (of.mean + of.half_range) / (sum - half_range).max(0.0);
+        let sum = |of: fn(&Value) -> f64| to.iter().map(of).sum::<f64>();
+        let ratio = of.mean / sum(|one| one.mean);
+        let least = of.least / sum(|one| one.most);
+        let greatest = of.most / sum(|one| one.least);
         let allowed = self.at_least..=self.at_most;
         let holds = allowed.contains(&ratio);
         let always = allowed.contains(&least) && allowed.contains(&greatest);
@@ -392,7 +426,7 @@ impl Test {
             ),
             ratio,
             holds,
-            is_close: ratio.is_finite() && !always && !never,
+            is_close: !always && !never,
             asked: match (self.at_least > 0.0, self.at_most.is_finite()) {
                 (true, true) => format!("{} to {}", self.at_least, self.at_most),
                 (true, false) => format!("at least {}", self.at_least),
@@ -407,8 +441,9 @@ impl Test {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Value {
     mean: f64,
-    /// Half of what lies between its least row and its greatest.
-    half_range: f64,
+    /// Its least row, and its greatest.
+    least: f64,
+    most: f64,
     metric: Metric,
 }
 
@@ -421,7 +456,8 @@ impl Value {
             Metric::Seconds => (1.0, "s"),
             Metric::KeptPercent => (1.0, "%"),
         };
-        let (mean, half_range) = (self.mean / scale, self.half_range / scale);
+        let half_range = (self.most - self.least) / 2.0 / scale;
+        let mean = self.mean / scale;
         let digits = match mean {
             mean if mean >= 100.0 => 0,
             mean if mean >= 10.0 => 1,

@@ -154,7 +154,11 @@ pub(crate) fn read_group(jobs: FioJobs) -> Result<FioReading, GroupError> {
 /// A workload's error at its place in the suite's file. A job file inside the
 /// suite begins below the opening quotes, so its lines are the suite's lines.
 fn blame(document: &Document, span: Range<usize>, error: &JobFileError) -> FileError {
-    let inline = document.text[span.clone()].starts_with("\"\"\"\n");
+    let written = &document.text[span.clone()];
+    let inline = ["\"\"\"", "'''"].iter().any(|quotes| {
+        let begin = written.strip_prefix(quotes).unwrap_or_default();
+        begin.starts_with('\n') || begin.starts_with("\r\n")
+    });
     let mut blamed = document.error(span, Problem::Fio(in_one_line(error)));
     if let (true, Some(Place::Line { line, .. })) = (inline, error.place()) {
         blamed.line += line;

@@ -3,7 +3,7 @@
 use crate::document::{Document, FileError};
 use crate::settings::{self, Size, Time};
 use raidlab_store::Setting;
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::{Bytes, Nanos, SECTOR_BYTES};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
@@ -111,7 +111,7 @@ struct RawHost {
     tags: Spanned<u32>,
     #[serde(default = "sweep")]
     scheduler: String,
-    maximum_request: Size,
+    maximum_request: Spanned<Size>,
     queue: QueueStyle,
     memory: Size,
     #[serde(default)]
@@ -163,6 +163,12 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
                 "tags must be at least 1",
             ));
         }
+        let largest = host.maximum_request.get_ref().0.0;
+        if largest == 0 || !largest.is_multiple_of(SECTOR_BYTES) {
+            let what = "requests are of whole sectors";
+            let remedy = "maximum_request must be a multiple of 512, above 0";
+            return Err(document.invalid(host.maximum_request.span(), what, remedy));
+        }
         let scope = format!("host {}", host.name.get_ref());
         let settings = settings::collect(document, &["host"], Some(index), &scope)?;
         hosts.push(Host {
@@ -173,7 +179,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             quiet: host.quiet.0,
             tags: host.tags.into_inner(),
             scheduler: host.scheduler,
-            maximum_request: host.maximum_request.0,
+            maximum_request: host.maximum_request.get_ref().0,
             queue: host.queue,
             memory: host.memory.0,
             old_locks: host.old_locks,
@@ -246,6 +252,13 @@ memory = "8g"
         }
         let error = read(&OWN.replace("31", "0")).expect_err("no tags");
         assert!(error.contains("desk.toml:6"), "{error}");
+        for size in ["0", "100", "1000"] {
+            let error = read(&OWN.replace("1m", size)).expect_err("no whole sectors");
+            assert!(
+                error.contains("desk.toml:7: host[1].maximum_request"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

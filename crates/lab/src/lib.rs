@@ -42,7 +42,7 @@ pub use host::{BitmapWrites, Host, MdRelease, OldLock, QueueStyle};
 pub use job_words::describe_job;
 pub use placeholder::{PlaceholderError, Placeholders, expand};
 pub use plan::Plan;
-pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
+pub use published::{Accuracy, Cell, Class, Log, Published, Synced};
 pub use raidlab_workload::{Honoured, OptionFacts, Permission, fio_options};
 pub use run::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{
@@ -50,7 +50,7 @@ pub use subject::{
     SyncSource, Throttle, WriteBarrier, Zfs, ZfsChecksum, ZfsCompression, ZfsRelease,
 };
 pub use suite::{
-    Begin, Bus, Condition, Event, EventKind, FIRST_DRAW, Job, QueueRule, Region, Rounds, Step,
-    Suite, TimedEvent, Wait, When, Work,
+    Begin, Bus, Condition, Event, EventKind, FIRST_DRAW, Job, MOST_REPETITIONS, QueueRule, Region,
+    Rounds, Step, Suite, TimedEvent, Wait, When, Work,
 };
 pub use words::{CHECK_IN_WORDS, event_in_words, wait_in_words};

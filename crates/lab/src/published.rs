@@ -1,13 +1,13 @@
 //! Published figures: what others measured in the same cells, how far each
 //! figure can be trusted, and how accurate the model claims to be.
 
+mod reader;
+
 use crate::catalogue::{self, Kind, LoadError};
-use crate::document::{Document, FileError, Problem};
+use crate::document::Document;
 use crate::files::Files;
-use crate::settings;
 use raidlab_store::{Measurement, MemberUse, Operation, PublishedFigure, Role};
 use serde::Deserialize;
-use toml::Spanned;
 
 /// Figures for the cells of a suite, and the classes of its jobs.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,20 +38,8 @@ pub struct Class {
     pub jobs: Vec<String>,
     /// Which facts and cells were used to fit the model for them.
     pub fitted_on: String,
-    /// Whether more is better or less.
-    pub better: Better,
     /// What the model claims, per subject.
     pub accuracy: Vec<Accuracy>,
-}
-
-/// Which way a figure is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// More is better, as of iops.
-    More,
-    /// Less is better, as of a latency.
-    Less,
 }
 
 /// A declared accuracy.
@@ -76,6 +64,8 @@ pub struct Accuracy {
 pub struct Cell {
     /// The subject's name.
     pub subject: String,
+    /// The file system that it was measured on; empty: whatever the row's is.
+    pub filesystem: String,
     /// The job's name.
     pub job: String,
     /// Reads or writes.
@@ -120,63 +110,6 @@ pub struct Synced {
     pub article: Option<f64>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPublished {
-    schema: Spanned<u32>,
-    name: String,
-    title: String,
-    source: String,
-    disks: Vec<String>,
-    class: Vec<RawClass>,
-    figures: Vec<RawFigures>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawClass {
-    id: Spanned<String>,
-    title: String,
-    jobs: Vec<Spanned<String>>,
-    fitted_on: String,
-    better: Better,
-    accuracy: Spanned<Vec<Accuracy>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawFigures {
-    subject: String,
-    cell: Vec<Spanned<RawCell>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawCell {
-    job: Spanned<String>,
-    op: Operation,
-    log: Option<Spanned<Log>>,
-    article: Option<f64>,
-    reliability: Option<Spanned<String>>,
-    #[serde(default)]
-    sync_percent: Synced,
-    #[serde(default)]
-    members: Vec<RawMember>,
-    #[serde(default)]
-    fitted: Vec<String>,
-    #[serde(default)]
-    note: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawMember {
-    reads: u64,
-    writes: u64,
-    read_ticks_ms: u64,
-    write_ticks_ms: u64,
-}
-
 impl Published {
     /// Built-in figures by name, or a file by path.
     ///
@@ -211,6 +144,7 @@ impl Published {
         let figures = raidlab_import::read_figures(&document.file, &document.text)?;
         let cells = figures.printed.into_iter().map(|printed| Cell {
             subject: printed.row.subject,
+            filesystem: printed.row.filesystem,
             job: printed.row.job,
             op: printed.row.op,
             part: printed.row.part,
@@ -269,6 +203,7 @@ impl Published {
         let is_same = |cell: &&Cell| {
             (&cell.subject, &cell.job, cell.op) == (&row.subject, &row.job, row.op)
                 && (cell.part.is_empty() || cell.part == row.part)
+                && cell.is_on(&row.filesystem)
         };
         let Some(cell) = self.cells.iter().find(is_same) else {
             return;
@@ -280,53 +215,16 @@ impl Published {
             measurement.role = Role::Fitted;
         }
     }
-
-    /// Reads and checks a file of figures.
-    ///
-    /// # Errors
-    /// With file, line, field and remedy.
-    fn read(document: &Document) -> Result<Self, FileError> {
-        let raw: RawPublished = document.decode(&[])?;
-        settings::check_schema(document, &raw.schema)?;
-        let classes = read_classes(document, raw.class)?;
-        let mut cells: Vec<Cell> = Vec::new();
-        for figures in raw.figures {
-            for cell in figures.cell {
-                let (span, job) = (cell.span(), cell.get_ref().job.span());
-                let cell = read_cell(document, &figures.subject, cell)?;
-                if !classes.iter().any(|class| class.jobs.contains(&cell.job)) {
-                    let problem = Problem::UnknownName {
-                        what: "job",
-                        name: cell.job,
-                        known: classes.into_iter().flat_map(|class| class.jobs).collect(),
-                    };
-                    return Err(document.error(job, problem));
-                }
-                let twice = |other: &Cell| {
-                    (&other.subject, &other.job, other.op) == (&cell.subject, &cell.job, cell.op)
-                };
-                if cells.iter().any(twice) {
-                    let what = format!(
-                        "the cell of {} and job {} is given twice",
-                        cell.subject, cell.job
-                    );
-                    return Err(document.invalid(span, what, "keep one"));
-                }
-                cells.push(cell);
-            }
-        }
-        Ok(Self {
-            name: raw.name,
-            title: raw.title,
-            source: raw.source,
-            disks: raw.disks,
-            classes,
-            cells,
-        })
-    }
 }
 
 impl Cell {
+    /// Whether it is of rows on this file system: an array that is one has rows on none.
+    fn is_on(&self, filesystem: &str) -> bool {
+        let own = self.filesystem.as_str();
+        let of_array = filesystem.is_empty() && matches!(own, "zfs" | "btrfs");
+        own.is_empty() || own == filesystem || of_array
+    }
+
     /// The figures as a measurement carries them, the raw log first.
     #[expect(clippy::cast_precision_loss, reason = "rates are statistics")]
     fn figures(&self, block_size_bytes: u64) -> Vec<PublishedFigure> {
@@ -361,97 +259,6 @@ impl Log {
     pub fn iops(&self) -> f64 {
         self.ios as f64 * 1000.0 / self.runtime_ms as f64
     }
-}
-
-/// Checks the classes: ids unique, each job in one class, accuracies sane.
-fn read_classes(document: &Document, raw: Vec<RawClass>) -> Result<Vec<Class>, FileError> {
-    let mut classes: Vec<Class> = Vec::new();
-    for class in raw {
-        let id = class.id.get_ref();
-        if classes.iter().any(|known| known.id == *id) {
-            let what = format!("class `{id}` is described twice");
-            return Err(document.invalid(class.id.span(), what, "give each class its own id"));
-        }
-        for job in &class.jobs {
-            let owner = classes
-                .iter()
-                .find(|known| known.jobs.contains(job.get_ref()));
-            if let Some(owner) = owner {
-                let what = format!("job `{}` is also in class `{}`", job.get_ref(), owner.id);
-                return Err(document.invalid(job.span(), what, "a job has one class"));
-            }
-        }
-        let sane = |accuracy: &Accuracy| accuracy.percent > 0.0 && accuracy.percent.is_finite();
-        if class.accuracy.get_ref().is_empty() || !class.accuracy.get_ref().iter().all(sane) {
-            let what = "no number without its confidence";
-            let remedy = "give each accuracy as a percentage above 0";
-            return Err(document.invalid(class.accuracy.span(), what, remedy));
-        }
-        classes.push(Class {
-            id: class.id.into_inner(),
-            title: class.title,
-            jobs: class.jobs.into_iter().map(Spanned::into_inner).collect(),
-            fitted_on: class.fitted_on,
-            better: class.better,
-            accuracy: class.accuracy.into_inner(),
-        });
-    }
-    Ok(classes)
-}
-
-/// How far a printed figure can be trusted.
-const RELIABILITIES: [&str; 2] = ["rounded", "disputed"];
-
-/// Checks a cell and names its members.
-fn read_cell(document: &Document, subject: &str, raw: Spanned<RawCell>) -> Result<Cell, FileError> {
-    let span = raw.span();
-    let raw = raw.into_inner();
-    if raw.log.is_none() && raw.article.is_none() {
-        let remedy = "give `log`, `article` or both";
-        return Err(document.invalid(span, "a cell without a figure", remedy));
-    }
-    if let Some(log) = raw.log.as_ref().filter(|log| log.get_ref().runtime_ms == 0) {
-        let what = "a run without a runtime has no rate";
-        return Err(document.invalid(log.span(), what, "runtime_ms must be at least 1"));
-    }
-    if let Some(given) = &raw.reliability
-        && !RELIABILITIES.contains(&given.get_ref().as_str())
-    {
-        let problem = Problem::UnknownName {
-            what: "reliability",
-            name: given.get_ref().clone(),
-            known: RELIABILITIES.map(str::to_owned).to_vec(),
-        };
-        return Err(document.error(given.span(), problem));
-    }
-    let members = raw
-        .members
-        .into_iter()
-        .enumerate()
-        .map(|(slot, member)| MemberUse {
-            member: slot.to_string(),
-            read_ios: member.reads,
-            write_ios: member.writes,
-            read_ticks_ns: member.read_ticks_ms * 1_000_000,
-            write_ticks_ns: member.write_ticks_ms * 1_000_000,
-            ..MemberUse::default()
-        });
-    Ok(Cell {
-        subject: subject.to_owned(),
-        job: raw.job.into_inner(),
-        op: raw.op,
-        part: String::new(),
-        log: raw.log.map(Spanned::into_inner),
-        article_iops: raw.article,
-        article_reliability: raw
-            .reliability
-            .map_or_else(|| "rounded".to_owned(), Spanned::into_inner),
-        printed: Vec::new(),
-        sync_percent: raw.sync_percent,
-        members: members.collect(),
-        fitted: raw.fitted,
-        note: raw.note,
-    })
 }
 
 #[cfg(test)]

@@ -114,11 +114,11 @@ pub(crate) fn collect(
                     },
                 ));
             };
-            source
-                .get_ref()
-                .as_str()
-                .unwrap_or_default()
-                .clone_into(&mut setting.source);
+            let Some(words) = source.get_ref().as_str() else {
+                let what = "a source is a text";
+                return Err(document.invalid(source.span(), what, "write where it is from"));
+            };
+            words.clone_into(&mut setting.source);
         }
     }
     Ok(settings)

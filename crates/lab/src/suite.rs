@@ -26,6 +26,7 @@ use raidlab_workload::{FioJobs, JobGroup};
 use serde::Deserialize;
 use std::path::Path;
 
+pub use reader::MOST_REPETITIONS;
 pub use regions::{Bus, Region};
 
 /// The draw that is taken where no number is said.
@@ -48,6 +49,9 @@ pub struct Suite {
     /// Which part of which drive each of them is, on the benches that model disks;
     /// as long as `disks`.
     pub regions: Vec<Region>,
+    /// The same as its file says it, whatever disks were chosen since: of these parts
+    /// are the figures from elsewhere.
+    pub figures_of: Vec<Region>,
     /// The processor of modelled hosts, by name or path; `None`: computing takes no time.
     pub processor: Option<String>,
     /// The file systems that each subject is measured with, one after the
@@ -383,6 +387,7 @@ impl Suite {
             description: String::new(),
             source: name.clone(),
             disks,
+            figures_of: regions.clone(),
             regions,
             processor: None,
             filesystems: vec![None],

@@ -126,6 +126,10 @@ fn up_to(experiment: &Experiment, job: &str) -> Option<Experiment> {
     let last = experiment.steps.iter().position(is_it)?;
     let mut part = experiment.clone();
     part.steps.truncate(last + 1);
+    // Of what only prepares no row is kept, but here somebody asks.
+    if let Some(PlannedStep::Job(job)) = part.steps.last_mut() {
+        job.prepares = false;
+    }
     Some(part)
 }
 

@@ -8,7 +8,10 @@ use crate::task::Task;
 use raidlab_bench_model::presets;
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
-use raidlab_lab::{Choices, FIRST_DRAW, Files, Permission, Step, Subject, SubjectKind, Suite};
+use raidlab_lab::{
+    Choices, FIRST_DRAW, Files, MOST_REPETITIONS, Permission, Published, Step, Subject,
+    SubjectKind, Suite,
+};
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
 use std::path::Path;
@@ -126,6 +129,11 @@ pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     let mut suite = named(asked, files)?;
     if let Some(repetitions) = asked.host.repetitions {
         suite.repetitions = repetitions.get();
+        if suite.repetitions > MOST_REPETITIONS {
+            let words = format!("{repetitions} repetitions are more than anybody waits for");
+            let help = format!("`--repetitions` is at most {MOST_REPETITIONS}");
+            return Err(Failure::words(Kind::Usage, words).help(help));
+        }
     }
     if asked.quick {
         shorten(&mut suite);
@@ -316,11 +324,14 @@ fn shorten(suite: &mut Suite) {
 pub fn remarks(asked: &Asked, suite: &mut Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
     let real = asked.on == On::Host;
-    let foreign = |disks: &[String]| real || disks != suite.disks;
-    if let Some(figures) = suite.published.take_if(|it| foreign(&it.disks)) {
-        let here = match real {
-            true => "other disks".to_owned(),
-            false => suite.disks.join(", "),
+    let disks = &suite.disks;
+    let elsewhere = real || suite.figures_of != suite.regions;
+    let foreign = |figures: &mut Published| elsewhere || figures.disks != *disks;
+    if let Some(figures) = suite.published.take_if(foreign) {
+        let here = match (real, figures.disks == *disks) {
+            (true, _) => "other disks".to_owned(),
+            (false, true) => "other parts of them".to_owned(),
+            (false, false) => disks.join(", "),
         };
         let statement = format!(
             "The published figures are of {}; this run is on {here}, so nothing is compared.",

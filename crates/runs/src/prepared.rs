@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Kind};
 use crate::notes::remark;
 use crate::task::Task;
-use raidlab_lab::{Experiment, SubjectKind, Suite};
+use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite};
 use raidlab_store::AccuracyNote;
 use std::error::Error;
 use std::fmt::Write;
@@ -20,12 +20,17 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// How many rows of jobs there will be; `None` where a job is not one that is read
-    /// beforehand, whose rows are known once it has run: bonnie++, iozone, or
-    /// options that only a real fio understands.
+    /// How many rows of jobs there will be; `None` where that is known once they have run:
+    /// of bonnie++, iozone, options that only a real fio understands, and jobs in rounds.
     pub fn rows(&self) -> Option<usize> {
-        let mut jobs = self.experiments.iter().flat_map(Experiment::jobs);
-        jobs.try_fold(0, |rows, job| {
+        let in_rounds = |step: &PlannedStep| matches!(step, PlannedStep::Rounds(_));
+        let mut steps = self.experiments.iter().flat_map(|one| &one.steps);
+        if steps.any(in_rounds) {
+            return None;
+        }
+        let jobs = self.experiments.iter().flat_map(Experiment::jobs);
+        let mut measured = jobs.filter(|job| !job.prepares);
+        measured.try_fold(0, |rows, job| {
             job.work.group().ok()?;
             Some(rows + job.operations().len())
         })

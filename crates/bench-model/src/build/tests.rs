@@ -152,3 +152,28 @@ fn a_suite_says_which_bus_drives_share() {
             .all(|one| one.disk.is_shared() && !one.disk.one_at_a_time())
     );
 }
+
+/// What only building finds wrong is found before anything runs.
+#[test]
+fn what_cannot_be_built_is_refused_by_the_check() {
+    let check = |change: &dyn Fn(&mut Experiment)| {
+        let mut experiment = experiments(r#""wd4000fyyz", "wd4000fyyz""#).remove(0);
+        change(&mut experiment);
+        let plan = Plan::new(&experiment, &Files::default())?;
+        plan.check(&experiment)
+    };
+    check(&|_| ()).expect("built in");
+    let bogus = |experiment: &mut Experiment| {
+        let host = experiment.subject.host.as_mut().expect("modelled");
+        host.scheduler = "bogus".to_owned();
+    };
+    let slot = |experiment: &mut Experiment| {
+        experiment.subject = raidlab_lab::Subject::load("md").expect("built in");
+        experiment.subject.read_policy = Some("btrfs-devid:9".to_owned());
+    };
+    for change in [&bogus as &dyn Fn(&mut Experiment), &slot] {
+        let error = check(change).expect_err("it cannot be built");
+        let all = raidlab_units::in_one_line(&error);
+        assert!(all.contains("bogus") || all.contains("slot 9"), "{all}");
+    }
+}

@@ -1,6 +1,5 @@
 use super::*;
 use crate::suite::Suite;
-use raidlab_store::Operation;
 use std::collections::BTreeSet;
 
 const FILE: &str = r#"
@@ -101,6 +100,41 @@ fn a_comparison_is_close_where_other_repetitions_would_have_turned_it() {
     assert_eq!(judge(110.0, 110.0, 36.0), (true, false));
 }
 
+/// Three repetitions alike and one far off: the mean has half of the range on one side only.
+#[test]
+fn what_other_repetitions_would_have_said_is_asked_of_the_rows_themselves() {
+    let claims = claims(&FILE.replace("at_least = 1.0", "at_most = 1.5")).expect("valid");
+    let both = [100.0, 100.0, 100.0, 160.0].map(|rate| row("both", "j", rate));
+    let others = [row("one", "j", 40.0), row("two", "j", 60.0)];
+    let rows = both.into_iter().chain(others).collect();
+    let outcome = claims.judge(&[rows])[0].outcomes[0].clone();
+    assert!((outcome.ratio - 1.15).abs() < 1e-9, "{}", outcome.ratio);
+    assert!(outcome.is_close, "one of them gave 1.6");
+}
+
+/// A test that names none of the jobs counts once, however many there are.
+#[test]
+fn a_test_of_no_job_is_done_once() {
+    let more = "tests = [{ of = \"one j read\", to = [\"two j read\"] }, { of = \"one {job}";
+    let claims = claims(&FILE.replace("tests = [{ of = \"one {job}", more)).expect("valid");
+    assert_eq!(claims.claims[1].tests.len(), 3);
+}
+
+/// A row of a recovery whose size nobody knows has no rate, and one that iozone did not
+/// run has none either.
+#[test]
+fn rows_without_the_figure_are_no_rows() {
+    let claims = claims(FILE).expect("valid");
+    let rows = |both: &[f64]| {
+        let both = both.iter().map(|rate| row("both", "j", *rate));
+        let others = [row("one", "j", 40.0), row("two", "j", 60.0)];
+        vec![both.chain(others).collect::<Vec<_>>()]
+    };
+    assert_eq!(claims.judge(&rows(&[0.0]))[0].verdict, Verdict::NotRun);
+    let judged = claims.judge(&rows(&[0.0, 120.0]));
+    assert!((judged[0].outcomes[0].ratio - 1.2).abs() < 1e-9);
+}
+
 #[test]
 fn blocks_of_different_sizes_are_compared_by_bytes() {
     let claims = claims(FILE).expect("valid");
@@ -164,7 +198,14 @@ fn mistakes_are_refused_with_their_lines() {
         ),
         ("both j read\"", "both\"", "two to four words"),
         ("both j read\"", "both j read fast\"", "two to four words"),
+        ("both j read\"", "both j raed\"", "did you mean `read`"),
         ("at_least = 0.9", "at_least = 9", "nothing can hold"),
+        ("jobs = [\"j\", \"k\"]", "", "takes the place"),
+        (
+            "one {job} read\", to = [\"two {job}",
+            "one j read\", to = [\"two j",
+            "no test is of",
+        ),
         ("says = \"blue", "say = \"blue", "did you mean `says`"),
     ];
     for (from, to, expected) in broken {

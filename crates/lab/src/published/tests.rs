@@ -48,6 +48,10 @@ fn an_article_s_figures_stand_beside_the_rows_of_its_suite() {
         let mut row = Measurement::blank("kernel");
         (row.subject, row.job) = (subject.to_owned(), job.to_owned());
         (row.op, row.part) = (op, part.to_owned());
+        row.filesystem = match subject {
+            "gmirror" => "ufs".to_owned(),
+            _ => "ext3".to_owned(),
+        };
         (row.role, row.fit) = (Role::Predicted, "strict".to_owned());
         published.attach(&mut row);
         let figure = row.published.first().expect("a figure");
@@ -56,6 +60,14 @@ fn an_article_s_figures_stand_beside_the_rows_of_its_suite() {
             (bytes / first - 1.0).abs() < 0.01,
             "{subject} {job}: {bytes}"
         );
+        // They say nothing of another file system.
+        let mut other = Measurement {
+            filesystem: "xfs".to_owned(),
+            published: Vec::new(),
+            ..row.clone()
+        };
+        published.attach(&mut other);
+        assert_eq!(other.published, []);
         // The presets' media rates are the reads of single disks.
         let was_fitted = job == "bonnie" && op == Operation::Read;
         assert_eq!(row.role == Role::Fitted, was_fitted, "{subject} {job}");
@@ -288,11 +300,27 @@ cell = [
 ]
 "#;
 
+/// Ticks of centuries are more than 64 bits of nanoseconds hold.
+#[test]
+fn ticks_without_end_are_kept() {
+    let members = "members = [{ reads = 1, writes = 1, read_ticks_ms = 9223372036854775807, \
+                   write_ticks_ms = 1 }], article = 180 },";
+    let text = SMALL.replacen("article = 180 },", members, 1);
+    let file = "figures.toml".to_owned();
+    let read = Published::of(&Document { file, text }).expect("sound");
+    assert_eq!(read.cells[0].members[0].read_ticks_ns, u64::MAX);
+    assert_eq!(read.cells[0].members[0].write_ticks_ns, 1_000_000);
+}
+
 #[test]
 fn every_mistake_gets_file_line_field_and_remedy() {
     let change = |from: &str, to: &str| SMALL.replacen(from, to, 1);
     let broken = [
         ("class misspelt", change("accuracy =", "acuracy =")),
+        (
+            "less is better",
+            change("better = \"more\"", "better = \"less\""),
+        ),
         ("class twice", change("id = \"read\"", "id = \"write\"")),
         ("job in two classes", change("[\"8\"", "[\"1\", \"8\"")),
         (
@@ -309,6 +337,33 @@ fn every_mistake_gets_file_line_field_and_remedy() {
         ("no runtime", change("runtime_ms = 60057", "runtime_ms = 0")),
         ("operation", change("op = \"write\"", "op = \"erase\"")),
         ("reliability", change("\"disputed\"", "\"doubtful\"")),
+        (
+            "accuracy of another class's job",
+            change("percent = 5.0", "jobs = [\"1\"], percent = 5.0"),
+        ),
+        ("no I/O", change("ios = 10", "ios = 0")),
+        (
+            "a rate below 0",
+            change(
+                "\"8\", op = \"read\", article = 180",
+                "\"8\", op = \"read\", article = -180",
+            ),
+        ),
+        (
+            "reliability of nothing printed",
+            change(
+                "runtime_ms = 60057 }, article = 180",
+                "runtime_ms = 60057 }, reliability = \"rounded\"",
+            ),
+        ),
+        (
+            "more than whole",
+            change("disputed\"", "disputed\", sync_percent = { article = 400 }"),
+        ),
+        (
+            "progress of no figure",
+            change("disputed\"", "disputed\", sync_percent = { log = 40 }"),
+        ),
     ];
     let mut seen = String::new();
     for (name, text) in broken {

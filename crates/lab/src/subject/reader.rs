@@ -10,7 +10,7 @@ use crate::settings::{self, Size, Time};
 use raidlab_policies::{ALL, read_policy};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
-use raidlab_units::{Bytes, in_one_line};
+use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, in_one_line};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
@@ -25,7 +25,7 @@ struct RawSubject {
     kind: Spanned<SubjectKind>,
     host: Option<Spanned<String>>,
     read_policy: Option<Spanned<String>>,
-    data_offset: Option<Size>,
+    data_offset: Option<Spanned<Size>>,
     metadata: Option<Metadata>,
     recovery: Option<Spanned<RawRecovery>>,
     zfs: Option<Spanned<RawZfs>>,
@@ -40,7 +40,7 @@ struct RawRecovery {
     block: Spanned<Size>,
     depth: Spanned<u32>,
     merged: Option<Spanned<Size>>,
-    tick: Option<Time>,
+    tick: Option<Spanned<Time>>,
     source: SyncSource,
     barrier: WriteBarrier,
     recovering_writes: RecoveringWrites,
@@ -48,8 +48,8 @@ struct RawRecovery {
     checkpoint_parts: Option<Spanned<u32>>,
     checkpoint_interval: Option<Time>,
     throttle: Spanned<ThrottleRule>,
-    minimum: Option<Size>,
-    maximum: Option<Size>,
+    minimum: Option<Spanned<Size>>,
+    maximum: Option<Spanned<Size>>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -65,7 +65,7 @@ enum ThrottleRule {
 #[serde(deny_unknown_fields)]
 struct RawZfs {
     release: ZfsRelease,
-    volume_size: Size,
+    volume_size: Spanned<Size>,
     volume_block: Spanned<Size>,
     ashift: Spanned<u32>,
     cache: Size,
@@ -104,6 +104,11 @@ impl Subject {
             .map(|name| find_host(document, name, hosts));
         let host = host.transpose()?;
         check_kind(document, &raw)?;
+        let offset = raw.data_offset.as_ref();
+        if let Some(offset) = offset.filter(|it| !it.get_ref().0.0.is_multiple_of(SECTOR_BYTES)) {
+            let what = "data begin at a whole sector";
+            return Err(document.invalid(offset.span(), what, "write a multiple of 512"));
+        }
         check_read_policy(document, raw.read_policy.as_ref())?;
         if let Some(build) = &raw.build {
             let checked = build.get_ref().check_words();
@@ -122,7 +127,7 @@ impl Subject {
             kind: raw.kind.into_inner(),
             host,
             read_policy: raw.read_policy.map(Spanned::into_inner),
-            data_offset: raw.data_offset.map_or(Bytes(0), |size| size.0),
+            data_offset: raw.data_offset.map_or(Bytes(0), |size| size.get_ref().0),
             metadata: raw.metadata.unwrap_or(Metadata::None),
             recovery,
             zfs,
@@ -319,9 +324,17 @@ fn read_recovery(document: &Document, raw: Spanned<RawRecovery>) -> Result<Recov
         let remedy = "merged must be a multiple of 512, not below block";
         return Err(document.invalid(merged.span(), what, remedy));
     }
+    if let Some(tick) = raw
+        .tick
+        .as_ref()
+        .filter(|tick| tick.get_ref().0 == Nanos::ZERO)
+    {
+        let what = "a timer tick of 0 never comes";
+        return Err(document.invalid(tick.span(), what, "leave it out for 4 ms"));
+    }
     Ok(Recovery {
         merged: raw.merged.as_ref().map(|merged| merged.get_ref().0),
-        tick: raw.tick.map(|tick| tick.0),
+        tick: raw.tick.as_ref().map(|tick| tick.get_ref().0),
         checkpoint: read_checkpoint(document, &raw)?,
         throttle: read_throttle(document, &raw)?,
         block,
@@ -366,17 +379,39 @@ fn read_checkpoint(
     }
 }
 
+/// Limits of a throttle are rates of at least 1 KiB/s.
+const LEAST_RATE: Bytes = Bytes(1024);
+
 /// The throttle with the limits that its rule needs.
 fn read_throttle(document: &Document, raw: &RawRecovery) -> Result<Throttle, FileError> {
-    let limit = |limit: Option<Size>, field: &str| {
-        limit.map(|size| size.0).ok_or_else(|| {
+    let limits = [raw.minimum.as_ref(), raw.maximum.as_ref()];
+    for limit in limits.into_iter().flatten() {
+        if matches!(raw.throttle.get_ref(), ThrottleRule::None) {
+            let what = "nothing holds this rebuild back";
+            let remedy = "leave it out, or name a `throttle` that has limits";
+            return Err(document.invalid(limit.span(), what, remedy));
+        }
+        if limit.get_ref().0 < LEAST_RATE {
+            let what = "a rate below 1 KiB/s copies nothing";
+            return Err(document.invalid(limit.span(), what, "write 1k or more"));
+        }
+    }
+    if let [Some(minimum), Some(maximum)] = limits
+        && minimum.get_ref().0 > maximum.get_ref().0
+    {
+        let what = "the rebuild may be no faster than that, and no slower than this";
+        let remedy = "`minimum` must not be above `maximum`";
+        return Err(document.invalid(minimum.span(), what, remedy));
+    }
+    let limit = |limit: Option<&Spanned<Size>>, field: &str| {
+        limit.map(|size| size.get_ref().0).ok_or_else(|| {
             let remedy = "this throttle needs it: bytes per second, as \"1000k\"";
             let (field, remedy) = (field.to_owned(), remedy.to_owned());
             document.error(raw.throttle.span(), Problem::Missing { field, remedy })
         })
     };
-    let minimum = || limit(raw.minimum, "minimum");
-    let maximum = || limit(raw.maximum, "maximum");
+    let minimum = || limit(limits[0], "minimum");
+    let maximum = || limit(limits[1], "maximum");
     Ok(match *raw.throttle.get_ref() {
         ThrottleRule::None => Throttle::None,
         ThrottleRule::Rate => Throttle::Rate {
@@ -403,6 +438,12 @@ fn read_zfs(document: &Document, raw: Spanned<RawZfs>) -> Result<Zfs, FileError>
         let remedy = "use a power of two from 512 to 128k";
         return Err(document.invalid(raw.volume_block.span(), what, remedy));
     }
+    let size = raw.volume_size.get_ref().0;
+    if size.0 == 0 || !size.0.is_multiple_of(block.0) {
+        let what = "a volume is of whole blocks";
+        let remedy = "write a multiple of `volume_block`";
+        return Err(document.invalid(raw.volume_size.span(), what, remedy));
+    }
     if !(9..=13).contains(raw.ashift.get_ref()) {
         let what = format!("a pool has no sectors of 2^{} bytes", raw.ashift.get_ref());
         return Err(document.invalid(raw.ashift.span(), what, "use 9 to 13"));
@@ -424,7 +465,7 @@ fn read_zfs(document: &Document, raw: Spanned<RawZfs>) -> Result<Zfs, FileError>
         compression: raw.compression,
         compression_ratio: ratio.map_or(1.0, Spanned::into_inner),
         release: raw.release,
-        volume_size: raw.volume_size.0,
+        volume_size: size,
         volume_block: block,
         ashift: raw.ashift.into_inner(),
         cache: raw.cache.0,

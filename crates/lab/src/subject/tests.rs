@@ -153,10 +153,29 @@ fn broken() -> Vec<(&'static str, String)> {
         ),
         ("throttle's limit", md("minimum = \"1000k\"\n", "")),
         (
+            "limits of no throttle",
+            md("throttle = \"md-sleep\"", "throttle = \"none\""),
+        ),
+        (
+            "limits the wrong way round",
+            md("minimum = \"1000k\"", "minimum = \"400000k\""),
+        ),
+        (
+            "a rate of nothing",
+            md("maximum = \"200000k\"", "maximum = \"1\""),
+        ),
+        ("tick", md("depth = 4", "depth = 4\ntick = \"0s\"")),
+        (
+            "data within a sector",
+            md("data_offset = \"1m\"", "data_offset = \"1000\""),
+        ),
+        ("source", md("\nhost = \"geomflash", "\nhost = 5 # \"")),
+        (
             "source without setting",
             md("\"recovery.depth\" =", "\"recovery.deph\" ="),
         ),
         ("volume block", zfs("\"8k\"", "\"9k\"")),
+        ("half blocks", zfs("\"3t\"", "\"10000001\"")),
         ("ashift", zfs("ashift = 9", "ashift = 3")),
         (
             "checksum",

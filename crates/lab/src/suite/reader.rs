@@ -62,8 +62,8 @@ fn reserved() -> Vec<Reserved> {
 
 /// Rounds below this many have no window of five.
 const FEWEST_ROUNDS: u32 = 5;
-/// A suite with more takes longer than its disks live.
-const MOST_REPETITIONS: u32 = 1000;
+/// A run with more takes longer than its disks live.
+pub const MOST_REPETITIONS: u32 = 1000;
 /// Members of an array at most.
 const MOST_DISKS: usize = 256;
 /// The most rounds that a suite may ask for, more than anybody waits for.
@@ -146,6 +146,7 @@ impl Suite {
             description: raw.description,
             source: raw.source,
             disks,
+            figures_of: regions.clone(),
             regions,
             processor: raw.processor.map(|name| catalogue::resolve(&name, folder)),
             filesystems: filesystems.unwrap_or_else(|| vec![None]),

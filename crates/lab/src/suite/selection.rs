@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::matrix::{Combination, RawMatrix, combinations};
 use super::named::named_at;
 use crate::catalogue::{self, LoadError};
-use crate::document::{Document, FileError, Problem};
+use crate::document::{Document, FileError, Problem, check_name};
 use crate::files::Files;
 use crate::subject::{SCHEDULERS, Subject, SubjectKind};
 use raidlab_store::Setting;
@@ -32,7 +32,7 @@ pub(super) enum RawSelection {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTable {
     subject: Spanned<String>,
-    name: Option<String>,
+    name: Option<Spanned<String>>,
     title: Option<String>,
     members: Option<Spanned<RawMembers>>,
     #[serde(default)]
@@ -204,7 +204,7 @@ pub(super) fn read_subjects(
             RawSelection::Table(table) => (
                 table.matrix.as_ref(),
                 table.draw.as_ref(),
-                table.name.as_ref().unwrap_or(table.subject.get_ref()),
+                table.name.as_ref().unwrap_or(&table.subject).get_ref(),
             ),
         };
         let all = combinations(document, matrix)?;
@@ -279,9 +279,11 @@ fn select(
     combination: &Combination,
 ) -> Result<(), FileError> {
     if let Some(name) = &table.name {
-        subject.name = combination.apply(name);
+        subject.name = combination.apply(name.get_ref());
+        document.hold(name.span(), check_name(&subject.name))?;
     }
-    if let Some(title) = table.title.as_ref().or(table.name.as_ref()) {
+    let name = table.name.as_ref().map(Spanned::get_ref);
+    if let Some(title) = table.title.as_ref().or(name) {
         subject.title = combination.apply(title);
     }
     let single = subject.kind == SubjectKind::Disk;
@@ -301,15 +303,22 @@ fn select(
         }
         subject.members = Some(members);
     }
+    subject.filesystems = read_filesystems(document, table.filesystems.as_ref())?;
     let members = subject.member_count(disks);
     subject.removed = distinct(document, &table.removed, members, "the subject has")?;
-    if let Some(last) = table.removed.last()
-        && subject.removed.len() == members
-    {
-        let what = "this leaves the array without a member";
-        return Err(document.invalid(last.span(), what, "leave one in"));
+    if let Some(last) = table.removed.last() {
+        let (what, remedy) = if subject.removed.len() == members {
+            ("this leaves the array without a member", "leave one in")
+        } else if subject.can_lose_a_member() {
+            return Ok(());
+        } else {
+            (
+                "nothing can be taken out of this subject",
+                "leave `removed` out",
+            )
+        };
+        return Err(document.invalid(last.span(), what, remedy));
     }
-    subject.filesystems = read_filesystems(document, table.filesystems.as_ref())?;
     Ok(())
 }
 

@@ -392,9 +392,8 @@ fn read_work(
         return Err(document.invalid(arguments.span(), what, remedy).into());
     }
     let (text, span) = read_fio_text(context, raw, named, name, combination)?;
-    let included = context
-        .folder
-        .join(raw.fio_file.as_ref().map_or("", |file| file.get_ref()));
+    let file = raw.fio_file.as_ref().map_or("", |file| file.get_ref());
+    let included = context.folder.join(combination.apply(file));
     let folder = included.parent().unwrap_or(context.folder);
     let reading = read_fio(document, span, name, &text, (folder, context.files))?;
     let work = Work::Fio {

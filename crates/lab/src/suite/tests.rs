@@ -9,6 +9,7 @@ use crate::files::Files;
 use crate::subject::Subject;
 use proptest::prelude::*;
 use raidlab_units::{Bytes, Nanos};
+use raidlab_workload::Permission;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -281,6 +282,12 @@ fn broken() -> Vec<(&'static str, String)> {
             ),
         ),
         (
+            "job file line in other quotes",
+            with(
+                "\n[[step]]\njob = \"2\"\ntitle = \"t\"\nclass = \"c\"\nfio_job = '''\n[global]\nbs=4k\n[a]\nrw=red\n'''\n",
+            ),
+        ),
+        (
             "filesystem",
             with("").replace("disks", "filesystem = \"ext4\"\ndisks"),
         ),
@@ -330,6 +337,7 @@ fn a_suite_finds_its_neighbours_by_relative_path() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let write =
         |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect(name);
+    std::fs::create_dir(folder.path().join("inner")).expect("room");
     let md = raidlab_data::text("subjects", "md").expect("built in");
     write("mine.toml", &md.replace("name = \"md\"", "name = \"mine\""));
     write("jobs.fio", "[a]\nrw=read\nbs=64k\nsize=1g\n");
@@ -351,6 +359,21 @@ fn a_suite_finds_its_neighbours_by_relative_path() {
     assert_eq!(suite.disks[1], "wd4000fyyz");
     let job = suite.jobs().next().expect("a job");
     assert_eq!(job.work.group().unwrap().jobs[0].block_size.0, 65536);
+    // What a job file includes lies beside it, also where a matrix names its folder.
+    write("inner/jobs.fio", "include more.fio\n");
+    write("inner/more.fio", "[a]\nrw=read\nbs=32k\nsize=1g\n");
+    let text = std::fs::read_to_string(&path).expect("written");
+    let text = text.replace(
+        "\"jobs.fio\"",
+        "\"{place}/jobs.fio\"\nmatrix = { place = [\"inner\"] }",
+    );
+    write("own.toml", &text);
+    let mut permission = Permission::default();
+    permission.allow("include", |_| None).expect("an option");
+    let files = Files::default().allowing(permission);
+    let other = Suite::load_from(&files, path.to_str().expect("utf-8")).expect("valid");
+    let job = other.jobs().next().expect("a job");
+    assert_eq!(job.work.group().unwrap().jobs[0].block_size.0, 32768);
     assert_eq!(suite.subject("mine").expect("own").name, "mine");
     assert_eq!(suite.subject("gmirror").expect("built in").name, "gmirror");
 }

@@ -303,3 +303,98 @@ fn the_disks_commands_can_be_had() {
     let refused = run("host");
     assert_eq!(refused.code, 2, "{}", refused.stderr);
 }
+
+/// A suite whose first job only prepares, on a part of each disk.
+const PREPARES: &str = r#"schema = 1
+name = "prepares"
+title = "prepares"
+description = "A job that prepares, and one that is measured."
+source = "this test"
+disks = [
+    { disk = "wd4000fyyz", start = "1t", size = "10g" },
+    { disk = "wd4000fyyz", start = "1t", size = "10g" },
+]
+subjects = ["md"]
+published = "./figures.toml"
+
+[[step]]
+job = "fill"
+title = "fill 8 MiB"
+class = "fill"
+prepares = true
+fio = "--rw=write --bs=1m --size=8m --direct=1"
+
+[[step]]
+job = "read"
+title = "random read 4 KiB"
+class = "random-read"
+fio = "--rw=randread --bs=4k --filesize=8m --time_based --runtime=1 --direct=1"
+"#;
+
+const FIGURES: &str = r#"schema = 1
+name = "figures"
+title = "Figures"
+source = "this test"
+disks = ["wd4000fyyz", "wd4000fyyz"]
+
+[[class]]
+id = "random-read"
+title = "Reads"
+jobs = ["read"]
+fitted_on = "nothing"
+better = "more"
+accuracy = [{ percent = 5.0 }]
+
+[[figures]]
+subject = "md"
+cell = [{ job = "read", op = "read", article = 100 }]
+"#;
+
+fn prepares() -> Lab {
+    let lab = Lab::new();
+    lab.write("prepares.toml", PREPARES);
+    lab.write("figures.toml", FIGURES);
+    lab
+}
+
+#[test]
+fn what_only_prepares_has_no_row() {
+    let lab = prepares();
+    let suite = ["run", "./prepares.toml", "--fit", "strict"];
+    let planned = lab.ok(&[&suite[..], &["--dry-run"]].concat());
+    assert!(planned.contains("1 experiments with the parameter sets strict; 1 rows"));
+    let found = rows(&lab.ok(&[&suite[..], &["--json", "--no-report"]].concat()));
+    let jobs: Vec<&Value> = found.iter().map(|row| &row["job"]).collect();
+    assert_eq!(jobs, ["read"]);
+    // Who asks for it is answered all the same.
+    let explained = lab.ok(&["explain", "latest", "fill", "--json"]);
+    assert!(explained.contains("\"job\":\"fill\""), "{explained}");
+}
+
+/// Another part of the same disk is another disk, to figures.
+#[test]
+fn figures_are_of_a_part_of_a_disk() {
+    let lab = prepares();
+    let published = |disk: &[&str]| {
+        let words = [
+            "run",
+            "./prepares.toml",
+            "--fit",
+            "strict",
+            "--json",
+            "--no-report",
+        ];
+        let found = rows(&lab.ok(&[&words[..], disk].concat()));
+        found[0]["published_figures"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(published(&[]), 1);
+    assert_eq!(published(&["--disk", "wd4000fyyz"]), 0);
+}
+
+#[test]
+fn more_repetitions_than_anybody_waits_for_are_refused() {
+    let lab = prepares();
+    let words = ["run", "./prepares.toml", "--repetitions", "4000000000"];
+    let error = lab.fails(2, &words);
+    assert!(error.contains("at most 1000"), "{error}");
+}

@@ -226,6 +226,10 @@ fn mistakes_of_a_grid_are_told_at_their_places() {
         ),
         ("chunk = \"{chunk}\"", "chunk = \"{chunk}k\""),
         ("-{chunk}-{state}", "-{state}"),
+        (
+            "matrix = { state = [\"whole\", \"degraded\"] }",
+            "matrix = { state = [\"whole/ext4\", \"degraded\"] }",
+        ),
         ("member = 1", "member = 2"),
         ("job = \"last\"\n", "job = \"last\"\ndraw = 1\n"),
         (

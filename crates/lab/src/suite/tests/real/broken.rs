@@ -52,6 +52,13 @@ pub(super) fn broken() -> Vec<(&'static str, String)> {
             with("removed = [3]", "removed = [4]"),
         ),
         (
+            "removed from what is bare",
+            with(
+                "\"md-raid5\", title = \"degraded\"",
+                "\"md-raid0\", title = \"degraded\"",
+            ),
+        ),
+        (
             "all removed",
             with("removed = [3]", "removed = [3, 2, 1, 0]"),
         ),
