@@ -15,9 +15,9 @@ pub(super) const RULES: &[Rule] = &[
         title: "fio looked at its clock once in 64 I/Os",
         explanation: "With `gtod_reduce=1` each fio job looks at the clock once in 64 I/Os, so a \
             job that does one I/O in a second may run a minute too long. Found where a job with \
-            a time limit ran more than 3 % longer, and fio says so, or its I/Os show it: their \
-            number and two for each clone are a multiple of 64 (88 of 88 jobs of fio 2.1 in 2015; \
-            3.33 does the same).",
+            a time limit ran more than 3 % longer, and fio says so or its I/Os show it. They show it \
+            where their number and two for each clone are a multiple of 64 (88 of 88 jobs of fio \
+            2.1 in 2015; 3.33 does the same).",
         effect: "The clones that are done wait for the others with nothing to do, and fio \
             divides by the whole time: too low, most of all with many threads on slow disks.",
         remedy: "Never set gtod_reduce (nor clat without a clock) on disks that turn; or use the \
