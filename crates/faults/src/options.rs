@@ -214,6 +214,32 @@ pub(crate) fn between(random: &mut Stream, low: u64, high: u64) -> u64 {
     low + random.below(high - low + 1)
 }
 
+fn draw_version(random: &mut Stream) -> Version {
+    match random.below(10) {
+        0 => Version::V1_0,
+        1 => Version::V1_1,
+        _ => Version::V1_2,
+    }
+}
+
+fn draw_tears(random: &mut Stream) -> TearRates {
+    TearRates {
+        prefix: pick(random, &[0, 10, 40]),
+        subset: pick(random, &[0, 10, 40]),
+        whole: pick(random, &[0, 20, 50, 80, 100]),
+    }
+}
+
+fn draw_write_policy(random: &mut Stream) -> WritePolicy {
+    let policies = [
+        WritePolicy::default(),
+        WritePolicy::Md3_16,
+        WritePolicy::Md4_1(RmwLevel::Disabled),
+        WritePolicy::Md4_1(RmwLevel::Preferred),
+    ];
+    pick(random, &policies)
+}
+
 impl Options {
     /// A run in which nothing is out of the ordinary: members in sync, without
     /// bitmap and log, with a cache that keeps or loses whole writes. `chunk` and
@@ -274,40 +300,26 @@ impl Options {
         let bitmap_chunk = pick(random, &[8, 16, 64, 128]);
         let log = random.percent(75);
         let over_budget = random.percent(10);
-        let version = match random.below(10) {
-            0 => Version::V1_0,
-            1 => Version::V1_1,
-            _ => Version::V1_2,
-        };
+        let version = draw_version(random);
         // Of a stream of their own: the seeds from before they came stay as
         // they were.
         let late = &mut random.fork("late options", 0);
         let latency_low_ns = pick(random, &[5_000, 50_000, 1_000_000]);
         let safe_mode_ms = pick(late, &[200, 200, 200, 30_000]);
         let short_log = late.percent(50);
-        let (chunk, chunks) = match late.percent(10) {
-            true => shape::draw_odd_chunk(late, level),
-            false => (chunk, chunks),
-        };
-        let layout = match late.percent(15) {
-            true => shape::draw_odd_layout(late, members, layout, (chunk, chunk * chunks)),
-            false => layout,
-        };
+        let (chunk, chunks) = shape::draw_odd_chunk(late, level).unwrap_or((chunk, chunks));
+        let layout = shape::draw_odd_layout(late, members, layout, (chunk, chunk * chunks));
         let log = filter.log.unwrap_or(log) && level.parity_count() > 0;
         let growth = pick(late, &[0, 0, 8, 264]);
         // The log of version 1.0 lies at the members' ends, which must be alike.
-        let growth = if log && version == Version::V1_0 {
-            0
-        } else {
-            growth
-        };
+        let must_be_alike = log && version == Version::V1_0;
         Self {
             level,
             layout,
             members,
             chunk,
             used: chunk * chunks,
-            growth,
+            growth: if must_be_alike { 0 } else { growth },
             version,
             bitmap_chunk: (filter.bitmap.unwrap_or(bitmap) && has_redundancy)
                 .then_some(bitmap_chunk),
@@ -315,11 +327,7 @@ impl Options {
             assume_clean: random.percent(80),
             spare_rebuild: matches!(level, Level::Raid4 | Level::Raid5) && late.percent(50),
             write_through: random.percent(10),
-            tear: TearRates {
-                prefix: pick(random, &[0, 10, 40]),
-                subset: pick(random, &[0, 10, 40]),
-                whole: pick(random, &[0, 20, 50, 80, 100]),
-            },
+            tear: draw_tears(random),
             tear_physical: random.percent(20),
             safe_mode_ms,
             short_log,
@@ -329,15 +337,7 @@ impl Options {
             sync_block: pick(random, &[8, 16, 64, 128, 1024]),
             sync_depth: pick(random, &[1, 4, 16]),
             window: pick(random, &[8, 16, 64, 128]),
-            write_policy: pick(
-                random,
-                &[
-                    WritePolicy::default(),
-                    WritePolicy::Md3_16,
-                    WritePolicy::Md4_1(RmwLevel::Disabled),
-                    WritePolicy::Md4_1(RmwLevel::Preferred),
-                ],
-            ),
+            write_policy: draw_write_policy(random),
             stripes: pick(random, &[1, 4, 256]),
             depth: pick(random, &[1, 2, 4, 8, 16]),
             overlaps: random.percent(50),

@@ -21,29 +21,31 @@ pub(super) fn draw_level(random: &mut Stream) -> Level {
     pick(random, &LEVELS[..common])
 }
 
-/// A chunk that `create` takes and hardly anybody uses, and how many of them
-/// each member has.
-pub(super) fn draw_odd_chunk(random: &mut Stream, level: Level) -> (u64, u64) {
+/// In one run of ten a chunk that `create` takes and hardly anybody uses, and how many of
+/// them each member has.
+pub(super) fn draw_odd_chunk(random: &mut Stream, level: Level) -> Option<(u64, u64)> {
+    if !random.percent(10) {
+        return None;
+    }
     let chunk = match level {
         Level::Linear | Level::Raid0 => pick(random, &[10, 24, 100]),
         _ => pick(random, &[64, 256]),
     };
-    (
-        chunk,
-        between(random, (128 / chunk).max(3), (512 / chunk).max(4)),
-    )
+    let chunks = between(random, (128 / chunk).max(3), (512 / chunk).max(4));
+    Some((chunk, chunks))
 }
 
-/// For RAID 10 any copies that do not collide; the others have theirs all drawn.
+/// In some runs with RAID 10 any copies that do not collide, in place of the usual layout;
+/// the others have theirs all drawn.
 pub(super) fn draw_odd_layout(
     random: &mut Stream,
     members: usize,
     layout: Layout,
     (chunk, used): (u64, u64),
 ) -> Layout {
-    let Layout::Copies(_) = layout else {
+    if !random.percent(15) || !matches!(layout, Layout::Copies(_)) {
         return layout;
-    };
+    }
     let number = |random: &mut Stream| between(random, 1, 4) as u8;
     let copies = Copies {
         near: number(random),
