@@ -43,28 +43,7 @@ impl Machine {
         self.subject.job_begins();
         let started = self.now;
         let mut jobs = Jobs::start(group, self, &random)?;
-        let limit = self.now + ENDLESS;
-        let mut leap = self.leap_plan(&jobs);
-        let mut look_at = self.now + LOOK;
-        while !jobs.is_done() {
-            if self.now > limit {
-                return Err(SimError::Endless { limit: ENDLESS });
-            }
-            if self.now >= look_at {
-                look_at = self.now + LOOK;
-                self.look_for_standstill(jobs.oldest_request())?;
-            }
-            if let Some(plan) = leap.as_mut() {
-                self.leap_job(plan, &mut jobs, watch)?;
-            }
-            if !self.step(Some(&mut jobs), Nanos::MAX, watch)? {
-                return Err(SimError::Stuck {
-                    at: self.now,
-                    in_flight: jobs.in_flight(),
-                    waits: self.waits(),
-                });
-            }
-        }
+        self.step_until_done(&mut jobs, watch)?;
         // Turns that the clones no longer take: a stopped one may still have been
         // thinking. They belong to nobody now.
         self.calendar.clear();
@@ -98,5 +77,31 @@ impl Machine {
                 .map(|(now, before)| now.since(&before)),
             jobs: jobs.results,
         })
+    }
+
+    fn step_until_done(&mut self, jobs: &mut Jobs, watch: &mut Watch<'_>) -> Result<(), SimError> {
+        let limit = self.now + ENDLESS;
+        let mut leap = self.leap_plan(jobs);
+        let mut look_at = self.now + LOOK;
+        while !jobs.is_done() {
+            if self.now > limit {
+                return Err(SimError::Endless { limit: ENDLESS });
+            }
+            if self.now >= look_at {
+                look_at = self.now + LOOK;
+                self.look_for_standstill(jobs.oldest_request())?;
+            }
+            if let Some(plan) = leap.as_mut() {
+                self.leap_job(plan, jobs, watch)?;
+            }
+            if !self.step(Some(jobs), Nanos::MAX, watch)? {
+                return Err(SimError::Stuck {
+                    at: self.now,
+                    in_flight: jobs.in_flight(),
+                    waits: self.waits(),
+                });
+            }
+        }
+        Ok(())
     }
 }

@@ -385,6 +385,11 @@ impl PoolConfig {
                 return Err(ConfigError::Zero(name));
             }
         }
+        self.check_room()
+    }
+
+    /// Whether the members and the memory hold what is to be on them.
+    fn check_room(&self) -> Result<(), ConfigError> {
         let member = self.smallest_member();
         if self.volume_size.0 + self.volume_size.0 / 32 + LABELS.0 > member.0 {
             return Err(ConfigError::VolumeTooLarge {

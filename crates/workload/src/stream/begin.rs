@@ -79,10 +79,7 @@ impl JobSpec {
             pass_units,
             pass_left: pass_units,
             units_left,
-            // fio counts a block that is discarded and written as one.
-            requests_left: self.most_requests().map_or(u64::MAX, |limit| {
-                limit.saturating_mul(1 + u64::from(self.pattern.trims_and_writes()))
-            }),
+            requests_left: self.requests_left(),
             by_passes: self.io_size.is_none() && reached.is_none() && !self.time_based,
             wraps_alone: self.time_based,
             order,
@@ -118,6 +115,14 @@ impl JobSpec {
     fn most_requests(&self) -> Option<u64> {
         let limit = self.request_limit?;
         Some(limit.saturating_mul(u64::from(self.loops)))
+    }
+
+    /// Those as they are counted here: fio counts a block that is discarded and written as
+    /// one.
+    fn requests_left(&self) -> u64 {
+        let each = 1 + u64::from(self.pattern.trims_and_writes());
+        let limit = self.most_requests();
+        limit.map_or(u64::MAX, |limit| limit.saturating_mul(each))
     }
 
     /// What fio takes for the job's `size` on a region of so many bytes.

@@ -188,18 +188,6 @@ impl Parameters {
 
     /// The first number that no solid-state disk can have.
     pub(super) fn check(&self, disk: &DiskParameters) -> Result<(), ParameterError> {
-        let times = [
-            self.read,
-            self.read_step,
-            self.program,
-            self.erase,
-            self.suspend,
-            self.read_overhead,
-            self.page_overhead,
-            self.link_command,
-            self.flush,
-            self.slc_program,
-        ];
         check(&[
             (
                 "flash_dies",
@@ -233,7 +221,7 @@ impl Parameters {
             ),
             (
                 "flash_read_us",
-                times.iter().all(|&time| time < Nanos::SECOND),
+                self.times().iter().all(|&time| time < Nanos::SECOND),
                 "and all other times of flash must be below 1 s",
             ),
             (
@@ -267,6 +255,22 @@ impl Parameters {
                 "and flash_slc_dynamic_bytes must be at most the capacity",
             ),
         ])
+    }
+
+    /// How long each thing takes that a chip, the drive or its link does.
+    fn times(&self) -> [Nanos; 10] {
+        [
+            self.read,
+            self.read_step,
+            self.program,
+            self.erase,
+            self.suspend,
+            self.read_overhead,
+            self.page_overhead,
+            self.link_command,
+            self.flush,
+            self.slc_program,
+        ]
     }
 
     /// What a unit holds; one that is `cached` has one bit in a cell.

@@ -222,24 +222,15 @@ pub(super) fn set_distribution(draft: &mut Draft, value: Option<&str>) -> Noted 
         ("zoned", Some(zones)) if !zones.contains(',') => {
             let entries = shares(zones, |text| percent(Some(text)))?;
             let zones = fill_up(zones, entries)?;
-            if zones.iter().map(|(share, _)| share).sum::<u32>() != 100 {
-                return Err(wrong());
-            }
-            Distribution::Zoned(zones)
+            Distribution::Zoned(all_requests(zones).ok_or_else(wrong)?)
         }
         ("zoned_abs", Some(zones)) if !zones.contains(',') => {
             let zone = |text: &str| {
                 let (share, length) = text.split_once('/').ok_or_else(wrong)?;
                 Ok((percent(Some(share))?, size(length, base)?))
             };
-            let zones: Vec<(u32, Bytes)> = zones
-                .split(':')
-                .map(zone)
-                .collect::<Result<_, OptionError>>()?;
-            if zones.iter().map(|(share, _)| share).sum::<u32>() != 100 {
-                return Err(wrong());
-            }
-            Distribution::ZonedByLength(zones)
+            let zones = zones.split(':').map(zone).collect::<Result<_, _>>()?;
+            Distribution::ZonedByLength(all_requests(zones).ok_or_else(wrong)?)
         }
         ("zoned" | "zoned_abs", Some(_)) => {
             return Err(not_modelled("zones that differ for reads and writes"));
@@ -257,6 +248,12 @@ pub(super) fn set_distribution(draft: &mut Draft, value: Option<&str>) -> Noted 
         _ => return Err(wrong()),
     };
     Ok(None)
+}
+
+/// Zones with their shares of the requests, if these make 100 percent.
+fn all_requests<T>(zones: Vec<(u32, T)>) -> Option<Vec<(u32, T)>> {
+    let shares = zones.iter().map(|(share, _)| share);
+    (shares.sum::<u32>() == 100).then_some(zones)
 }
 
 fn number_of(text: &str) -> Result<u64, OptionError> {

@@ -3,6 +3,7 @@
 use super::super::error::OptionError;
 use super::super::value::{count, millionths, number, switch};
 use super::{Draft, ModelledOption, choice, needed, needs, not_modelled, option, plain_size};
+use crate::job::JobSpec;
 use crate::shape::{Strides, ZoneRules};
 use raidlab_units::Bytes;
 
@@ -137,68 +138,88 @@ pub(super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError
 
 fn settle_mode(draft: &mut Draft) -> Result<(), OptionError> {
     let zones = &draft.zones;
-    let spec = &mut draft.spec;
     match zones.mode {
         Mode::None if zones.size > Bytes(0) => {
-            return Err(needs("to be strided or zbd where there is a `zonesize`"));
+            Err(needs("to be strided or zbd where there is a `zonesize`"))
         }
-        Mode::None => return Ok(()),
-        Mode::Strided => {
-            let length = Some(zones.range).filter(|&range| range > Bytes(0));
-            spec.strides = Some(Strides {
-                amount: zones.size,
-                length: length.unwrap_or(zones.size),
-                skip: zones.skip,
-            });
-            if zones.size == Bytes(0) {
-                return Err(needs("a `zonesize`"));
-            }
-            if spec.pattern.is_random() {
-                return Err(not_modelled("random offsets in zones with gaps"));
-            }
-            if spec.step != 0 {
-                return Err(not_modelled("steps in zones with gaps"));
-            }
-            return Ok(());
+        Mode::None => Ok(()),
+        Mode::Strided => settle_strides(zones, &mut draft.spec),
+        Mode::Sequential => {
+            let rules = zones.rules()?;
+            job_keeps(&rules, draft)?;
+            draft.spec.zones = Some(rules);
+            Ok(())
         }
-        Mode::Sequential => {}
     }
-    if zones.size == Bytes(0) {
-        return Err(not_modelled(
-            "the device's own zones, which no modelled device has; give a `zonesize`",
-        ));
-    }
-    let capacity = match zones.capacity {
-        Bytes(0) => zones.size,
-        capacity => capacity,
-    };
-    if zones.size < Bytes(512) || capacity > zones.size {
-        return Err(needs(
-            "a `zonesize` of at least 512 and a `zonecapacity` within it",
-        ));
-    }
-    if zones.most_open_of_job > 0 && zones.most_open == 0 {
-        return Err(needs("a `max_open_zones` with `job_max_open_zones`"));
-    }
-    let one_size = spec.sizes.as_ref().map_or(spec.block_size, |sizes| {
-        match sizes[2].least() == sizes[2].most() {
-            true => sizes[2].least(),
-            false => Bytes(0),
-        }
+}
+
+fn settle_strides(zones: &ZoneDraft, spec: &mut JobSpec) -> Result<(), OptionError> {
+    let length = Some(zones.range).filter(|&range| range > Bytes(0));
+    spec.strides = Some(Strides {
+        amount: zones.size,
+        length: length.unwrap_or(zones.size),
+        skip: zones.skip,
     });
-    if spec.pattern.trims() && one_size != zones.size {
+    if zones.size == Bytes(0) {
+        return Err(needs("a `zonesize`"));
+    }
+    if spec.pattern.is_random() {
+        return Err(not_modelled("random offsets in zones with gaps"));
+    }
+    if spec.step != 0 {
+        return Err(not_modelled("steps in zones with gaps"));
+    }
+    Ok(())
+}
+
+impl ZoneDraft {
+    /// The rules of zones that are written in sequence.
+    fn rules(&self) -> Result<ZoneRules, OptionError> {
+        if self.size == Bytes(0) {
+            return Err(not_modelled(
+                "the device's own zones, which no modelled device has; give a `zonesize`",
+            ));
+        }
+        let capacity = match self.capacity {
+            Bytes(0) => self.size,
+            capacity => capacity,
+        };
+        if self.size < Bytes(512) || capacity > self.size {
+            return Err(needs(
+                "a `zonesize` of at least 512 and a `zonecapacity` within it",
+            ));
+        }
+        if self.most_open_of_job > 0 && self.most_open == 0 {
+            return Err(needs("a `max_open_zones` with `job_max_open_zones`"));
+        }
+        Ok(ZoneRules {
+            size: self.size,
+            capacity,
+            most_open: self.most_open,
+            most_open_of_job: self.most_open_of_job,
+            reads_beyond: self.reads_beyond,
+            reset_threshold_millionths: self.reset_threshold,
+            reset_frequency_millionths: self.reset_frequency,
+        })
+    }
+}
+
+/// Whether a job can keep to the rules of zones that are written in sequence.
+fn job_keeps(rules: &ZoneRules, draft: &Draft) -> Result<(), OptionError> {
+    let spec = &draft.spec;
+    let [_, writes, trims] = match &spec.sizes {
+        Some(sizes) => sizes.each_ref().map(|it| (it.least(), it.most())),
+        None => [(spec.block_size, spec.block_size); 3],
+    };
+    if spec.pattern.trims() && trims != (rules.size, rules.size) {
         return Err(needs("discards of one `zonesize`"));
     }
-    let most = spec
-        .sizes
-        .as_ref()
-        .map_or(spec.block_size, |sizes| sizes[1].most());
-    if spec.pattern.writes() && most > capacity {
+    if spec.pattern.writes() && writes.1 > rules.capacity {
         return Err(needs("writes that fit into a zone"));
     }
     let refused = [
         (
-            zones.skip > Bytes(0),
+            draft.zones.skip > Bytes(0),
             "gaps between zones that are written in sequence",
         ),
         (
@@ -210,19 +231,10 @@ fn settle_mode(draft: &mut Draft) -> Result<(), OptionError> {
             "reading back zones that are written in sequence",
         ),
     ];
-    if let Some((_, reason)) = refused.into_iter().find(|(asked, _)| *asked) {
-        return Err(not_modelled(reason));
+    match refused.into_iter().find(|(asked, _)| *asked) {
+        Some((_, reason)) => Err(not_modelled(reason)),
+        None => Ok(()),
     }
-    spec.zones = Some(ZoneRules {
-        size: zones.size,
-        capacity,
-        most_open: zones.most_open,
-        most_open_of_job: zones.most_open_of_job,
-        reads_beyond: zones.reads_beyond,
-        reset_threshold_millionths: zones.reset_threshold,
-        reset_frequency_millionths: zones.reset_frequency,
-    });
-    Ok(())
 }
 
 /// Numbers of zones become bytes.
