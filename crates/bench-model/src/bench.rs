@@ -8,7 +8,7 @@ use crate::row::rows;
 use raidlab_array::{Operation, Slot, SyncKind};
 use raidlab_lab::{
     ArrayLook, Bench, BenchError, CHECK_IN_WORDS, Condition, Deeds, Event, EventKind, Experiment,
-    Files, Finish, Observer, PlannedStep, Progress, SyncLook, Wait, event_in_words,
+    Files, Finish, Observer, PlannedJob, PlannedStep, Progress, SyncLook, Wait, event_in_words,
 };
 use raidlab_sim::{DiskCommand, Machine, SimError, SubjectState};
 use raidlab_store::output::OutputError;
@@ -69,62 +69,28 @@ impl Bench for ModelBench {
         if self.explains {
             machine.explain();
         }
-        observer.record(Records {
-            settings: settings(&plan, experiment),
-            observations: facts::of_subject(&plan, experiment),
-            ..Records::default()
-        });
-        let steps = experiment.steps.len();
-        let mut deeds = Deeds::default();
-        observer.look(look(machine.state(), true));
-        if plan.quiet() > Nanos::ZERO {
-            machine
-                .wait(MADE, &mut |_| !observer.cancelled())
-                .map_err(|source| BenchError::Step {
-                    step: 0,
-                    source: Box::new(source),
-                })?;
-        }
+        let mut run = Run {
+            experiment,
+            plan: &plan,
+            machine,
+            deeds: Deeds::default(),
+            observer,
+        };
+        run.begin().map_err(|source| in_step(0, source))?;
         for (index, step) in experiment.steps.iter().enumerate() {
-            observer.progress(Progress {
-                step: index,
-                steps,
-                clock: machine.now(),
-            });
-            if observer.cancelled() {
+            run.tell_progress(index);
+            if run.observer.cancelled() {
                 return Ok(Finish::Cancelled);
             }
-            let place = (index, steps);
-            let done = do_step(
-                step,
-                place,
-                experiment,
-                &plan,
-                &mut deeds,
-                &mut machine,
-                observer,
-            );
-            for state in machine.take_states() {
-                observer.look(look(state, true));
-            }
-            // How far a sync is.
-            observer.look(look(machine.state(), false));
+            let done = run.do_step(index, step);
+            run.tell_states();
             match done {
                 Ok(()) => {}
                 Err(SimError::Interrupted) => return Ok(Finish::Cancelled),
-                Err(source) => {
-                    return Err(BenchError::Step {
-                        step: index + 1,
-                        source: Box::new(source),
-                    });
-                }
+                Err(source) => return Err(in_step(index + 1, source)),
             }
         }
-        observer.progress(Progress {
-            step: steps,
-            steps,
-            clock: machine.now(),
-        });
+        run.tell_progress(experiment.steps.len());
         commands.take().finish().map_err(written)?;
         Ok(Finish::Complete)
     }
@@ -176,91 +142,152 @@ fn setup(source: BuildError) -> BenchError {
     BenchError::setup("building the model", source)
 }
 
-/// `place`: the step's index, and how many there are.
-fn do_step(
-    step: &PlannedStep,
-    place: (usize, usize),
-    experiment: &Experiment,
-    plan: &Plan,
-    deeds: &mut Deeds,
-    machine: &mut Machine,
-    observer: &mut dyn Observer,
-) -> Result<(), SimError> {
-    let (index, steps) = place;
-    let mut watch = |clock| {
-        observer.progress(Progress {
-            step: index,
-            steps,
-            clock,
+/// `step`: from 1; 0 is what comes before the first.
+fn in_step(step: usize, source: SimError) -> BenchError {
+    BenchError::Step {
+        step,
+        source: Box::new(source),
+    }
+}
+
+/// An experiment under way.
+struct Run<'a> {
+    experiment: &'a Experiment,
+    plan: &'a Plan,
+    machine: Machine,
+    deeds: Deeds,
+    observer: &'a mut dyn Observer,
+}
+
+impl Run<'_> {
+    /// What comes before the first step.
+    fn begin(&mut self) -> Result<(), SimError> {
+        self.observer.record(Records {
+            settings: settings(self.plan, self.experiment),
+            observations: facts::of_subject(self.plan, self.experiment),
+            ..Records::default()
         });
-        !observer.cancelled()
-    };
-    match step {
-        PlannedStep::Wait(Wait::Time(time)) => machine.wait(*time, &mut watch),
-        PlannedStep::Wait(Wait::Until { condition, at_most }) => match condition {
-            Condition::SyncDone => {
-                deeds.settled();
-                machine.wait_for_sync(*at_most, &mut watch)
-            }
-            Condition::Idle => machine.wait_until_idle(*at_most, &mut watch),
-            // No modelled array has a cache on disks of its own.
-            Condition::Clean => Ok(()),
-            // `Plan::new` has refused it.
-            Condition::SyncPercent(_) => Ok(()),
-        },
-        PlannedStep::Event(event) => {
-            deeds.happens(*event);
-            observer.record(Records {
-                events: vec![happening(*event, experiment, machine.now())],
-                ..Records::default()
-            });
-            let slot = Slot(event.member);
-            match event.kind {
-                EventKind::Fail => machine.fail(slot),
-                EventKind::Remove => machine.remove(slot),
-                EventKind::Insert | EventKind::ReAdd => machine.insert(slot),
-            }
+        self.observer.look(look(self.machine.state(), true));
+        if self.plan.quiet() > Nanos::ZERO {
+            let observer = &*self.observer;
+            self.machine.wait(MADE, &mut |_| !observer.cancelled())?;
         }
-        PlannedStep::Check => {
-            deeds.checks();
-            observer.record(Records {
-                events: vec![EventRecord {
+        Ok(())
+    }
+
+    fn progress(&self, step: usize) -> Progress {
+        Progress {
+            step,
+            steps: self.experiment.steps.len(),
+            clock: self.machine.now(),
+        }
+    }
+
+    fn tell_progress(&mut self, step: usize) {
+        let progress = self.progress(step);
+        self.observer.progress(progress);
+    }
+
+    fn tell_states(&mut self) {
+        for state in self.machine.take_states() {
+            self.observer.look(look(state, true));
+        }
+        // How far a sync is.
+        self.observer.look(look(self.machine.state(), false));
+    }
+
+    fn tell_event(&mut self, event: EventRecord) {
+        self.observer.record(Records {
+            events: vec![event],
+            ..Records::default()
+        });
+    }
+
+    fn do_step(&mut self, index: usize, step: &PlannedStep) -> Result<(), SimError> {
+        match step {
+            PlannedStep::Wait(wait) => self.wait(index, wait),
+            PlannedStep::Event(event) => self.event(*event),
+            PlannedStep::Check => {
+                self.deeds.checks();
+                self.tell_event(EventRecord {
                     kind: "check".to_owned(),
-                    member: None,
                     text: CHECK_IN_WORDS.to_owned(),
-                    ..happening_at(experiment, machine.now())
-                }],
-                ..Records::default()
-            });
-            machine.check()
+                    ..happening_at(self.experiment, self.machine.now())
+                });
+                self.machine.check()
+            }
+            PlannedStep::Job(job) => self.job(index, job),
+            // `Plan::new` has refused them.
+            PlannedStep::Rounds(_) => Ok(()),
         }
-        PlannedStep::Job(job) => {
-            let mut group = job.work.group().cloned().unwrap_or_default();
-            if plan.ablations.contains(&Ablation::FioClock) {
-                for job in &mut group.jobs {
-                    job.reduced_clock = false;
+    }
+
+    fn wait(&mut self, index: usize, wait: &Wait) -> Result<(), SimError> {
+        let progress = self.progress(index);
+        let mut watch = watch(self.observer, progress);
+        match wait {
+            Wait::Time(time) => self.machine.wait(*time, &mut watch),
+            Wait::Until { condition, at_most } => match condition {
+                Condition::SyncDone => {
+                    self.deeds.settled();
+                    self.machine.wait_for_sync(*at_most, &mut watch)
                 }
-            }
-            let written = machine.written();
-            // What was asked for just now, as a sync, begins in that time.
-            machine.wait(plan.start_up(), &mut watch)?;
-            if !machine.is_syncing() {
-                machine.wait_until_quiet(written, plan.quiet(), QUIET_LIMIT, &mut watch)?;
-            }
-            let started = machine.now();
-            let result = machine.run_watched(&group, &mut watch)?;
-            observer.cell(CellResult {
-                cell: job.cell(experiment),
-                rows: rows(job, experiment, &plan.presets, started, &result),
-                records: Records {
-                    observations: facts::of_job(job, experiment, plan, deeds, &result),
-                    ..Records::default()
-                },
-            });
-            Ok(())
+                Condition::Idle => self.machine.wait_until_idle(*at_most, &mut watch),
+                // No modelled array has a cache on disks of its own.
+                Condition::Clean => Ok(()),
+                // `Plan::new` has refused it.
+                Condition::SyncPercent(_) => Ok(()),
+            },
         }
-        // `Plan::new` has refused them.
-        PlannedStep::Rounds(_) => Ok(()),
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), SimError> {
+        self.deeds.happens(event);
+        self.tell_event(happening(event, self.experiment, self.machine.now()));
+        let slot = Slot(event.member);
+        match event.kind {
+            EventKind::Fail => self.machine.fail(slot),
+            EventKind::Remove => self.machine.remove(slot),
+            EventKind::Insert | EventKind::ReAdd => self.machine.insert(slot),
+        }
+    }
+
+    fn job(&mut self, index: usize, job: &PlannedJob) -> Result<(), SimError> {
+        let progress = self.progress(index);
+        let (plan, machine) = (self.plan, &mut self.machine);
+        let mut group = job.work.group().cloned().unwrap_or_default();
+        if plan.ablations.contains(&Ablation::FioClock) {
+            for job in &mut group.jobs {
+                job.reduced_clock = false;
+            }
+        }
+        let written = machine.written();
+        let mut watch = watch(self.observer, progress);
+        // What was asked for just now, as a sync, begins in that time.
+        machine.wait(plan.start_up(), &mut watch)?;
+        if !machine.is_syncing() {
+            machine.wait_until_quiet(written, plan.quiet(), QUIET_LIMIT, &mut watch)?;
+        }
+        let started = machine.now();
+        let result = machine.run_watched(&group, &mut watch)?;
+        drop(watch);
+        self.observer.cell(CellResult {
+            cell: job.cell(self.experiment),
+            rows: rows(job, self.experiment, &plan.presets, started, &result),
+            records: Records {
+                observations: facts::of_job(job, self.experiment, plan, &self.deeds, &result),
+                ..Records::default()
+            },
+        });
+        Ok(())
+    }
+}
+
+/// Tells the observer how the clock goes on within a step, and answers whether to go on.
+fn watch(observer: &mut dyn Observer, before: Progress) -> impl FnMut(Nanos) -> bool {
+    move |clock| {
+        observer.progress(Progress { clock, ..before });
+        !observer.cancelled()
     }
 }
 

@@ -1,10 +1,9 @@
 //! From a simulated job to the rows of a measurement.
 
 use crate::bands::Unfitted;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use raidlab_disk::Preset;
 use raidlab_lab::{Experiment, PlannedJob};
-use raidlab_sim::{JobResult, MemberStatistics, OperationResult};
+use raidlab_sim::{JobResult, MemberStatistics};
 use raidlab_store::{Latency, Measurement, MemberUse, Operation};
 use raidlab_units::{BytesPerSecond, Nanos};
 
@@ -44,7 +43,7 @@ pub(crate) fn rows(
             row.runtime_ns = runtime.0;
             row.iops = operation.iops(runtime);
             row.bytes_per_second = BytesPerSecond::mean(operation.bytes, runtime).0;
-            row.latency = latency(operation);
+            row.latency = Latency::of(&operation.latency);
             [row.array_state_start, row.array_state_end] = result.health.clone();
             [row.sync_percent_start, row.sync_percent_end] = result.sync_percent;
             row.tag_overflows = Some(result.tag_overflows);
@@ -66,27 +65,6 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
         return 0.0;
     }
     part as f64 / whole as f64 * 100.0
-}
-
-fn latency(operation: &OperationResult) -> Latency {
-    let histogram = &operation.latency;
-    let mut serialised = Vec::new();
-    // Writing to memory cannot fail; an empty histogram means unknown.
-    if V2DeflateSerializer::new()
-        .serialize(histogram, &mut serialised)
-        .is_err()
-    {
-        serialised.clear();
-    }
-    Latency {
-        mean_ns: histogram.mean(),
-        p50_ns: histogram.value_at_quantile(0.5),
-        p90_ns: histogram.value_at_quantile(0.9),
-        p99_ns: histogram.value_at_quantile(0.99),
-        p999_ns: histogram.value_at_quantile(0.999),
-        max_ns: histogram.max(),
-        histogram: serialised,
-    }
 }
 
 fn members(presets: &[Preset], statistics: &[MemberStatistics]) -> Vec<MemberUse> {

@@ -12,7 +12,6 @@ mod tests;
 pub use observations::observations;
 
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use raidlab_store::{Latency, Measurement, Operation};
 use raidlab_tools::{Part, ReportedLatency, ToolResult};
 
@@ -125,15 +124,7 @@ fn latency(parts: &[&Part]) -> Latency {
     let histogram = histogram(&given);
     let mut latency = match (&histogram, given.as_slice()) {
         (None, []) => return Latency::default(),
-        (Some(histogram), _) => Latency {
-            mean_ns: histogram.mean(),
-            p50_ns: histogram.value_at_quantile(0.5),
-            p90_ns: histogram.value_at_quantile(0.9),
-            p99_ns: histogram.value_at_quantile(0.99),
-            p999_ns: histogram.value_at_quantile(0.999),
-            max_ns: histogram.max(),
-            histogram: serialised(histogram),
-        },
+        (Some(histogram), _) => Latency::of(histogram),
         (None, [only]) => Latency {
             p50_ns: percentile(only, 50.0),
             p90_ns: percentile(only, 90.0),
@@ -186,16 +177,4 @@ fn histogram(latencies: &[&ReportedLatency]) -> Option<Histogram<u64>> {
         histogram.record_n(*time, *count).ok()?;
     }
     (!histogram.is_empty()).then_some(histogram)
-}
-
-/// Empty where it cannot be written, which means unknown.
-fn serialised(histogram: &Histogram<u64>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if V2DeflateSerializer::new()
-        .serialize(histogram, &mut bytes)
-        .is_err()
-    {
-        bytes.clear();
-    }
-    bytes
 }

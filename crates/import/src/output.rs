@@ -36,7 +36,7 @@ pub(crate) fn import(
         let name_of_job = result.tool.label(&group).unwrap_or_else(|| tool.to_owned());
         let same = labels.iter().filter(|known| **known == name_of_job).count();
         labels.push(name_of_job.clone());
-        let template = raidlab_store::Measurement {
+        let template = Measurement {
             suite: suite.clone(),
             host: options.host.clone().unwrap_or_default(),
             subject: subject.clone(),
@@ -49,25 +49,7 @@ pub(crate) fn import(
             streams: words.streams,
             ..Measurement::blank(BENCH)
         };
-        let mut rows = rows(&group, &template);
-        for row in &mut rows {
-            row.members = members(&group);
-            around.describe(row);
-        }
-        if rows.is_empty() {
-            continue;
-        }
-        let scope = Scope::of(&template);
-        let mut known = observations(&group, &scope);
-        known.extend(around.facts(&scope));
-        cells.push(CellResult {
-            cell: template.cell(),
-            records: Records {
-                observations: known,
-                ..Records::default()
-            },
-            rows,
-        });
+        cells.extend(cell(&group, &template, &around));
     }
     if cells.is_empty() {
         return Err(ImportError::Empty {
@@ -84,6 +66,26 @@ pub(crate) fn import(
         cells,
         records: Records::default(),
         notes,
+    })
+}
+
+/// What was measured at one time; `None` if nothing was.
+fn cell(group: &ToolResult, template: &Measurement, around: &Surroundings) -> Option<CellResult> {
+    let mut rows = rows(group, template);
+    for row in &mut rows {
+        row.members = members(group);
+        around.describe(row);
+    }
+    let scope = Scope::of(template);
+    let mut observations = observations(group, &scope);
+    observations.extend(around.facts(&scope));
+    (!rows.is_empty()).then(|| CellResult {
+        cell: template.cell(),
+        records: Records {
+            observations,
+            ..Records::default()
+        },
+        rows,
     })
 }
 

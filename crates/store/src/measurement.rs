@@ -1,6 +1,8 @@
 //! The measurement: one row per job, subject and operation, on any bench.
 
 use crate::{Operation, Shard};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
 /// How a figure stands to the facts that the bench was calibrated on.
@@ -85,6 +87,28 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// What a histogram of nanoseconds says, with the whole of it.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let mut bytes = Vec::new();
+        // Writing to memory cannot fail; an empty histogram means unknown.
+        if V2DeflateSerializer::new()
+            .serialize(histogram, &mut bytes)
+            .is_err()
+        {
+            bytes.clear();
+        }
+        Self {
+            mean_ns: histogram.mean(),
+            p50_ns: histogram.value_at_quantile(0.5),
+            p90_ns: histogram.value_at_quantile(0.9),
+            p99_ns: histogram.value_at_quantile(0.99),
+            p999_ns: histogram.value_at_quantile(0.999),
+            max_ns: histogram.max(),
+            histogram: bytes,
+        }
+    }
+
     /// Whether latencies were recorded at all: a tool that was told not to
     /// leaves zeros.
     #[must_use]

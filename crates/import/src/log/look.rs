@@ -114,6 +114,24 @@ fn member(word: &str) -> Option<(&str, u32, &str)> {
     Some((name, number.parse().ok()?, mark))
 }
 
+/// What is copied, and how much of it is done: `recovery = 12.6% (37043392/292945152)`.
+fn progress(line: &str) -> Option<(&'static str, f64)> {
+    let verbs = ["recovery", "resync", "check", "reshape"];
+    let (verb, value) = verbs.into_iter().find_map(|verb| {
+        let (_, value) = line.split_once(&format!("{verb} ="))?;
+        Some((verb, value))
+    })?;
+    let percent = value.trim().split('%').next()?.trim().parse().ok()?;
+    Some((verb, percent))
+}
+
+/// `[UU_]`: a letter for each slot.
+fn slot_letters(word: &str) -> Option<&[u8]> {
+    let letters = word.strip_prefix('[')?.strip_suffix(']')?.as_bytes();
+    let known = letters.iter().all(|letter| matches!(letter, b'U' | b'_'));
+    (known && !letters.is_empty()).then_some(letters)
+}
+
 /// The first array of an mdstat.
 fn mdstat(lines: &[&str]) -> Option<Look> {
     let at = lines.iter().position(|line| line.contains(" : active "))?;
@@ -129,31 +147,14 @@ fn mdstat(lines: &[&str]) -> Option<Look> {
         .take_while(|line| line.starts_with(' ') && !line.contains(" : active "))
         .copied()
         .collect();
-    let kinds = ["recovery", "resync", "check", "reshape"];
-    let progress = details.iter().find_map(|line| {
-        let (verb, value) = line.split_once('=').and_then(|_| {
-            let verb = kinds
-                .iter()
-                .find(|verb| line.contains(&format!("{verb} =")))?;
-            line.split_once(&format!("{verb} ="))
-                .map(|(_, value)| (*verb, value))
-        })?;
-        let percent = value.trim().split('%').next()?.trim().parse().ok()?;
-        Some((verb, percent))
-    });
+    let progress = details.iter().find_map(|line| progress(line));
     let blocks = details.first().and_then(|line| {
         let (count, _) = line.trim().split_once(" blocks")?;
         count.parse::<u64>().ok()?.checked_mul(1024)
     });
-    let letters = details
-        .iter()
-        .flat_map(|line| line.split_whitespace())
-        .find_map(|word| {
-            let letters = word.strip_prefix('[')?.strip_suffix(']')?.as_bytes();
-            let known = letters.iter().all(|letter| matches!(letter, b'U' | b'_'));
-            (known && !letters.is_empty()).then_some(letters)
-        });
-    let is_recovery = progress.is_some_and(|(verb, _): (&str, f64)| verb == "recovery");
+    let mut words = details.iter().flat_map(|line| line.split_whitespace());
+    let letters = words.find_map(slot_letters);
+    let is_recovery = progress.is_some_and(|(verb, _)| verb == "recovery");
     let mut look = Look {
         system: "md",
         level: (*level).to_owned(),
