@@ -341,18 +341,11 @@ impl Period {
 /// What all these rows of an experiment have in common.
 fn template(experiment: &Experiment, bench: &str) -> Measurement {
     Measurement {
-        suite: experiment.suite.clone(),
-        host: experiment.host.clone(),
-        subject: experiment.subject.name.clone(),
-        filesystem: experiment.filesystem_label(),
-        fit: experiment.fit.clone(),
-        sequence: experiment.background_sequence,
-        repetition: experiment.repetition,
         role: match experiment.fit.as_str() {
             "" => Role::Measured,
             _ => Role::Predicted,
         },
-        ..Measurement::blank(bench)
+        ..experiment.row(bench, experiment.background_sequence)
     }
 }
 

@@ -9,8 +9,8 @@ pub use planned_job::PlannedJob;
 use crate::host::QueueStyle;
 use crate::subject::Subject;
 use crate::suite::{Condition, Event, Region, Rounds, Step, Suite, Wait};
-use planning::{first_sync, plan_job, removals};
-use raidlab_store::Scope;
+use planning::{first_sync, removals, suite_steps};
+use raidlab_store::{Measurement, Scope};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::JobError;
@@ -201,7 +201,6 @@ impl Experiment {
         host: &HostChoice,
         choices: &Choices,
     ) -> Self {
-        let whole = !subject.can_lose_a_member();
         let queue = if host.name.is_empty() {
             subject
                 .host
@@ -217,34 +216,11 @@ impl Experiment {
         let blank = host.name.is_empty() || choices.blank_disks;
         let mut steps = first_sync(suite.begin, blank, &mut subject);
         steps.extend(removals(&subject));
-        let first = steps.len();
-        let mut sequence = 0;
         let own = |(place, _): &(usize, &Step)| subject.does(*place);
         let for_it = suite.steps.iter().enumerate().filter(own).count();
-        for (place, step) in suite.steps.iter().enumerate() {
-            if !subject.does(place) {
-                sequence = step.jobs().iter().fold(sequence, |next, _| next + 1);
-                continue;
-            }
-            steps.push(match step {
-                Step::Event(_) | Step::Check if whole => break,
-                Step::Job(job) if whole && !job.events.is_empty() => break,
-                Step::Event(event) => PlannedStep::Event(*event),
-                Step::Check => PlannedStep::Check,
-                Step::Wait(wait) => PlannedStep::Wait(*wait),
-                Step::Job(job) => PlannedStep::Job(plan_job(job, &mut sequence, queue)),
-                Step::Rounds(rounds) => PlannedStep::Rounds(Rounds {
-                    name: rounds.name.clone(),
-                    at_most: rounds.at_most,
-                    track: rounds.track.clone(),
-                    jobs: rounds
-                        .jobs
-                        .iter()
-                        .map(|job| plan_job(job, &mut sequence, queue))
-                        .collect(),
-                }),
-            });
-        }
+        let its_steps = suite_steps(suite, &subject, queue);
+        let left_out = for_it - its_steps.len();
+        steps.extend(its_steps);
         let disks = subject.choose(if host.disks.is_empty() {
             &suite.disks
         } else {
@@ -271,9 +247,23 @@ impl Experiment {
             seed: choices.seed,
             without: choices.without.clone(),
             processor: modelled.then(processor).flatten(),
-            left_out: for_it - (steps.len() - first),
+            left_out,
             steps,
             background_sequence: suite.jobs().count().try_into().unwrap_or(u32::MAX),
+        }
+    }
+
+    /// What all its rows of one place in the suite have in common.
+    pub(crate) fn row(&self, bench: &str, sequence: u32) -> Measurement {
+        Measurement {
+            suite: self.suite.clone(),
+            host: self.host.clone(),
+            subject: self.subject.name.clone(),
+            filesystem: self.filesystem_label(),
+            fit: self.fit.clone(),
+            sequence,
+            repetition: self.repetition,
+            ..Measurement::blank(bench)
         }
     }
 

@@ -95,22 +95,15 @@ impl PlannedJob {
     pub fn row(&self, experiment: &Experiment, bench: &str, op: Operation) -> Measurement {
         let block = self.jobs().first().map_or(Bytes(0), |job| job.block_size);
         Measurement {
-            suite: experiment.suite.clone(),
-            host: experiment.host.clone(),
-            subject: experiment.subject.name.clone(),
-            filesystem: experiment.filesystem_label(),
-            fit: experiment.fit.clone(),
-            sequence: self.sequence,
             job: self.name.clone(),
             job_title: self.title.clone(),
-            repetition: experiment.repetition,
             class: self.class.clone(),
             op,
             block_size_bytes: block.0,
             queue_depth: self.queue_depth(),
             streams: self.streams(),
             role: Role::Predicted,
-            ..Measurement::blank(bench)
+            ..experiment.row(bench, self.sequence)
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{IN_SYNC, PlannedJob, PlannedStep};
 use crate::host::QueueStyle;
 use crate::subject::Subject;
-use crate::suite::{Begin, Event, EventKind, Job, QueueRule};
+use crate::suite::{Begin, Event, EventKind, Job, QueueRule, Rounds, Step, Suite};
 use raidlab_store::Setting;
 
 /// Makes an array begin as the suite wants it to: by its settings where members
@@ -46,8 +46,41 @@ pub(super) fn removals(subject: &Subject) -> Vec<PlannedStep> {
         .collect()
 }
 
+/// The suite's steps for this subject, up to the first that it cannot do: one that is a
+/// single disk, or has no redundancy, has no member to take out.
+pub(super) fn suite_steps(suite: &Suite, subject: &Subject, queue: QueueStyle) -> Vec<PlannedStep> {
+    let whole = !subject.can_lose_a_member();
+    let mut steps = Vec::new();
+    let mut sequence = 0;
+    for (place, step) in suite.steps.iter().enumerate() {
+        if !subject.does(place) {
+            sequence = step.jobs().iter().fold(sequence, |next, _| next + 1);
+            continue;
+        }
+        steps.push(match step {
+            Step::Event(_) | Step::Check if whole => break,
+            Step::Job(job) if whole && !job.events.is_empty() => break,
+            Step::Event(event) => PlannedStep::Event(*event),
+            Step::Check => PlannedStep::Check,
+            Step::Wait(wait) => PlannedStep::Wait(*wait),
+            Step::Job(job) => PlannedStep::Job(plan_job(job, &mut sequence, queue)),
+            Step::Rounds(rounds) => PlannedStep::Rounds(Rounds {
+                name: rounds.name.clone(),
+                at_most: rounds.at_most,
+                track: rounds.track.clone(),
+                jobs: rounds
+                    .jobs
+                    .iter()
+                    .map(|job| plan_job(job, &mut sequence, queue))
+                    .collect(),
+            }),
+        });
+    }
+    steps
+}
+
 /// A suite's job as a host runs it.
-pub(super) fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
+fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
     let queue = match job.queue {
         QueueRule::Fio => None,
         QueueRule::Host => Some(host),

@@ -5,7 +5,7 @@ use super::freshness::{self, Footprint};
 use super::grid::Grid;
 use super::named::named_at;
 use super::regions::{RawDisk, read_disks};
-use super::selection::{Place, RawSelection, read_filesystems, read_subjects};
+use super::selection::{RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
 use super::{Begin, Job, Rounds, Step, Suite};
 use crate::catalogue::{self, LoadError};
@@ -86,13 +86,13 @@ impl Suite {
         check_count(document, &raw.disks)?;
         let (disks, regions) = read_disks(document, raw.disks.get_ref())?;
         let mut grid = Grid::new(document, draw);
-        let place = Place {
+        let context = Context {
             files,
             document,
             folder,
             suite: &raw.name,
         };
-        let mut subjects = read_subjects(place, &raw.subjects, disks.len(), &mut grid)?;
+        let mut subjects = read_subjects(context, &raw.subjects, disks.len(), &mut grid)?;
         let filesystems = read_filesystems(document, raw.filesystems.as_ref())?;
         let repetitions = read_repetitions(document, raw.repetitions.as_ref())?;
         let disks: Vec<String> = disks
@@ -103,39 +103,19 @@ impl Suite {
         if let Some(figures) = published.as_mut().filter(|it| it.disks.is_empty()) {
             figures.disks.clone_from(&disks);
         }
-        if raw.step.get_ref().is_empty() {
-            let remedy = "add a [[step]] with a job";
-            return Err(document.invalid(raw.step.span(), "no steps", remedy).into());
-        }
-        let are_alike = !grid.has_axes();
-        let mut checker = Checker::new(
+        let checker = Checker::new(
             document,
             disks.len(),
             &subjects,
-            are_alike,
+            !grid.has_axes(),
             published.as_ref(),
         );
-        let mut builder = Builder::new(document, &raw.rounds, grid.subjects());
-        let context = Context {
-            files,
-            document,
-            folder,
-        };
-        for step in raw.step.get_ref() {
-            let read = read_step(context, step.get_ref(), step.span())?;
-            let doers = grid.doers(step.get_ref(), &read)?;
-            checker.check(&read, &doers)?;
-            builder.add(read, step.get_ref(), &doers)?;
+        let builder = Builder::new(document, &raw.rounds, grid.subjects());
+        let built = read_steps(context, &raw.step, &grid, checker, builder)?;
+        for (subject, own) in subjects.iter_mut().zip(built.own) {
+            subject.steps = Some(own);
         }
-        let own = std::mem::take(&mut builder.own);
-        let (steps, remarks) = builder.finish()?;
         let draw = grid.draw();
-        let mut all = raw.step.get_ref().iter();
-        if all.any(|step| step.get_ref().is_for_some()) {
-            for (subject, own) in subjects.iter_mut().zip(own) {
-                subject.steps = Some(own);
-            }
-        }
         Ok(Self {
             name: raw.name,
             title: match draw {
@@ -154,10 +134,38 @@ impl Suite {
             begin: raw.begin,
             subjects,
             published,
-            steps,
-            remarks,
+            steps: built.steps,
+            remarks: built.remarks,
         })
     }
+}
+
+/// Reads a suite's steps, checks each one against the subjects that it is for, and puts them
+/// together.
+fn read_steps(
+    context: Context<'_>,
+    steps: &Spanned<Vec<Spanned<RawStep>>>,
+    grid: &Grid<'_>,
+    mut checker: Checker<'_>,
+    mut builder: Builder<'_>,
+) -> Result<Built, LoadError> {
+    if steps.get_ref().is_empty() {
+        let remedy = "add a [[step]] with a job";
+        let error = context.document.invalid(steps.span(), "no steps", remedy);
+        return Err(error.into());
+    }
+    for step in steps.get_ref() {
+        let read = read_step(context, step.get_ref(), step.span())?;
+        let doers = grid.doers(step.get_ref(), &read)?;
+        checker.check(&read, &doers)?;
+        builder.add(read, step.get_ref(), &doers)?;
+    }
+    let mut built = builder.finish()?;
+    let mut steps = steps.get_ref().iter();
+    if !steps.any(|step| step.get_ref().is_for_some()) {
+        built.own.clear();
+    }
+    Ok(built)
 }
 
 /// A suite has disks, and not too many.
@@ -220,6 +228,14 @@ struct Builder<'a> {
     before: Vec<Footprint>,
     /// Jobs that read what was just written.
     fresh: Vec<String>,
+}
+
+/// A suite's steps, put together.
+struct Built {
+    steps: Vec<Step>,
+    /// Of each subject the places of the steps that are for it; none where all are for all.
+    own: Vec<BTreeSet<usize>>,
+    remarks: Vec<String>,
 }
 
 impl<'a> Builder<'a> {
@@ -338,7 +354,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<(Vec<Step>, Vec<String>), FileError> {
+    fn finish(self) -> Result<Built, FileError> {
         for (name, table) in self.tables {
             let rounds = self.steps.iter().find_map(|step| match step {
                 Step::Rounds(rounds) if rounds.name == *name.get_ref() => Some(rounds),
@@ -360,9 +376,10 @@ impl<'a> Builder<'a> {
                 return Err(self.document.error(table.track.span(), problem));
             }
         }
-        Ok((
-            self.steps,
-            freshness::remark(&self.fresh).into_iter().collect(),
-        ))
+        Ok(Built {
+            steps: self.steps,
+            own: self.own,
+            remarks: freshness::remark(&self.fresh).into_iter().collect(),
+        })
     }
 }

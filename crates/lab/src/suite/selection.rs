@@ -9,9 +9,9 @@
 use super::grid::Grid;
 use super::matrix::{Combination, RawMatrix, combinations};
 use super::named::named_at;
+use super::step::Context;
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError, Problem, check_name};
-use crate::files::Files;
 use crate::subject::{SCHEDULERS, Subject, SubjectKind};
 use raidlab_store::Setting;
 use raidlab_systems::FileSystemSpec;
@@ -19,7 +19,6 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
-use std::path::Path;
 use toml::Spanned;
 
 /// An entry of `subjects` as written.
@@ -168,30 +167,18 @@ pub(super) fn read_filesystems(
     Ok(Some(specs))
 }
 
-/// The suite whose entries are read, and where what they name is found.
-#[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    /// Where subjects are read.
-    pub(super) files: &'a Files,
-    pub(super) document: &'a Document,
-    /// Relative paths start here.
-    pub(super) folder: &'a Path,
-    /// The suite's name.
-    pub(super) suite: &'a str,
-}
-
 /// Loads the subjects; each has a name of its own.
 ///
 /// # Errors
 /// When a subject cannot be loaded, comes twice, or asks for members that are
 /// not there.
 pub(super) fn read_subjects(
-    place: Place<'_>,
+    context: Context<'_>,
     entries: &Spanned<Vec<Spanned<RawSelection>>>,
     disks: usize,
     grid: &mut Grid<'_>,
 ) -> Result<Vec<Subject>, LoadError> {
-    let document = place.document;
+    let document = context.document;
     if entries.get_ref().is_empty() {
         let remedy = "name at least one subject";
         let error = document.invalid(entries.span(), "nothing is measured", remedy);
@@ -209,7 +196,7 @@ pub(super) fn read_subjects(
         };
         let all = combinations(document, matrix)?;
         for combination in grid.take_combinations(name, all, matrix, draw)? {
-            let subject = read_subject(place, entry, disks, &combination)?;
+            let subject = read_subject(context, entry, disks, &combination)?;
             if subjects.iter().any(|known| known.name == subject.name) {
                 let what = format!("subject `{}` is named twice", subject.name);
                 let remedy = match matrix {
@@ -227,17 +214,17 @@ pub(super) fn read_subjects(
 
 /// The subject of an entry with what the entry says of it.
 fn read_subject(
-    place: Place<'_>,
+    context: Context<'_>,
     entry: &Spanned<RawSelection>,
     disks: usize,
     combination: &Combination,
 ) -> Result<Subject, LoadError> {
-    let Place {
+    let Context {
         files,
         document,
         folder,
         suite,
-    } = place;
+    } = context;
     let (name, span) = match entry.get_ref() {
         RawSelection::Plain(name) => (name, entry.span()),
         RawSelection::Table(table) => (table.subject.get_ref(), table.subject.span()),
@@ -266,7 +253,7 @@ fn read_subject(
     };
     let mut subject = loaded.map_err(|error| named_at(document, span, error))?;
     select(document, table, &mut subject, disks, combination)?;
-    schedule(place, table, &mut subject, combination)?;
+    schedule(context, table, &mut subject, combination)?;
     Ok(subject)
 }
 
@@ -324,7 +311,7 @@ fn select(
 
 /// Gives a subject's members the scheduler that its entry names.
 fn schedule(
-    place: Place<'_>,
+    context: Context<'_>,
     table: &RawTable,
     subject: &mut Subject,
     combination: &Combination,
@@ -337,13 +324,13 @@ fn schedule(
         let known = SCHEDULERS.map(str::to_owned).to_vec();
         let what = "scheduler";
         let problem = Problem::UnknownName { what, name, known };
-        return Err(place.document.error(entry.span(), problem));
+        return Err(context.document.error(entry.span(), problem));
     }
     subject.settings.push(Setting {
         scope: format!("subject {}", subject.name),
         name: "scheduler".to_owned(),
         value: name.clone(),
-        source: format!("suite {}", place.suite),
+        source: format!("suite {}", context.suite),
     });
     subject.scheduler = Some(name);
     Ok(())

@@ -147,14 +147,16 @@ pub(super) enum ReadStep {
     Wait(Wait),
 }
 
-/// Where and what a step's file is.
+/// The suite whose entries are read, and where what they name is found.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    /// The files in which job files are looked for.
+    /// Where subjects and job files are looked for.
     pub(super) files: &'a Files,
     pub(super) document: &'a Document,
     /// Relative paths start here.
     pub(super) folder: &'a Path,
+    /// The suite's name.
+    pub(super) suite: &'a str,
 }
 
 impl RawStep {
