@@ -19,6 +19,7 @@ use raidlab_lab::{
 };
 use raidlab_statistics::{SteadyCriteria, SteadyState};
 use raidlab_store::{CellResult, Measurement, Observation, Operation, Records, Scope};
+use raidlab_systems::ArrayStatus;
 use raidlab_units::Nanos;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -278,7 +279,7 @@ fn do_step(
     match step {
         PlannedStep::Event(event) => session.event(*event),
         PlannedStep::Check => session.check_all(),
-        PlannedStep::Wait(wait) => pass(session, *wait, watch),
+        PlannedStep::Wait(wait) => wait_for(session, *wait, watch),
         PlannedStep::Job(job) => {
             // A job that prepares is done again, as the array has been built
             // anew; and so is one in which something happens to a member, which
@@ -313,25 +314,19 @@ fn leaves_file(session: &Session<'_>, job: &PlannedJob) -> Result<bool, HostErro
 }
 
 /// Lets time pass, or a state come about.
-fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<(), HostError> {
+fn wait_for(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<(), HostError> {
     let begun = session.now();
-    let limit = match wait {
-        Wait::Time(time) | Wait::Until { at_most: time, .. } => Duration::from_nanos(time.0),
+    let (condition, limit) = match wait {
+        Wait::Time(time) => (None, time),
+        Wait::Until { condition, at_most } => (Some(condition), at_most),
     };
-    if let Wait::Until {
-        condition: Condition::Idle,
-        ..
-    } = wait
-    {
-        return idle(session, limit, watch);
+    let limit = Duration::from_nanos(limit.0);
+    match condition {
+        Some(Condition::Idle) => return idle(session, limit, watch),
+        Some(Condition::Clean) => return clean::wait(session, limit, watch),
+        _ => {}
     }
-    if let Wait::Until {
-        condition: Condition::Clean,
-        ..
-    } = wait
-    {
-        return clean::wait(session, limit, watch);
-    }
+    let is_for_sync = condition == Some(Condition::SyncDone);
     let mut idle_since = None;
     loop {
         if watch.cancelled() {
@@ -342,39 +337,19 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
         watch.look(now);
         // The sampler's last state may be from before the step that came before.
         let status = session.status_since(begun);
-        let met = match wait {
-            Wait::Time(_) => now - begun >= limit,
-            Wait::Until { condition, .. } => status.is_some_and(|status| match condition {
-                Condition::SyncDone => session.settled(status),
-                Condition::SyncPercent(percent) => match status.sync {
-                    Some(sync) => sync.percent.is_some_and(|now| now >= percent),
-                    // It was over before anybody looked.
-                    None => session.settled(status),
-                },
-                Condition::Idle | Condition::Clean => true,
-            }),
+        let met = match condition {
+            None => now - begun >= limit,
+            Some(condition) => status.is_some_and(|status| is_met(session, condition, status)),
         };
         if met {
-            if let Wait::Until {
-                condition: Condition::SyncDone,
-                ..
-            } = wait
-            {
+            if is_for_sync {
                 session.deeds.settled();
             }
             return Ok(());
         }
         // A rebuild that has failed looks like none: btrfs cancels one for
         // which it finds no room, and says so nowhere else.
-        let given_up = status.is_some_and(|status| status.sync.is_none())
-            && matches!(
-                wait,
-                Wait::Until {
-                    condition: Condition::SyncDone,
-                    ..
-                }
-            );
-        if given_up {
+        if is_for_sync && status.is_some_and(|status| status.sync.is_none()) {
             let since = *idle_since.get_or_insert(now);
             if now - since >= GIVEN_UP {
                 return Err(HostError::Late {
@@ -385,13 +360,26 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
         } else {
             idle_since = None;
         }
-        if matches!(wait, Wait::Until { .. }) && now - begun >= limit {
+        if condition.is_some() && now - begun >= limit {
             return Err(HostError::Late {
                 what: "the array did not come into the state that the suite waits for".to_owned(),
                 seconds: limit.as_secs(),
             });
         }
         std::thread::sleep(LOOK.min(limit.saturating_sub(now - begun)));
+    }
+}
+
+/// Whether the array, as it was seen last, is in the state that is waited for.
+fn is_met(session: &Session<'_>, condition: Condition, status: &ArrayStatus) -> bool {
+    match condition {
+        Condition::SyncDone => session.settled(status),
+        Condition::SyncPercent(percent) => match status.sync {
+            Some(sync) => sync.percent.is_some_and(|now| now >= percent),
+            // It was over before anybody looked.
+            None => session.settled(status),
+        },
+        Condition::Idle | Condition::Clean => true,
     }
 }
 

@@ -76,22 +76,7 @@ pub fn run(
     let after = Moment::now(session)?;
     session.poll()?;
 
-    let succeeded = output
-        .code
-        .is_some_and(|code| invocation.command.success.contains(&code));
-    let result = match arguments::parse(&invocation, &output) {
-        Ok(result) => result,
-        Err(_) if !succeeded => return Err(failed(&invocation, &output)),
-        Err(source) => {
-            return Err(HostError::Output {
-                tool: invocation.tool.name().to_owned(),
-                source,
-            });
-        }
-    };
-    if !succeeded && result.parts.is_empty() {
-        return Err(failed(&invocation, &output));
-    }
+    let result = measured(&invocation, &output)?;
     after_job(session, &mut facts, &before, &after)?;
     facts.add(EVENTS_MISSED, missed, "", "raidlab");
     facts.flag(fact::JOB_ALLOWS_SYNC, session.deeds.allows_sync(), "suite");
@@ -118,6 +103,20 @@ pub fn run(
         rows,
         records,
     })
+}
+
+/// What the tool measured. One that fails may have measured something all the same.
+fn measured(invocation: &Invocation, output: &Output) -> Result<ToolResult, HostError> {
+    let good = &invocation.command.success;
+    let succeeded = output.code.is_some_and(|code| good.contains(&code));
+    match arguments::parse(invocation, output) {
+        Ok(result) if succeeded || !result.parts.is_empty() => Ok(result),
+        Err(source) if succeeded => Err(HostError::Output {
+            tool: invocation.tool.name().to_owned(),
+            source,
+        }),
+        _ => Err(failed(invocation, output)),
+    }
 }
 
 fn failed(invocation: &Invocation, output: &Output) -> HostError {

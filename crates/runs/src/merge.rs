@@ -351,21 +351,26 @@ impl Looked {
         words.join(" ")
     }
 
-    /// Puts everything into the store.
-    fn write(mut self, asked: &Merge, missing: Vec<Shard>) -> Result<Merged, Failure> {
-        let first = &self.first;
-        let plan: Plan<Asked> = planned::read("the plan of the shards", &first.kept.json)?;
-        let experiments = u32::try_from(plan.experiments.len()).unwrap_or(u32::MAX);
-        let stamp: String = (self.started.chars())
-            .filter(|one| !matches!(one, '-' | ':'))
-            .collect();
-        let mut run = Run {
-            name: format!("{stamp}-{}", first.run.suite),
+    /// The run whose parts the shards are, which begins when they are put together.
+    fn whole(&self) -> Run {
+        let first = &self.first.run;
+        let mut stamp = self.started.clone();
+        stamp.retain(|one| !matches!(one, '-' | ':'));
+        Run {
+            name: format!("{stamp}-{}", first.suite),
             started: self.started.clone(),
             finished: None,
             command_line: typed::command_line(),
-            ..first.run.clone()
-        };
+            ..first.clone()
+        }
+    }
+
+    /// Puts everything into the store.
+    fn write(mut self, asked: &Merge, missing: Vec<Shard>) -> Result<Merged, Failure> {
+        let kept = &self.first.kept;
+        let plan: Plan<Asked> = planned::read("the plan of the shards", &kept.json)?;
+        let experiments = u32::try_from(plan.experiments.len()).unwrap_or(u32::MAX);
+        let mut run = self.whole();
         if self.another_build {
             let statement = "The shards are of different builds of this version of raidlab.";
             self.notes

@@ -122,22 +122,7 @@ fn processors(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErr
         governors.join(" "),
         "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     );
-    let hertz = |kilohertz: String| kilohertz.parse::<u64>().ok()?.checked_mul(1000);
-    let now = format!("{folder}/cpu0/cpufreq/scaling_cur_freq");
-    match optional(target, &now)?.and_then(hertz) {
-        Some(frequency) => facts.add("cpu.frequency_hz", frequency, &now),
-        None => facts.maybe(
-            "cpu.frequency_hz",
-            field("cpu MHz").and_then(|text| megahertz(&text)),
-            "/proc/cpuinfo",
-        ),
-    }
-    let most = format!("{folder}/cpu0/cpufreq/cpuinfo_max_freq");
-    facts.maybe(
-        "cpu.frequency_max_hz",
-        optional(target, &most)?.and_then(hertz),
-        &most,
-    );
+    frequencies(target, field("cpu MHz"), facts)?;
     facts.maybe(
         "cpu.thermal_throttle_count",
         throttled,
@@ -152,6 +137,33 @@ fn processors(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErr
         "cpu.steal_since_boot_percent",
         steal.map(|share| format!("{:.2}", share * 100.0)),
         "/proc/stat",
+    );
+    Ok(())
+}
+
+/// The first core's frequency, which is `listed` in megahertz where nothing scales it, and
+/// the highest that it may have.
+fn frequencies(
+    target: &dyn Target,
+    listed: Option<String>,
+    facts: &mut Facts,
+) -> Result<(), InventoryError> {
+    let folder = "/sys/devices/system/cpu/cpu0/cpufreq";
+    let hertz = |kilohertz: String| kilohertz.parse::<u64>().ok()?.checked_mul(1000);
+    let now = format!("{folder}/scaling_cur_freq");
+    match optional(target, &now)?.and_then(hertz) {
+        Some(frequency) => facts.add("cpu.frequency_hz", frequency, &now),
+        None => facts.maybe(
+            "cpu.frequency_hz",
+            listed.and_then(|text| megahertz(&text)),
+            "/proc/cpuinfo",
+        ),
+    }
+    let most = format!("{folder}/cpuinfo_max_freq");
+    facts.maybe(
+        "cpu.frequency_max_hz",
+        optional(target, &most)?.and_then(hertz),
+        &most,
     );
     Ok(())
 }

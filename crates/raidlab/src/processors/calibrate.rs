@@ -101,23 +101,27 @@ pub(super) fn measure(file: Option<&Path>) -> io::Result<Vec<Measured>> {
             "a counter that two cores change in turn: one way",
         );
     }
+    add(
+        "lock_ns",
+        locked_words(),
+        "an atomic exchange, eight words and a store, by one core",
+    );
+    bytes(&mut add);
+    Ok(all)
+}
+
+/// How long one core takes to lock, to change eight words and to unlock.
+fn locked_words() -> f64 {
     let lock = AtomicU64::new(0);
     let words = std::cell::Cell::new([0_u64; 8]);
-    let pass = best(1000.0, || {
+    best(1000.0, || {
         for _ in 0..1000 {
             lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                 .ok();
             words.set(std::hint::black_box(words.get()));
             lock.store(0, Ordering::Release);
         }
-    });
-    add(
-        "lock_ns",
-        pass,
-        "an atomic exchange, eight words and a store, by one core",
-    );
-    bytes(&mut add);
-    Ok(all)
+    })
 }
 
 /// Rates in bytes per second.
