@@ -175,9 +175,14 @@ fn range(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, fill: &str
         })
 }
 
-/// What the array gave, sync, events and jobs; `None` where none was sampled.
-fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
-    let (mut traces, mut legend) = (Vec::new(), Vec::new());
+/// Adds the lines of what the array gave, in bytes or, where nobody counted them, in requests,
+/// and says in which unit; it is empty where neither was sampled.
+fn reads_and_writes(
+    own: &Timeline<'_>,
+    clock: &Clock,
+    traces: &mut Vec<Value>,
+    legend: &mut Vec<Key>,
+) -> &'static str {
     let pairs = [
         (
             names::READ_BYTES_PER_SECOND,
@@ -188,21 +193,27 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
         (names::READ_IOPS, names::WRITE_IOPS, 1.0, "iops"),
     ];
     let sampled = |name: &str| own.lines.contains_key(name);
-    let pair = pairs.iter().find(|pair| sampled(pair.0) || sampled(pair.1));
-    let mut unit = "";
-    if let Some((reads, writes, scale, words)) = pair {
-        unit = words;
-        for (name, label, which) in [(reads, "read", READ), (writes, "write", WRITE)] {
-            let Some(bins) = own.lines.get(name) else {
-                continue;
-            };
-            let fill = Look(which).tint(0.18);
-            traces.extend(range(clock, bins, *scale, label, &fill));
-            let look = json!({"color": Look(which).colour(), "width": 1.6});
-            traces.push(line(clock, bins, *scale, label, &look));
-            legend.push(Key::new(label, Look(which).chip()));
-        }
+    let mut pairs = pairs.into_iter();
+    let Some((reads, writes, scale, unit)) = pairs.find(|it| sampled(it.0) || sampled(it.1)) else {
+        return "";
+    };
+    for (name, label, which) in [(reads, "read", READ), (writes, "write", WRITE)] {
+        let Some(bins) = own.lines.get(name) else {
+            continue;
+        };
+        let fill = Look(which).tint(0.18);
+        traces.extend(range(clock, bins, scale, label, &fill));
+        let look = json!({"color": Look(which).colour(), "width": 1.6});
+        traces.push(line(clock, bins, scale, label, &look));
+        legend.push(Key::new(label, Look(which).chip()));
     }
+    unit
+}
+
+/// What the array gave, sync, events and jobs; `None` where none was sampled.
+fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
+    let (mut traces, mut legend) = (Vec::new(), Vec::new());
+    let unit = reads_and_writes(own, clock, &mut traces, &mut legend);
     let sync = own.lines.get(names::SYNC_PERCENT);
     if let Some(bins) = sync {
         let look = json!({"color": "theme:muted", "width": 2, "dash": "dash"});
@@ -222,10 +233,8 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
     });
     if unit.is_empty() {
         layout["yaxis"]["range"] = json!([0.0, 102.0]);
-    } else {
-        if sync.is_some() {
-            layout["yaxis2"] = right_axis("synced, %", Some([0.0, 102.0]));
-        }
+    } else if sync.is_some() {
+        layout["yaxis2"] = right_axis("synced, %", Some([0.0, 102.0]));
     }
     let shaded = "Shaded columns: jobs. Shaded around a line: from the lowest to the highest sample of a bin.";
     Some(Figure {
@@ -357,11 +366,7 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
         ));
         legend.push(Key::new(&name, own_look.chip()));
         if let Some(bins) = line_of(slot, "temperature_celsius") {
-            let mut trace = line(clock, bins, 1.0, &name, &look("dot", 1.4));
-            trace["yaxis"] = json!("y2");
-            trace["name"] = json!(format!("{name}, temperature"));
-            trace["mode"] = json!("lines");
-            traces.push(trace);
+            traces.push(temperature(clock, bins, &name, &look("dot", 1.4)));
             warm = true;
         }
     }
@@ -391,6 +396,15 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
         }],
         ..Figure::default()
     })
+}
+
+/// A member's temperature, on the axis to the right.
+fn temperature(clock: &Clock, bins: &[Option<Bin>], member: &str, look: &Value) -> Value {
+    let mut trace = line(clock, bins, 1.0, member, look);
+    trace["yaxis"] = json!("y2");
+    trace["name"] = json!(format!("{member}, temperature"));
+    trace["mode"] = json!("lines");
+    trace
 }
 
 /// Two lines added up; a gap in one is a gap.

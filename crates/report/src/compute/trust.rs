@@ -72,6 +72,22 @@ fn what_columns_are(view: &View<'_>) -> String {
     }
 }
 
+/// How many of all figures were measured, and in which time where all are of the kernel bench.
+fn origin(measured: usize, all: usize, all_in_a_kernel: bool) -> String {
+    if measured == all {
+        "Every figure was measured.".to_owned()
+    } else if measured == 0 && all_in_a_kernel {
+        "Every figure was measured in virtual time: the kernel and the tools are the real ones, \
+         the disks are models."
+            .to_owned()
+    } else if measured == 0 {
+        "Every figure comes from a model, none was measured.".to_owned()
+    } else {
+        let of = count(all, "figure", "figures");
+        format!("{measured} of {of} were measured, the others modelled.")
+    }
+}
+
 /// How far the figures can be trusted, in sentences.
 pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
     // Where no job gave a figure, what the arrays did is all that there is.
@@ -84,21 +100,8 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
     let roles: Vec<Role> = cells().map(|cell| cell.m.role).collect();
     let with = |role| roles.iter().filter(|own| **own == role).count();
     let (measured, fitted) = (with(Role::Measured), with(Role::Fitted));
-    let mut sentences = Vec::new();
-    if measured == roles.len() {
-        sentences.push("Every figure was measured.".to_owned());
-    } else if measured == 0 && cells().all(|cell| cell.m.bench == "kernel") {
-        let words = "Every figure was measured in virtual time: the kernel and the tools are the \
-                     real ones, the disks are models.";
-        sentences.push(words.to_owned());
-    } else if measured == 0 {
-        sentences.push("Every figure comes from a model, none was measured.".to_owned());
-    } else {
-        let of = count(roles.len(), "figure", "figures");
-        sentences.push(format!(
-            "{measured} of {of} were measured, the others modelled."
-        ));
-    }
+    let all_in_a_kernel = cells().all(|cell| cell.m.bench == "kernel");
+    let mut sentences = vec![origin(measured, roles.len(), all_in_a_kernel)];
     let disks = unfitted(cells().map(|cell| cell.m));
     if !disks.is_empty() {
         sentences.push(format!(

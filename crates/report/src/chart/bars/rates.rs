@@ -64,7 +64,13 @@ pub(in crate::chart) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
             all.extend(rates(view, &format!("bars-{kind}-{number}"), &title, &own));
         }
     }
-    for (id, title, rate) in [
+    all.extend(background(view));
+    all
+}
+
+/// What rebuilds and checks took, and what they left to jobs.
+fn background(view: &View<'_>) -> Vec<Figure> {
+    let figures = [
         (
             "bars-background-time",
             "How long rebuilds took",
@@ -80,11 +86,12 @@ pub(in crate::chart) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
             "What jobs kept of their rate during a sync",
             Rate::Percent,
         ),
-    ] {
+    ];
+    let figure = |(id, title, rate)| {
         let own = view.background.iter().filter(|row| row.rate == rate);
-        all.extend(rates(view, id, title, &own.collect::<Vec<_>>()));
-    }
-    all
+        rates(view, id, title, &own.collect::<Vec<_>>())
+    };
+    figures.into_iter().filter_map(figure).collect()
 }
 
 /// Jobs that read and write at once, by their places in the suite.
@@ -173,23 +180,19 @@ fn published_key() -> String {
     "<svg class=\"stroke\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"open\" d=\"M15 1V11\"/></svg>".to_owned()
 }
 
-/// The bars of a frame, their scale, and their values in words.
-fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn> {
-    let bytes = rows[0].rate.is_bytes();
-    let bars: Vec<(f64, usize, &Row<'_>, shape::Figure<'_>)> = frame
-        .bars
-        .iter()
-        .filter_map(|&(row, column, at)| {
-            let row = rows[row];
-            let mut own = shape::Figure::new(row, row.cells[column]?, bytes);
-            // An import is not compared with itself.
-            own.published = own.published.filter(|_| !view.compared().is_empty());
-            Some((at, column, row, own))
-        })
-        .collect();
-    let drawn = bars.iter().map(|(_, _, _, own)| own.value);
-    let mut scale = Scale::of(drawn)?;
-    for (_, _, _, own) in &bars {
+/// A bar of a frame.
+struct Bar<'a> {
+    /// Its place across the bars' direction.
+    at: f64,
+    column: usize,
+    row: &'a Row<'a>,
+    own: shape::Figure<'a>,
+}
+
+/// The scale that has room for bars, whiskers and what was published.
+fn scale_of(bars: &[Bar<'_>]) -> Option<Scale> {
+    let mut scale = Scale::of(bars.iter().map(|bar| bar.own.value))?;
+    for Bar { own, .. } in bars {
         scale.high = scale.high.max(own.band.1);
         if let Some(value) = own.published {
             scale.high = scale.high.max(value);
@@ -200,16 +203,39 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
             };
         }
     }
+    Some(scale)
+}
+
+/// The bars of a frame, their scale, and their values in words.
+fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn> {
+    let bytes = rows[0].rate.is_bytes();
+    let bars: Vec<Bar<'_>> = frame
+        .bars
+        .iter()
+        .filter_map(|&(row, column, at)| {
+            let row = rows[row];
+            let mut own = shape::Figure::new(row, row.cells[column]?, bytes);
+            // An import is not compared with itself.
+            own.published = own.published.filter(|_| !view.compared().is_empty());
+            Some(Bar {
+                at,
+                column,
+                row,
+                own,
+            })
+        })
+        .collect();
+    let scale = scale_of(&bars)?;
     let unit = if bytes { "MB/s" } else { rows[0].rate.unit() };
     let mut traces = Vec::new();
-    let mut columns: Vec<usize> = bars.iter().map(|(_, column, _, _)| *column).collect();
+    let mut columns: Vec<usize> = bars.iter().map(|bar| bar.column).collect();
     columns.sort_unstable();
     columns.dedup();
     for column in columns {
         let name = &view.names[column];
-        let own = || bars.iter().filter(|(_, other, _, _)| *other == column);
+        let own = || bars.iter().filter(|bar| bar.column == column);
         let look = Look(column);
-        let text = |(_, _, row, own): &(f64, usize, &Row<'_>, shape::Figure<'_>)| {
+        let text = |Bar { row, own, .. }: &Bar<'_>| {
             let mut text = format!("{}<br>{} {unit}", row_title(row), figure(own.value));
             if let Some(value) = own.published {
                 text.push_str(&format!("<br>published {} {unit}", figure(value)));
@@ -217,24 +243,24 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
             hover(name, &row.label, &text)
         };
         let texts: Vec<String> = own().map(text).collect();
-        let places: Vec<f64> = own().map(|(at, ..)| *at).collect();
-        let colours = own().map(|(_, _, _, own)| look.tint(if own.struck { 0.22 } else { 0.85 }));
+        let places: Vec<f64> = own().map(|bar| bar.at).collect();
+        let colours = own().map(|bar| look.tint(if bar.own.struck { 0.22 } else { 0.85 }));
         let marker = with(look.bar(), &json!({"color": colours.collect::<Vec<_>>()}));
         let mut bar = json!({
             "type": "bar", "orientation": "h", "name": name, "meta": name, "y": places,
-            "x": own().map(|(_, _, _, own)| own.value).collect::<Vec<_>>(),
+            "x": own().map(|bar| bar.own.value).collect::<Vec<_>>(),
             "width": frame.thick * 0.9, "marker": marker, "hovertemplate": texts,
         });
-        if own().any(|(_, _, _, own)| own.band.0 < own.band.1) {
-            let above = own().map(|(_, _, _, own)| own.band.1 - own.value);
-            let below = own().map(|(_, _, _, own)| own.value - own.band.0);
+        if own().any(|bar| bar.own.band.0 < bar.own.band.1) {
+            let above = own().map(|bar| bar.own.band.1 - bar.own.value);
+            let below = own().map(|bar| bar.own.value - bar.own.band.0);
             bar["error_x"] = json!({
                 "type": "data", "symmetric": false, "color": MUTED, "thickness": 1.3, "width": 3,
                 "array": above.collect::<Vec<_>>(), "arrayminus": below.collect::<Vec<_>>(),
             });
         }
         traces.push(bar);
-        let published = own().filter_map(|(at, _, _, own)| Some((own.published?, *at)));
+        let published = own().filter_map(|bar| Some((bar.own.published?, bar.at)));
         let (x, y): (Vec<f64>, Vec<f64>) = published.unzip();
         if !x.is_empty() {
             traces.push(json!({
@@ -244,7 +270,7 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
             }));
         }
     }
-    let words = bars.iter().map(|(at, _, _, own)| (*at, figure(own.value)));
+    let words = bars.iter().map(|bar| (bar.at, figure(bar.own.value)));
     Some(Drawn {
         traces,
         scale,
