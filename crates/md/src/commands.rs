@@ -7,7 +7,8 @@
 //! a new request. The plug is emptied at the end of the thread's run, and before a new request
 //! when the first one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. The
 //! list begins with the oldest or with the newest ([`MdRules`]). What
-//! leaves together is merged once more and sorted, reads first (`mq-deadline`).
+//! leaves together is merged once more and sorted, reads first (`mq-deadline`). A read past the
+//! cache that is too long for one bio has such a plug too (block/fops.c, `__blkdev_direct_IO`).
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::MemberVerbs;
@@ -54,16 +55,56 @@ pub(super) struct DirectRead {
     pub(super) chunks: Vec<(u64, u64)>,
 }
 
-impl DirectRead {
-    /// Takes in what follows on the member, if that may be one command of so many sectors.
-    fn absorb(&mut self, next: &mut Self, longest: u64) -> bool {
-        let follows = self.slot == next.slot && self.start + self.count == next.start;
-        let fits = follows && self.count + next.count <= longest;
-        if fits {
-            self.count += next.count;
-            self.chunks.append(&mut next.chunks);
+/// What a plug holds.
+trait Pluggable {
+    fn slot(&self) -> Slot;
+    fn sectors(&self) -> u64;
+    /// Takes in what lies beside it on the member, if that may be one command of so many
+    /// sectors.
+    fn absorb(&mut self, other: &mut Self, longest: u64) -> bool;
+}
+
+/// Whether something becomes part of what is in a plug.
+fn joins<T: Pluggable>(plugged: &mut [T], new: &mut T, oldest_first: bool, longest: u64) -> bool {
+    let slot = new.slot();
+    let of_member = |it: &T| it.slot() == slot;
+    let at = match plugged.last().is_some_and(of_member) {
+        true => Some(plugged.len() - 1),
+        false if oldest_first => plugged.iter().position(of_member),
+        false => plugged.iter().rposition(of_member),
+    };
+    at.is_some_and(|at| plugged[at].absorb(new, longest))
+}
+
+/// Whether a plug is emptied before a new request.
+fn is_full<T: Pluggable>(plugged: &[T], oldest_first: bool) -> bool {
+    let first = match oldest_first {
+        true => plugged.first(),
+        false => plugged.last(),
+    };
+    plugged.len() >= PLUG_REQUESTS || first.is_some_and(|it| it.sectors() >= PLUG_SECTORS)
+}
+
+impl Pluggable for DirectRead {
+    fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    fn sectors(&self) -> u64 {
+        self.count
+    }
+
+    fn absorb(&mut self, other: &mut Self, longest: u64) -> bool {
+        let after = self.start + self.count == other.start;
+        let before = other.start + other.count == self.start;
+        let fits = self.slot == other.slot && (after || before);
+        if !fits || self.count + other.count > longest {
+            return false;
         }
-        fits
+        self.start = self.start.min(other.start);
+        self.count += other.count;
+        self.chunks.append(&mut other.chunks);
+        true
     }
 }
 
@@ -86,46 +127,42 @@ pub(super) struct Plugged {
     pub(super) count: u64,
 }
 
-impl Plugged {
-    /// Takes what lies beside it in, if that may be one command of at most so many
-    /// blocks. What is to be forced to the medium stays by itself (`REQ_NOMERGE_FLAGS` of
+impl Pluggable for Plugged {
+    fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    fn sectors(&self) -> u64 {
+        self.count * BLOCK
+    }
+
+    /// What is to be forced to the medium stays by itself (`REQ_NOMERGE_FLAGS` of
     /// include/linux/blk_types.h has FUA, `bio_mergeable`).
-    fn absorb(&mut self, other: &Self, longest: u64) -> bool {
+    fn absorb(&mut self, other: &mut Self, longest: u64) -> bool {
         let same = self.slot == other.slot
             && self.operation == other.operation
             && !(self.force_unit_access || other.force_unit_access);
         let after = self.first + self.count == other.first;
         let before = other.first + other.count == self.first;
-        if !same || !(after || before) || self.count + other.count > longest {
+        let count = self.count + other.count;
+        if !same || !(after || before) || count > longest / BLOCK {
             return false;
         }
         self.first = self.first.min(other.first);
-        self.count += other.count;
+        self.count = count;
         true
     }
 }
 
 impl Raid5d {
     /// Puts a stripe's block of a member into the plug.
-    pub(super) fn plug(&mut self, block: Plugged, out: &mut Outputs) {
-        let longest = self.longest_command / BLOCK;
+    pub(super) fn plug(&mut self, mut block: Plugged, out: &mut Outputs) {
         let oldest_first = self.plug_begins_with_oldest();
-        let of_member = |it: &&mut Plugged| it.slot == block.slot;
-        let newest = self.plugged.iter_mut().next_back().filter(of_member);
-        let other = match newest {
-            Some(newest) => Some(newest),
-            None if oldest_first => self.plugged.iter_mut().find(of_member),
-            None => self.plugged.iter_mut().rfind(of_member),
-        };
-        if other.is_some_and(|other| other.absorb(&block, longest)) {
+        let longest = self.longest_command;
+        if joins(&mut self.plugged, &mut block, oldest_first, longest) {
             return;
         }
-        let first = match oldest_first {
-            true => self.plugged.first(),
-            false => self.plugged.last(),
-        };
-        let is_long = first.is_some_and(|first| first.count * BLOCK >= PLUG_SECTORS);
-        if self.plugged.len() >= PLUG_REQUESTS || is_long {
+        if is_full(&self.plugged, oldest_first) {
             self.unplug_members(out);
         }
         self.plugged.push(block);
@@ -136,21 +173,46 @@ impl Raid5d {
         threads.is_none_or(|threads| threads.rules.plug_begins_with_oldest)
     }
 
-    /// Sends reads past the cache, those that lie side by side as one command where the Linux
-    /// that is imitated does so ([`MdRules::plugs_requests`]).
+    /// Sends a request's reads past the cache. Those of one bio are one command where they lie
+    /// side by side, if the Linux that is imitated does so ([`MdRules::plugs_requests`]); those
+    /// of a longer request go through a plug.
     pub(super) fn send_directly(
         &mut self,
         request: RequestId,
-        mut reads: Vec<DirectRead>,
+        reads: Vec<DirectRead>,
         out: &mut Outputs,
     ) {
         let threads = self.recovery.threads;
         let sectors: u64 = reads.iter().map(|read| read.count).sum();
-        let is_one_bio = sectors <= MdRules::OF_ONE_BIO.0;
-        if is_one_bio && threads.is_some_and(|threads| threads.rules.plugs_requests) {
-            reads.sort_by_key(|read| (read.slot, read.start));
-            reads.dedup_by(|next, last| last.absorb(next, self.longest_command));
+        if sectors <= MdRules::OF_ONE_BIO.0 {
+            match threads.is_some_and(|threads| threads.rules.plugs_requests) {
+                true => self.send_sorted(request, reads, out),
+                false => self.send_reads(request, reads, out),
+            }
+            return;
         }
+        let oldest_first = self.plug_begins_with_oldest();
+        let mut plugged = Vec::new();
+        for mut read in reads {
+            if joins(&mut plugged, &mut read, oldest_first, self.longest_command) {
+                continue;
+            }
+            if is_full(&plugged, oldest_first) {
+                self.send_sorted(request, std::mem::take(&mut plugged), out);
+            }
+            plugged.push(read);
+        }
+        self.send_sorted(request, plugged, out);
+    }
+
+    /// Sends reads that leave together.
+    fn send_sorted(&mut self, request: RequestId, mut reads: Vec<DirectRead>, out: &mut Outputs) {
+        reads.sort_by_key(|read| (read.slot, read.start));
+        reads.dedup_by(|next, last| last.absorb(next, self.longest_command));
+        self.send_reads(request, reads, out);
+    }
+
+    fn send_reads(&mut self, request: RequestId, reads: Vec<DirectRead>, out: &mut Outputs) {
         for read in reads {
             let mut chunks = read.chunks;
             let (start, count) = chunks.remove(0);
@@ -169,7 +231,7 @@ impl Raid5d {
 
     /// Sends the commands that have gathered while the queue was plugged.
     pub(super) fn unplug_members(&mut self, out: &mut Outputs) {
-        let longest = self.longest_command / BLOCK;
+        let longest = self.longest_command;
         let mut requests = std::mem::take(&mut self.plugged);
         requests.sort_by_key(|it| (it.slot, it.operation != Operation::Read, it.first));
         requests.dedup_by(|next, last| last.absorb(next, longest));

@@ -1,8 +1,9 @@
 //! The plugs of the threads that send a sync's commands: the sync's own sends the reads,
-//! the array's the writes. And that of a process's request, where the Linux that is imitated
-//! has one ([`MdRules::plugs_requests`](crate::MdRules)).
+//! the array's the writes. And that of a process's request: of each where the Linux that is
+//! imitated does so ([`MdRules::plugs_requests`](crate::MdRules)), and of each read that is too
+//! long for one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`).
 //!
-//! A command that continues one for its member becomes part of it, up to what a disk takes,
+//! A command that lies beside one for its member becomes part of it, up to what a disk takes,
 //! and all parts end together. The newest command in the plug is tried if it is for that
 //! member, else the first one for it in the plug's list (Linux 6.12.117 block/blk-merge.c,
 //! `blk_attempt_plug_merge`), which begins with the oldest or with the newest
@@ -85,9 +86,11 @@ impl Plug {
         };
         if let Some(at) = newest.or_else(first) {
             let other = &mut plugged[at];
-            let continues =
-                other.operation == command.operation && other.start + other.count == command.start;
-            if continues && other.count + command.count <= longest {
+            let after = other.start + other.count == command.start;
+            let before = command.start + command.count == other.start;
+            let is_beside = other.operation == command.operation && (after || before);
+            if is_beside && other.count + command.count <= longest {
+                other.start = other.start.min(command.start);
                 other.count += command.count;
                 self.parts.entry(other.id).or_default().push(part);
                 return true;
@@ -147,9 +150,13 @@ impl Array {
             }
             _ => false,
         };
+        let config = self.recovery.config();
         let is_flush = command.operation == Operation::Flush;
-        let goes_alone = command.force_unit_access || is_flush || is_long_read;
-        let plugs = self.recovery.config().rules().plugs_requests && !goes_alone;
+        let goes_alone = command.force_unit_access || is_flush;
+        let plugs = match is_long_read {
+            true => config.threads.is_some(),
+            false => config.rules().plugs_requests && !goes_alone,
+        };
         plugs.then_some(self.maximum_request)
     }
 
@@ -236,6 +243,17 @@ mod tests {
                 let takes = plug.takes(&sent, part, Sectors(100), &mut out);
                 assert_eq!(takes, continues_oldest == begins_with_oldest);
             }
+        }
+    }
+
+    #[test]
+    fn a_command_is_part_of_what_it_continues_or_precedes() {
+        for start in [992, 1008] {
+            let (mut plug, mut out) = filled(false, 8);
+            let (sent, part) = command(4, 0, start, 8);
+            assert!(plug.takes(&sent, part, Sectors(100), &mut out), "{start}");
+            let (first, count) = (out.commands[1].start.0, out.commands[1].count.0);
+            assert_eq!((first, count), (start.min(1000), 16));
         }
     }
 

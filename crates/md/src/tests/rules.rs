@@ -1,11 +1,11 @@
 //! md's rules, one by one, as figures of commands.
 
-use super::bench::{Bench, OFFSET, config};
+use super::bench::{Bench, config};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
 use raidlab_array::{
     Admission, Engine, HostRequests, Imitation, Initial, MdRules, MdThreads, MemberError, Purpose,
-    Slot,
+    Request, RequestId, Slot,
 };
 use raidlab_geometry::Level;
 use raidlab_units::{Nanos, Sectors, Span};
@@ -41,20 +41,43 @@ fn blocks_that_are_to_be_durable_are_commands_of_their_own() {
 /// rest of the last one that has any, then that of the first.
 #[test]
 fn a_long_read_leaves_first_chunks_first_and_the_rest_from_its_end() {
-    let mut bench = raid5(64);
-    bench.submit(Read, 0, 4096 + 32);
-    let sent = bench.sent.iter().map(|it| (it.slot, it.start.0 - OFFSET));
-    let map = &bench.array.map;
-    let place = |chunk: u64| {
-        let place = map.locate(Sectors(32 * chunk));
-        let slot = map.row(place.row).data_slot(place.index);
-        (slot, map.member_sector(place.row, place.offset).0)
+    let bench = raid5(64);
+    let request = Request {
+        id: RequestId(1),
+        operation: Read,
+        start: Sectors(0),
+        count: Sectors(4096 + 32),
+        force_unit_access: false,
+        process: 0,
     };
     let order = [0, 64, 128].into_iter().chain(65..128).chain(1..64);
-    assert_eq!(
-        sent.collect::<Vec<_>>(),
-        order.map(place).collect::<Vec<_>>()
-    );
+    let chunks: Vec<_> = order.map(|chunk| (32 * chunk, 32)).collect();
+    assert_eq!(bench.array.chunks_of(&request), chunks);
+}
+
+/// Linux block/fops.c, `__blkdev_direct_IO`: a read of more than 256 pages has a plug, so what
+/// of it lies side by side on a member is one command. On each of four members of a RAID 5
+/// three chunks do, then comes parity. A read of 256 pages has none.
+#[test]
+fn pieces_of_a_long_read_that_lie_side_by_side_are_one_command() {
+    for (sectors, longest) in [(2048, 32), (4096 + 32, 96)] {
+        let mut bench = raid5(64);
+        bench.submit(Read, 0, sectors);
+        let mut sent = bench.take_sent();
+        let most = sent.iter().map(|(.., count)| *count).max();
+        assert_eq!(most, Some(longest), "{sectors}");
+        // Each sector of the array is read once, whatever the commands.
+        sent.sort_unstable_by_key(|(slot, _, start, _)| (*slot, *start));
+        let apart = |pair: &[_]| {
+            let [(slot, _, start, count), (next, _, after, _)] = pair else {
+                return true;
+            };
+            slot != next || start + count <= *after
+        };
+        assert!(sent.windows(2).all(apart), "{sectors}");
+        let all: u64 = sent.iter().map(|(.., count)| count).sum();
+        assert_eq!(all, sectors);
+    }
 }
 
 /// Linux 6.12.117 block/blk-merge.c and block/blk-mq.c: where the newest command in the plug
