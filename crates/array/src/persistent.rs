@@ -73,7 +73,7 @@ use crate::request::{
 };
 use commands::Commands;
 use device::{Device, Place};
-use imitation::Flushes;
+use imitation::{BitPasses, Flushes};
 use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
 use raidlab_metadata::Superblock;
@@ -149,6 +149,7 @@ pub struct PersistentArray {
     /// What differs from one Linux to another, where md is imitated.
     rules: MdRules,
     flushes: Flushes,
+    bit_passes: BitPasses,
     now: Nanos,
     mode: Mode,
     level: Level,

@@ -7,7 +7,7 @@
 use super::{PersistentArray, Tracked};
 use crate::request::{Finished, Outputs, Request, RequestId};
 use raidlab_units::{Nanos, Sectors};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Flushes of an array whose md has one at a time (Linux 6.1 drivers/md/md.c,
 /// `md_flush_request` and `md_submit_flush_data`).
@@ -21,6 +21,67 @@ pub(super) struct Flushes {
     next: Option<Request>,
 }
 
+/// Writers whose bits have to be on the members first, of levels with copies.
+///
+/// Each has a pass of its own, one after the other, though the pages of the one before hold
+/// its bits already. A process that has set a bit takes its page's mark of being dirty
+/// (Linux 6.12 drivers/md/md-bitmap.c, `md_bitmap_unplug`), and sleeps until no metadata are
+/// being written (drivers/md/md.c, `md_super_wait`). The first one that wakes writes its page,
+/// and the others, which look again, sleep on. It is before the one whose pass has ended in
+/// the list of those that are woken, and so are its page's flushes before that one's data.
+///
+/// Of those who set bits of a page in the same moment the first takes the mark of all. The
+/// others find none, and do not wait at all.
+#[derive(Debug, Default)]
+pub(super) struct BitPasses {
+    /// Those that wait for theirs to begin, the longest first.
+    waiting: VecDeque<RequestId>,
+    /// The one whose pass is running.
+    running: Option<RequestId>,
+    /// The one whose pass has ended, and which has not gone on yet.
+    ended: Option<RequestId>,
+    /// A moment, and the pages whose marks were taken in it.
+    marked: (Nanos, BTreeSet<usize>),
+}
+
+impl BitPasses {
+    /// Whether somebody took the marks of all these pages in this moment.
+    fn is_marked(&mut self, now: Nanos, pages: &BTreeSet<usize>) -> bool {
+        if self.marked.0 != now {
+            self.marked = (now, BTreeSet::new());
+        }
+        self.marked.1.is_superset(pages)
+    }
+
+    /// A writer takes the marks of these pages.
+    fn wait(&mut self, id: RequestId, pages: BTreeSet<usize>) {
+        self.waiting.push_back(id);
+        self.marked.1.extend(pages);
+    }
+
+    /// Whether it is one that has to wait for a pass of its own.
+    fn holds(&self, id: RequestId) -> bool {
+        self.running == Some(id) || self.waiting.contains(&id)
+    }
+
+    /// Whether somebody's pass has to begin.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// A pass begins that only sets bits: whose it is.
+    pub(super) fn next(&mut self) -> Option<RequestId> {
+        self.running = self.waiting.pop_front();
+        self.running
+    }
+
+    /// A pass that only set bits has ended.
+    pub(super) fn end(&mut self) {
+        self.ended = self.running.take();
+        self.marked.1.clear();
+    }
+}
+
 impl PersistentArray {
     /// Whether a write passes the sync's barrier before its bits are set: md's levels with
     /// copies.
@@ -29,7 +90,7 @@ impl PersistentArray {
     }
 
     /// md with copies: each process passes the sync's barrier, then sets its bits and
-    /// waits for these (`raid1_unplug`); whose bits are set already passes those that
+    /// waits for these ([`BitPasses`]); whose bits are set already passes those that
     /// wait.
     pub(super) fn release_each(&mut self, out: &mut Outputs) -> bool {
         let (mut go, mut wait) = (Vec::new(), VecDeque::new());
@@ -41,7 +102,7 @@ impl PersistentArray {
             if enters {
                 self.mark(request.id);
             }
-            match enters && self.may_go(&request) {
+            match enters && self.has_its_bits(&request) {
                 true => go.push(request),
                 false => wait.push_back(request),
             }
@@ -53,6 +114,34 @@ impl PersistentArray {
             self.pass_to_engine(request, out);
         }
         progress
+    }
+
+    /// Whether the bits of a write are on the members, by a pass of its own if it needs one.
+    fn has_its_bits(&mut self, request: &Request) -> bool {
+        if self.bit_passes.holds(request.id) {
+            return false;
+        }
+        let is_durable = self.may_go(request);
+        let had_its_own = self.bit_passes.ended.take_if(|id| *id == request.id);
+        if had_its_own.is_some() {
+            return is_durable;
+        }
+        if is_durable || !self.has_internal_bitmap() {
+            return is_durable;
+        }
+        let (Some(intent), Some(write)) = (&mut self.intent, self.tracked.get(&request.id)) else {
+            return false;
+        };
+        let pages = intent.wanted_for(write.chunks.clone());
+        if pages.is_empty() {
+            return false;
+        }
+        let goes_on = self.bit_passes.is_marked(self.now, &pages);
+        match goes_on {
+            true => intent.believe(write.chunks.clone()),
+            false => self.bit_passes.wait(request.id, pages),
+        }
+        goes_on
     }
 
     /// Whether md keeps the bits of a write that has ended, until all members are there and

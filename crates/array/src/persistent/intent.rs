@@ -256,6 +256,36 @@ impl Intent {
         !self.wanted.is_empty()
     }
 
+    /// The pages with bits of these chunks that have to be written.
+    pub(super) fn wanted_for(&self, chunks: Range<usize>) -> BTreeSet<usize> {
+        let pages = chunks.map(|at| self.bitmap.page_of(at as u64));
+        pages.filter(|page| self.wanted.contains(page)).collect()
+    }
+
+    /// The bits of these chunks count as set on every member, and their pages are wanted
+    /// no more.
+    pub(super) fn believe(&mut self, chunks: Range<usize>) {
+        for at in chunks {
+            self.chunks[at] |= SENT | DURABLE;
+            self.wanted.remove(&self.bitmap.page_of(at as u64));
+        }
+    }
+
+    /// The pages of these chunks are sent now, whoever has sent them before; others that are
+    /// wanted wait. See [`Self::take_pages`].
+    pub(super) fn take_pages_of(
+        &mut self,
+        chunks: Range<usize>,
+        events: u64,
+    ) -> Vec<(usize, Vec<u8>)> {
+        let own: BTreeSet<usize> = chunks.map(|at| self.bitmap.page_of(at as u64)).collect();
+        let others = &std::mem::take(&mut self.wanted) - &own;
+        self.wanted = own;
+        let runs = self.take_pages(false, events);
+        self.wanted = others;
+        runs
+    }
+
     /// The pages to be sent now, those with cleared bits too if `cleared`, as
     /// runs of pages with their bytes. `events` goes into the superblock.
     pub(super) fn take_pages(&mut self, cleared: bool, events: u64) -> Vec<(usize, Vec<u8>)> {

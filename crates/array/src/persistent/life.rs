@@ -15,6 +15,9 @@ impl PersistentArray {
     /// Does all that can be done now.
     pub(super) fn pump(&mut self, out: &mut Outputs) {
         loop {
+            if self.bit_passes.is_wanted() && self.may_begin_pass() {
+                self.begin_pass(out);
+            }
             let mut progress = self.release(out) | self.send_next_flush(out);
             self.follow_writes();
             progress |= self.go_on_replacing(out);
@@ -24,8 +27,7 @@ impl PersistentArray {
             progress |= self.go_on_with_resync(out);
             self.follow_stop();
             self.record_nothing(out);
-            let may_begin = self.pass.is_none() && !self.thread_is_due;
-            if may_begin && self.may_write() && self.wants_pass() {
+            if self.may_begin_pass() && self.wants_pass() {
                 if self.want_superblocks || self.stripes.is_some() {
                     self.wake_thread();
                 }
@@ -37,6 +39,10 @@ impl PersistentArray {
             }
         }
         debug_assert_eq!(self.disagreement(), None, "of engine and metadata");
+    }
+
+    fn may_begin_pass(&self) -> bool {
+        self.pass.is_none() && !self.thread_is_due && self.may_write()
     }
 
     /// Sends the held requests that need to wait no longer, in order.

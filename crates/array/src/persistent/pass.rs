@@ -121,6 +121,7 @@ impl PersistentArray {
         }
         let pages = self.intent.as_ref();
         self.want_superblocks
+            || self.bit_passes.is_wanted()
             || pages.is_some_and(|intent| intent.is_wanted() || intent.has_cleared())
     }
 
@@ -246,6 +247,7 @@ impl PersistentArray {
                     if let Some(intent) = &mut self.intent {
                         intent.pages_arrived();
                     }
+                    self.bit_passes.end();
                     self.tell_engine_of_pass(false, out);
                     return;
                 }

@@ -11,7 +11,7 @@ use super::assembly::Assembly;
 use super::build::{self, EngineOptions};
 use super::commands::Commands;
 use super::error::StartError;
-use super::imitation::Flushes;
+use super::imitation::{BitPasses, Flushes};
 use super::intent::Intent;
 use super::replace::Replacements;
 use super::syncs::{InSync, Syncs};
@@ -69,6 +69,7 @@ impl PersistentArray {
             imitates_md: options.recovery.threads.is_some(),
             rules: options.recovery.rules(),
             flushes: Flushes::default(),
+            bit_passes: BitPasses::default(),
             now,
             mode: match assembly.read_only {
                 true => Mode::Untouched,

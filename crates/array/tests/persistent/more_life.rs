@@ -323,6 +323,36 @@ fn with_md_a_write_whose_bits_are_set_passes_one_that_waits() {
     }
 }
 
+/// Linux drivers/md/md-bitmap.c, `md_bitmap_unplug`: who has set a bit while a pass runs has
+/// one of its own after it, though an array of our own has one for all. Of two who set theirs
+/// in the same moment the second does not wait.
+#[test]
+fn with_md_each_writer_has_a_pass_of_its_own() {
+    for (imitates_md, mut world) in ours_and_mds() {
+        world.write(0, 8, 1);
+        let [first, second, third] = [64, 128, 192].map(|at| {
+            world.now.0 += 1;
+            world.submit(Operation::Write, at, 8, 2)
+        });
+        world.wait(first).unwrap();
+        world.wait(second).unwrap();
+        let executed = world.executed;
+        world.wait(third).unwrap();
+        let has_a_pass = world.executed - executed > 2;
+        assert_eq!(has_a_pass, imitates_md);
+    }
+    for (imitates_md, mut world) in ours_and_mds() {
+        world.write(0, 8, 1);
+        world.strict = !imitates_md;
+        let first = world.submit(Operation::Write, 64, 8, 3);
+        let second = world.submit(Operation::Write, 128, 8, 4);
+        world.wait(second).unwrap();
+        let known = world.finished.iter().any(|finished| finished.id == first);
+        assert_eq!(known, !imitates_md);
+        world.wait(first).unwrap();
+    }
+}
+
 /// A member comes while a check runs, and waits for its end to be filled.
 #[test]
 fn what_waits_for_a_check_begins_when_that_is_stopped_but_not_while_read_only() {

@@ -23,7 +23,12 @@ impl PersistentArray {
         let bytes = usize::try_from(intent.superblock().bytes()).unwrap_or(usize::MAX);
         let end = bytes.next_multiple_of(512);
         pass.phase = Phase::Bits;
-        for (page, mut bytes) in intent.take_pages(false, events) {
+        let own = self.bit_passes.next().and_then(|id| self.tracked.get(&id));
+        let pages = match own {
+            Some(write) => intent.take_pages_of(write.chunks.clone(), events),
+            None => intent.take_pages(false, events),
+        };
+        for (page, mut bytes) in pages {
             bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
             pass.bits.push((Sectors(page as u64 * PAGE_SECTORS), bytes));
         }
