@@ -40,8 +40,8 @@ impl Member {
         parent.unwrap_or_else(|| whole_disk(&self.device))
     }
 
-    /// A number that the drive tells of itself: where the member is a partition, that of
-    /// its disk.
+    /// A number that the drive tells of itself: where the member is a
+    /// partition, that of its disk.
     pub(crate) fn reading(&self, case: &Case<'_>, row: &Measurement, name: &str) -> Option<f64> {
         let of = |device: &str| case.number(row, &fact::disk(device, name));
         of(&self.device).or_else(|| of(self.disk(case, row)))

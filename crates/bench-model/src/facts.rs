@@ -41,8 +41,8 @@ pub(crate) fn of_subject(plan: &Plan, experiment: &Experiment) -> Vec<Observatio
     };
     facts.add(fact::MEMORY_TOTAL_BYTES, plan.memory().0, "bytes");
     facts.add(fact::ARRAY_CAPACITY_BYTES, plan.capacity().0, "bytes");
-    // Modelled arrays keep what they are given, byte for byte, on bare devices; a pool may
-    // compress it.
+    // Modelled arrays keep what they are given, byte for byte, on bare devices;
+    // a pool may compress it.
     let zfs = experiment.subject.zfs.as_ref();
     let compression = zfs.map_or(ZfsCompression::Off, |zfs| zfs.compression);
     facts.add(fact::COMPRESSION, compression, "");

@@ -86,8 +86,8 @@ impl Imported {
     /// Puts another import into the same run, as if one experiment had made
     /// both. A job of the same name and title is the same job. Of a cell that
     /// both have, rows of tools win over printed figures, which stand beside them as
-    /// published; so do those of a second article. Two results of tools are two
-    /// repetitions.
+    /// published; so do those of a second article. Two results of
+    /// tools are two repetitions.
     #[must_use]
     pub fn join(mut self, other: Self) -> Self {
         let sequences = self.sequences_for(&other);

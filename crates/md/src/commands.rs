@@ -59,8 +59,8 @@ pub(super) struct DirectRead {
 trait Pluggable {
     fn slot(&self) -> Slot;
     fn sectors(&self) -> u64;
-    /// Takes in what lies beside it on the member, if that may be one command of so many
-    /// sectors.
+    /// Takes in what lies beside it on the member, if that may be one command
+    /// of so many sectors.
     fn absorb(&mut self, other: &mut Self, longest: u64) -> bool;
 }
 

@@ -262,8 +262,8 @@ impl Intent {
         pages.filter(|page| self.wanted.contains(page)).collect()
     }
 
-    /// The bits of these chunks count as set on every member, and their pages are wanted
-    /// no more.
+    /// The bits of these chunks count as set on every member, and their
+    /// pages are wanted no more.
     pub(super) fn believe(&mut self, chunks: Range<usize>) {
         for at in chunks {
             self.chunks[at] |= SENT | DURABLE;

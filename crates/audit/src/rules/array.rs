@@ -139,8 +139,8 @@ fn starts_resync(command: &str) -> bool {
     md || lvm
 }
 
-/// Whether a word of `lvcreate` is a type of segments that are made equal: `raid1`,
-/// `--type=raid6_zr`.
+/// Whether a word of `lvcreate` is a type of segments that are
+/// made equal: `raid1`, `--type=raid6_zr`.
 fn is_mirrored_segment(word: &str) -> bool {
     let kind = word.strip_prefix("--type=").unwrap_or(word);
     let level = kind.split('_').next().unwrap_or_default();

@@ -22,8 +22,8 @@ fn open_files() -> Command {
 }
 
 /// What speaks against disks because programs have them, or parts of them, open, and still
-/// do after a moment. It is nothing where that cannot be told. This program itself may have
-/// them open.
+/// do after a moment. It is nothing where that cannot be told. This program
+/// itself may have them open.
 ///
 /// # Errors
 /// When the machine cannot be reached.

@@ -140,8 +140,8 @@ impl Suite {
     }
 }
 
-/// Reads a suite's steps, checks each one against the subjects that it is for, and puts them
-/// together.
+/// Reads a suite's steps, checks each one against the subjects that it is for,
+/// and puts them together.
 fn read_steps(
     context: Context<'_>,
     steps: &Spanned<Vec<Spanned<RawStep>>>,

@@ -49,8 +49,8 @@ pub struct OldLocks {
 /// to be on the disks before (Linux drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BitmapWrites {
-    /// Before Linux 6.5: the process, when the plug of its write ends (block/fops.c,
-    /// `blkdev_write_iter`).
+    /// Before Linux 6.5: the process, when the plug of its
+    /// write ends (block/fops.c, `blkdev_write_iter`).
     Process,
     /// From 6.5 to 6.9: the array's thread, which is woken, as nobody has a plug.
     Thread,

@@ -57,8 +57,8 @@ impl Store {
     /// the next that is free; [`Run::name`] is then that.
     ///
     /// # Errors
-    /// A cell is there twice, a number is not finite or above 2^63, or the file cannot be
-    /// written.
+    /// A cell is there twice, a number is not finite or above 2^63, or the
+    /// file cannot be written.
     pub fn keep_run(
         &mut self,
         run: &mut Run,

@@ -137,8 +137,8 @@ mod tests {
         )
     }
 
-    /// The times are those of `fio --runtime=2`, twice with `>>`, and once with
-    /// `--status-interval=1`.
+    /// The times are those of `fio --runtime=2`, twice with `>>`,
+    /// and once with `--status-interval=1`.
     #[test]
     fn runs_are_told_apart_and_reports_of_one_are_not() {
         let first = document(1_795_716_465_169, 3, 8262);

@@ -117,8 +117,8 @@ impl JobSpec {
         Some(limit.saturating_mul(u64::from(self.loops)))
     }
 
-    /// Those as they are counted here: fio counts a block that is discarded and written as
-    /// one.
+    /// Those as they are counted here: fio counts a block that is discarded
+    /// and written as one.
     fn requests_left(&self) -> u64 {
         let each = 1 + u64::from(self.pattern.trims_and_writes());
         let limit = self.most_requests();

@@ -160,8 +160,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether the transaction's records got to all that count, as they have when a later
-    /// batch began.
+    /// Whether the transaction's records got to all that count, as they have
+    /// when a later batch began.
     fn is_committed(&self, transaction: &Transaction) -> bool {
         let needed = transaction.participants.iter();
         let mut needed = needed.filter(|slot| self.counts(*slot, transaction.start));
