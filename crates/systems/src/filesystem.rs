@@ -47,7 +47,7 @@ pub struct FileSystemSpec {
 pub struct StripeGeometry {
     /// The chunk: bytes on one member before the next one's turn, as text
     /// (`64k`); a multiple of 4 KiB.
-    #[serde(deserialize_with = "crate::array::spec::size")]
+    #[serde(deserialize_with = "crate::array::spec::chunk")]
     pub chunk: Bytes,
     /// Members that hold data in each stripe: 3 in a `raid5` of four.
     pub data_members: u32,
@@ -134,7 +134,8 @@ impl FileSystemSpec {
         if stripe.data_members == 0 {
             return refuse("a stripe needs a member for data".to_owned());
         }
-        if ext && self.options.iter().any(|word| word.starts_with("-b")) {
+        let own = EXT.one_by_one(&self.options);
+        if ext && own.iter().any(|(letter, _)| *letter == 'b') {
             return refuse("`stripe` counts in blocks of 4 KiB: leave `-b` out".to_owned());
         }
         Ok(())
@@ -206,13 +207,14 @@ impl FileSystemSpec {
             let width = stride * u64::from(stripe.data_members);
             extended.push(format!("stride={stride},stripe_width={width}"));
         }
-        let mut own = self.options.iter();
         let mut rest = Vec::new();
-        while let Some(word) = own.next() {
-            match word.strip_prefix("-E") {
-                Some("") => extended.extend(own.next().cloned()),
-                Some(options) => extended.push(options.to_owned()),
-                None => rest.push(word.clone()),
+        for (letter, value) in EXT.one_by_one(&self.options) {
+            let value = value.map(str::to_owned);
+            if letter == 'E' {
+                extended.extend(value);
+            } else {
+                rest.push(format!("-{letter}"));
+                rest.extend(value);
             }
         }
         words.extend(["-E".to_owned(), extended.join(",")]);

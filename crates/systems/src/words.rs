@@ -127,6 +127,29 @@ impl Maker {
         Ok(())
     }
 
+    /// The options of one letter one by one, with their values, as `getopt` reads them:
+    /// `-qE`, `discard` are `q`, and `E` with its value.
+    pub(crate) fn one_by_one<'a>(&self, words: &'a [String]) -> Vec<(char, Option<&'a str>)> {
+        let mut found = Vec::new();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let letters = word.strip_prefix('-').unwrap_or(word);
+            for (at, letter) in letters.char_indices() {
+                if !self.valued.contains(letter) {
+                    found.push((letter, None));
+                    continue;
+                }
+                let value = match &letters[at + letter.len_utf8()..] {
+                    "" => words.next().map(String::as_str),
+                    joined => Some(joined),
+                };
+                found.push((letter, value));
+                break;
+            }
+        }
+        found
+    }
+
     fn check_value(&self, word: &str, value: &str) -> Result<(), RefusedWord> {
         let names_a_place = value.split(',').any(|part| {
             let name = part.split('=').next().unwrap_or(part);

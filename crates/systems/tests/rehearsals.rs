@@ -5,7 +5,9 @@
 //! The transcripts under `data` were recorded there: btrfs on Linux 6.18 with
 //! btrfs-progs 6.2 over loop devices; md and LVM on Debian's 6.1.192 in QEMU
 //! with mdadm 4.2 and LVM 2.03.16 over RAM disks, without udev. The first line
-//! of a spec names the devices.
+//! of a spec names the devices. Two commands of mdadm have a word in them that
+//! they lacked then: `--config=partitions`, and `--write-mostly` where a member is
+//! added.
 
 #[path = "../examples/rehearse/play.rs"]
 mod play;

@@ -193,7 +193,14 @@ impl Device {
         self.frontend = None;
         self.interrupts = None;
         self.memory = None;
+        self.forget_ring();
+    }
+
+    /// The ring is no more, and what came from it is given back to none: a later ring may
+    /// have other requests in the same places.
+    fn forget_ring(&mut self) {
         self.queue.set_ready(false);
+        self.requests.fill(None);
     }
 
     pub(crate) fn broken(&self, source: DeviceError) -> CalendarError {

@@ -249,9 +249,15 @@ impl Drive {
 
     /// Lets the faults happen that are due.
     fn catch_up(&mut self, now: Nanos) {
-        while let Some((at, health)) = self.faults.happen(now) {
+        loop {
+            let was_hung = self.faults.health() == Health::Hung;
+            let Some((at, health)) = self.faults.happen(now) else {
+                return;
+            };
             if health == Health::Hung {
-                self.hung_at = at;
+                if !was_hung {
+                    self.hung_at = at;
+                }
                 self.queue.hold();
                 continue;
             }

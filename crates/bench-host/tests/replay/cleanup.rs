@@ -84,7 +84,10 @@ fn cleanup_stops_an_array_by_the_name_that_it_has_now() {
         assert!(transcript.contains(&from));
         transcript = transcript.replace(&from, &to);
     }
-    let scan = Command::reads("mdadm", ["--examine", "--scan", "--verbose"]);
+    let scan = Command::reads(
+        "mdadm",
+        ["--examine", "--scan", "--verbose", "--config=partitions"],
+    );
     let found = "ARRAY /dev/md/raidlab0  level=raid1 metadata=1.2 num-devices=2 UUID=1:2:3:4 \
                  name=any:raidlab0\n   devices=/dev/loop0,/dev/loop1\n";
     let stop = Command::changes("mdadm", ["--stop", "/dev/md127"]);

@@ -257,7 +257,10 @@ fn a_scheduler_that_the_kernel_does_not_have_is_refused_by_name() {
 /// `/dev/md100` is somebody else's: it is neither built over nor stopped.
 #[test]
 fn an_array_of_somebody_else_that_has_our_device_is_left_alone() {
-    let scan = Command::reads("mdadm", ["--examine", "--scan", "--verbose"]);
+    let scan = Command::reads(
+        "mdadm",
+        ["--examine", "--scan", "--verbose", "--config=partitions"],
+    );
     let recorded = Recorded::from_transcript("localhost", TRANSCRIPT)
         .unwrap()
         .says(&scan, "")

@@ -152,7 +152,10 @@ impl Reason {
     #[must_use]
     pub fn remedy(&self) -> String {
         let text = match self {
-            Self::NotFound { .. } => "see `raidlab disks` for the names",
+            Self::NotFound { .. } => {
+                "`lsblk -o NAME,SIZE,MODEL,SERIAL` shows the disks of a machine, on FreeBSD \
+                 `geom disk list`"
+            }
             Self::Ambiguous { .. } => "name it by its path below /dev/disk/by-id",
             Self::NoBlockDevice { .. } => "give a disk, or make a loop device of the file",
             Self::NotADisk { .. } => "give the disks below it",

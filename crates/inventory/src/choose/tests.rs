@@ -232,9 +232,9 @@ fn what_has_come_onto_a_disk_since_the_plan_is_no_one_s_to_wipe() {
 #[test]
 fn names_that_mean_no_disk_are_refused() {
     let machine = Machine::loops().link("/etc/passwd", "/etc/passwd");
-    insta::assert_snapshot!(refusals(&machine, "/dev/sdz", WIPE), @"/dev/sdz: no such disk on localhost (neither a path nor a serial number there); see `raidlab disks` for the names");
+    insta::assert_snapshot!(refusals(&machine, "/dev/sdz", WIPE), @"/dev/sdz: no such disk on localhost (neither a path nor a serial number there); `lsblk -o NAME,SIZE,MODEL,SERIAL` shows the disks of a machine, on FreeBSD `geom disk list`");
     insta::assert_snapshot!(refusals(&machine, "/etc/passwd", WIPE), @"/etc/passwd: not a block device (it leads to /etc/passwd); give a disk, or make a loop device of the file");
-    insta::assert_snapshot!(refusals(&machine, "WD-NOSUCH", WIPE), @"WD-NOSUCH: no such disk on localhost (neither a path nor a serial number there); see `raidlab disks` for the names");
+    insta::assert_snapshot!(refusals(&machine, "WD-NOSUCH", WIPE), @"WD-NOSUCH: no such disk on localhost (neither a path nor a serial number there); `lsblk -o NAME,SIZE,MODEL,SERIAL` shows the disks of a machine, on FreeBSD `geom disk list`");
 }
 
 /// A storage server, put together by hand in the form of real answers: the

@@ -39,6 +39,13 @@ pub fn parse(text: &str) -> Result<Vec<Listed>, String> {
     for device in devices {
         found.take(device, None, 0)?;
     }
+    // lsblk calls bcache and DRBD disks too, as everything that it has no type for. A disk
+    // rests on nothing.
+    for Listed { disk, .. } in &mut found.listed {
+        if disk.kind == DiskKind::Disk && !disk.on.is_empty() {
+            disk.kind = DiskKind::Built;
+        }
+    }
     Ok(found.listed)
 }
 
@@ -197,6 +204,21 @@ mod tests {
         );
         assert_eq!(old.read_ahead_bytes, Some(131_072));
         assert_eq!(listed[1].disk.alignment_offset_bytes, -1);
+    }
+
+    /// lsblk of util-linux has no type for them and says `disk`.
+    #[test]
+    fn a_disk_that_rests_on_another_is_built_of_it() {
+        let cached = r#"{"blockdevices": [
+            {"name":"sdb","kname":"sdb","type":"disk","maj:min":"8:16","size":4000787030016,
+             "children":[{"name":"bcache0","kname":"bcache0","type":"disk","pkname":"sdb",
+                "maj:min":"252:0","size":4000787021824,
+                "children":[{"name":"bcache0p1","kname":"bcache0p1","type":"part",
+                    "pkname":"bcache0","maj:min":"252:1","size":4000785973248}]}]}]}"#;
+        let listed = parse(cached).unwrap();
+        let kinds = listed.iter().map(|one| one.disk.kind);
+        let expected = [DiskKind::Disk, DiskKind::Built, DiskKind::Partition];
+        assert_eq!(kinds.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -71,14 +71,22 @@ fn at_most<'de, D: Deserializer<'de>>(deserializer: D, most: Bytes) -> Result<By
     }
 }
 
-/// Reads a chunk, or any other part of a stripe, that may be left out.
+/// Reads a chunk, or any other part of a stripe.
+///
+/// # Errors
+/// When the text is no size, or more than 1 GiB.
+pub(crate) fn chunk<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    at_most(deserializer, LARGEST_CHUNK)
+}
+
+/// The same for a field that may be left out.
 ///
 /// # Errors
 /// When the text is no size, or more than 1 GiB.
 pub(crate) fn optional_chunk<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Bytes>, D::Error> {
-    at_most(deserializer, LARGEST_CHUNK).map(Some)
+    chunk(deserializer).map(Some)
 }
 
 /// The same for a field that may be left out.

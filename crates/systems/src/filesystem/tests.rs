@@ -25,6 +25,29 @@ fn extended_options_are_one_word_and_the_files_come_last() {
     insta::assert_snapshot!(made(text));
 }
 
+/// `getopt` takes letters together, so mke2fs would take a second `-E`, which does away
+/// with the first.
+#[test]
+fn options_may_be_joined() {
+    let text = "type = 'ext4'\noptions = ['-jqE', 'discard', '-Dm0']";
+    insta::assert_snapshot!(made(text), @"mkfs.ext4 -F -q -E lazy_itable_init=0,lazy_journal_init=0,discard -j -q -D -m 0 /dev/md100");
+    let text = "type = 'ext4'\noptions = ['-qb1024']\nstripe = { chunk = '64k', data_members = 3 }";
+    spec(text).make("/dev/md100").expect_err("another block");
+}
+
+/// More than 64 bits count, until a chunk was held to what others are.
+#[test]
+fn a_stripe_without_end_is_refused() {
+    let text = |chunk: &str| {
+        format!("type = 'xfs'\nstripe = {{ chunk = '{chunk}', data_members = 4294967295 }}")
+    };
+    let error = toml::from_str::<FileSystemSpec>(&text("512p")).expect_err("no such chunk");
+    assert!(error.to_string().contains("more than 1 GiB"), "{error}");
+    for kind in ["ext4", "xfs"] {
+        made(&text("1g").replace("xfs", kind));
+    }
+}
+
 #[test]
 fn a_stripe_must_fit() {
     let cases = [

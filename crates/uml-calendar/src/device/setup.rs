@@ -97,7 +97,7 @@ impl Device {
             }
             FrontendRequest::SetBackendRequestFd => self.take_interrupts(descriptors),
             FrontendRequest::SetMemoryTable(table) => {
-                self.queue.set_ready(false);
+                self.forget_ring();
                 self.memory = None;
                 let memory = GuestMemory::map(table, descriptors).map_err(DeviceError::Memory)?;
                 self.memory = Some(memory);
@@ -124,7 +124,7 @@ impl Device {
             }
             FrontendRequest::SetVringEnable { index, enable } => {
                 self.check_queue(index)?;
-                self.queue.set_ready(false);
+                self.forget_ring();
                 if enable { self.enable() } else { Ok(()) }
             }
             // Nothing is done for an owner, and `handle` has answered the others.

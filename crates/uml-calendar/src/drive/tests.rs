@@ -180,6 +180,27 @@ proptest! {
     }
 }
 
+/// What happens to a disk that hangs already does not begin its hanging anew: the patience
+/// with it ends when it would have.
+#[test]
+fn a_disk_hangs_since_it_began_to() {
+    let at = |at: u64, fault| ScheduledFault {
+        at: Nanos(at),
+        fault,
+    };
+    let unreadable = Fault::Unreadable {
+        start: Sectors(0),
+        count: Sectors(8),
+        repaired_by_writing: true,
+    };
+    for later in [unreadable, Fault::Hangs] {
+        let mut drive = drive(4, &[at(1000, Fault::Hangs), at(5000, later)]);
+        drive.submit(Nanos(500), read(100), true);
+        drive.submit(Nanos(6000), read(200), true);
+        assert_eq!(drive.owes_for_ever_since(), Some(Nanos(1000)));
+    }
+}
+
 /// A discard needs no arm and waits for nobody, unlike a flush.
 #[test]
 fn a_discard_is_no_flush() {

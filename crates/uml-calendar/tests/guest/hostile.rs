@@ -1,7 +1,7 @@
 //! Guests that do what no kernel does: an error or an end, never a panic.
 
 use crate::peer::{Clock, Driver, Guest, PROBE_STEPS, Sockets};
-use crate::ring::{IN, Ring, SHARED_FROM, Transfer};
+use crate::ring::{Ring, SHARED_FROM, Transfer};
 use crate::stage::{Run, options, run, run_raw, simple};
 use proptest::prelude::*;
 use raidlab_uml_calendar::{CalendarError, ClockError, DeviceError, Outcome, Protocol};
@@ -223,18 +223,13 @@ fn a_kick_for_a_disk_that_does_not_exist_is_an_error() {
 }
 
 #[test]
-fn a_status_that_has_no_place_any_more_is_an_error() {
-    // The driver takes its memory away from under a request.
+fn a_status_that_has_no_place_is_an_error() {
     let run = run(vec![simple()], options(Protocol::Messages), |guest| {
-        let mut transfer = Transfer::read(0, 4096);
-        transfer.kind = IN;
-        guest.submit(0, &transfer).unwrap();
-        let driver = &mut guest.drivers[0];
-        let mut table = driver.ring.memory_table();
-        table[16..24].copy_from_slice(&0x4000_u64.to_le_bytes());
-        let memory = driver.ring.memory.try_clone().unwrap();
-        driver.tell(5, &table, Some(std::os::fd::AsFd::as_fd(&memory)));
-        driver.tell(18, &[0, 0, 0, 0, 1, 0, 0, 0], None);
+        let ring = &mut guest.drivers[0].ring;
+        let slot = ring.put(&Transfer::read(0, 4096));
+        // The third of the slot's descriptors, which the device writes.
+        ring.put_descriptor(SHARED_FROM, slot * 3 + 2, (0x4000_0000_0000, 1, 2, 0));
+        guest.kick(0)?;
         guest.wait()
     });
     let error = device_error(run);
@@ -257,6 +252,35 @@ fn a_driver_without_in_band_kicks_is_refused() {
         ),
         "{error}"
     );
+}
+
+/// A ring that is made anew, with the same slots in use, is given back nothing that was
+/// asked for in the old one.
+#[test]
+fn what_an_old_ring_asked_for_is_given_back_to_none() {
+    let run = run(
+        vec![simple()],
+        options(Protocol::Messages),
+        |guest: &mut Guest| {
+            guest.submit(0, &Transfer::read(8, 512)).unwrap();
+            guest.drivers[0].tell(18, &[0; 8], None);
+            let again = guest.drivers[0].ring.again();
+            guest.drivers[0].ring = again;
+            for step in 7..PROBE_STEPS {
+                guest.drivers[0].probe_step(step, None);
+            }
+            let later = guest.clock.now + 1_000_000;
+            guest.sleep_until(later).unwrap();
+            let begun = guest.clock.now;
+            let slot = guest.submit(0, &Transfer::read(800, 512)).unwrap();
+            assert_eq!(guest.wait().unwrap(), [(0, slot)]);
+            (guest.clock.now - begun, guest.drivers[0].ring.take_used())
+        },
+    );
+    // The disk does the old one first, at 8 ms, and then this one.
+    let (took, more) = run.guest;
+    assert!(took > 8_000_000, "{took}");
+    assert_eq!(more, [0_u16; 0]);
 }
 
 #[test]

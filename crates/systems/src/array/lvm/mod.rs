@@ -187,8 +187,17 @@ impl ArraySystem for LvmSpec {
         if self.nosync && (!level.redundant() || level == LvmLevel::Raid6) {
             return self.refuse("its first resync cannot be skipped");
         }
-        if self.region_size.is_some() && !level.redundant() {
-            return self.refuse("a region size means nothing without redundancy");
+        if let Some(size) = self.region_size {
+            if !level.redundant() {
+                return self.refuse("a region size means nothing without redundancy");
+            }
+            // tools/lvcreate.c of LVM 2.03: "must be a power of 2", "must be a multiple of
+            // machine memory page size".
+            if !size.0.is_power_of_two() || size.0 < 4096 {
+                return self.refuse(format!(
+                    "region size {size} is no power of two from 4 KiB on"
+                ));
+            }
         }
         Ok(())
     }

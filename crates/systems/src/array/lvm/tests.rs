@@ -112,6 +112,8 @@ fn settings_that_exclude_each_other_are_refused() {
         ("level = 'raid5'\nstripe_size = '65k'", 3),
         ("level = 'raid6'\nnosync = true", 5),
         ("level = 'striped'\nregion_size = '2m'", 2),
+        ("level = 'raid1'\nregion_size = '512'", 2),
+        ("level = 'raid1'\nregion_size = '3m'", 2),
         ("level = 'raid1'\n[cache]\nmode = 'writeback'", 2),
         (
             "level = 'linear'\n[cache]\nmode = 'writeback'\nchunk = '48k'",

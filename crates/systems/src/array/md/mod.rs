@@ -79,7 +79,7 @@ pub struct MdSpec {
     /// Stripes in the cache of `raid4`, `raid5`, `raid6`: 17 to 32768. It
     /// takes a page for each and each member.
     pub stripe_cache_size: Option<u32>,
-    /// Threads that handle stripes of `raid4`, `raid5`, `raid6`; 0: md's own.
+    /// Threads that handle stripes of `raid4`, `raid5`, `raid6`, 8192 at most; 0: md's own.
     pub group_thread_count: Option<u32>,
     /// Read-ahead of the finished array.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
@@ -289,6 +289,17 @@ impl MdSpec {
             self.assume_clean || self.sync_speed_min.is_some() || self.sync_speed_max.is_some();
         if syncs && !level.redundant() {
             return self.refuse("there is no resync without redundancy");
+        }
+        // What the kernel takes (`raid5_set_cache_size` and `raid5_store_group_thread_cnt` of
+        // drivers/md/raid5.c).
+        for (name, number, known) in [
+            ("stripe_cache_size", self.stripe_cache_size, 17..=32768),
+            ("group_thread_count", self.group_thread_count, 0..=8192),
+        ] {
+            if number.is_some_and(|number| !known.contains(&number)) {
+                let (least, most) = known.into_inner();
+                return self.refuse(format!("`{name}` must be from {least} to {most}"));
+            }
         }
         for (name, size) in [
             ("bitmap_chunk", self.bitmap_chunk),

@@ -10,9 +10,19 @@ pub(super) fn device(name: &str) -> String {
     format!("/dev/{}", kernel(name))
 }
 
+/// The number of the first of our devices: fewer are other people's.
+const FIRST: u32 = 100;
+
 /// The kernel's name of the array, as it stands below `/sys/block`.
 pub(super) fn kernel(name: &str) -> String {
-    format!("md{}", 100 + trailing_number(name))
+    format!("md{}", FIRST + trailing_number(name))
+}
+
+/// The number that the name of the array of this device ends in; `None` where it can be
+/// none of ours.
+pub(super) fn number_of(device: &str) -> Option<u32> {
+    let number: u32 = device.strip_prefix("/dev/md")?.parse().ok()?;
+    number.checked_sub(FIRST)
 }
 
 /// A file of the array below `/sys`.
@@ -159,8 +169,13 @@ impl ChangeMembers for MdSpec {
         ])
     }
 
+    /// What makes a member be read last is kept in the superblock, which is wiped.
     fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
-        let add = manage(self, array, slot, &["--add"])?;
+        let mut verb = vec!["--add"];
+        if self.write_mostly.contains(&slot) {
+            verb.push("--write-mostly");
+        }
+        let add = manage(self, array, slot, &verb)?;
         Ok(vec![wipe(&[&array.members[slot].device]), add])
     }
 

@@ -146,6 +146,40 @@ fn settings_that_exclude_each_other_are_refused() {
     insta::assert_snapshot!(seen);
 }
 
+#[test]
+fn numbers_that_the_kernel_does_not_take_are_refused() {
+    let checked = |text: &str| {
+        let checked = spec(text).check(&array(4).members);
+        checked.map_err(|error| error.to_string())
+    };
+    for (name, least, most) in [
+        ("stripe_cache_size", 17, 32768),
+        ("group_thread_count", 0, 8192),
+    ] {
+        let with = |number: u32| checked(&format!("level = 'raid5'\n{name} = {number}"));
+        assert_eq!((with(least), with(most)), (Ok(()), Ok(())));
+        let wrong = [least.checked_sub(1), Some(most + 1), Some(u32::MAX)];
+        for number in wrong.into_iter().flatten() {
+            let said = with(number).expect_err(name);
+            let bounds = format!("`{name}` must be from {least} to {most}");
+            assert!(said.ends_with(&bounds), "{said}");
+        }
+    }
+}
+
+/// What makes a member be read last lies in its superblock, which is wiped before.
+#[test]
+fn a_member_that_is_read_last_is_so_when_it_is_added_again() {
+    let mirror = spec("level = 'raid1'\nwrite_mostly = [1]");
+    let added = |slot| text(mirror.add(&array(2), slot));
+    assert!(
+        added(1).contains("--add --write-mostly /dev/"),
+        "{}",
+        added(1)
+    );
+    assert!(!added(0).contains("write-mostly"), "{}", added(0));
+}
+
 /// Sources by their place, with other contents.
 type Changes = &'static [(usize, Option<&'static str>)];
 

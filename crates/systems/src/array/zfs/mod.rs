@@ -353,6 +353,13 @@ impl ZfsSpec {
                 return Err(format!("`{name}` must be a power of two from 512"));
             }
         }
+        // `ASHIFT_MIN` and `ASHIFT_MAX` of OpenZFS; 0: as the disks report.
+        if self
+            .ashift
+            .is_some_and(|ashift| ashift != 0 && !(9..=16).contains(&ashift))
+        {
+            return Err("`ashift` must be from 9 to 16".to_owned());
+        }
         if self.pool_options.contains_key("ashift") {
             return Err("`ashift` is a field of its own".to_owned());
         }

@@ -173,6 +173,7 @@ fn what_cannot_be_built_or_done_is_refused() {
             2,
         ),
         ("topology = \"mirror\"\n[pool_options]\nashift = \"12\"", 2),
+        ("topology = \"mirror\"\nashift = 17", 2),
     ];
     let devices = ["sdb", "sdc", "sdd", "sde"];
     let mut text = String::new();
@@ -195,6 +196,7 @@ fn what_cannot_be_built_or_done_is_refused() {
     ZFS mirror cannot be built: `recordsize` must be a power of two from 512
     ZFS mirror cannot be built: `sync` is given twice
     ZFS mirror cannot be built: `ashift` is a field of its own
+    ZFS mirror cannot be built: `ashift` must be from 9 to 16
     "#);
     let stripe = spec("topology = \"stripe\"");
     insta::assert_snapshot!(stripe.fail(&in_folder(&["sdb", "sdc"]), 0).unwrap_err(), @"ZFS stripe cannot fail a member: the pool has no second copy of its data");
