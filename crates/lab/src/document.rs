@@ -158,6 +158,12 @@ impl Document {
         }
     }
 
+    /// A place of the file in the form in which errors begin: `own.toml:6: disks[2]`.
+    pub fn place(&self, span: Range<usize>) -> String {
+        let (line, field) = (self.line(span.start), field_at(&self.text, span.start));
+        format!("{}:{line}: {field}", self.file)
+    }
+
     /// [`Problem::Invalid`] at a place of the file.
     pub fn invalid(
         &self,

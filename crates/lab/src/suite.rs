@@ -54,6 +54,8 @@ pub struct Suite {
     pub figures_of: Vec<Region>,
     /// The processor of modelled hosts, by name or path; `None`: computing takes no time.
     pub processor: Option<String>,
+    /// Where the suite's file names these, as errors tell it.
+    pub places: Places,
     /// The file systems that each subject is measured with, one after the
     /// other; `None` is the raw array. Never empty.
     pub filesystems: Vec<Option<FileSystemSpec>>,
@@ -73,6 +75,16 @@ pub struct Suite {
     /// What the user should know: options that do nothing here, reads of what
     /// was just written.
     pub remarks: Vec<String>,
+}
+
+/// Where a suite's file names what is described by files of others: `own.toml:6: disks[2]`.
+/// Nothing where somebody else has named it since.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// Of each disk.
+    pub disks: Vec<String>,
+    /// Of the processor.
+    pub processor: Option<String>,
 }
 
 /// How an array that has just been created stands when the first step begins.
@@ -390,6 +402,7 @@ impl Suite {
             figures_of: regions.clone(),
             regions,
             processor: None,
+            places: Places::default(),
             filesystems: vec![None],
             repetitions: 1,
             begin: Begin::InSync,
@@ -405,6 +418,7 @@ impl Suite {
     pub fn use_disks(&mut self, disks: Vec<String>) {
         self.regions = vec![Region::default(); disks.len()];
         self.disks = disks;
+        self.places.disks.clear();
     }
 
     /// How many disks it takes at least: every member that its steps and subjects

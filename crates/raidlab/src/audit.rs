@@ -6,7 +6,8 @@ use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
 use raidlab_report::AUDIT_NOTE_CLASS;
 use raidlab_runs::notes::STORE;
-use raidlab_store::{AccuracyNote, Finding, LATEST, Severity, Store};
+use raidlab_store::{AccuracyNote, Finding, LATEST, RunId, Severity, Store, StoreError};
+use raidlab_units::in_one_line;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -53,7 +54,10 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         return output::print(&catalogue());
     }
     let mut store = Store::open_existing(&arguments.store)?;
-    let audit = renew(&mut store, &arguments.run)?;
+    let (audit, warning) = again(&mut store, &arguments.run)?;
+    if let Some(warning) = warning {
+        output::say(&warning);
+    }
     if arguments.json {
         let mut text = String::new();
         for finding in &audit.findings {
@@ -70,6 +74,26 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
 /// # Errors
 /// When the store cannot be read or written.
 pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
+    let (run, audit) = judged(store, run)?;
+    keep(store, run, &audit)?;
+    Ok(audit)
+}
+
+/// As [`renew`]; where nothing may be written, what is found is told all the same, with a
+/// warning that it was not kept.
+fn again(store: &mut Store, run: &str) -> Result<(Audit, Option<String>), StoreError> {
+    let (run, audit) = judged(store, run)?;
+    match keep(store, run, &audit) {
+        Err(error @ StoreError::Unwritable { .. }) => {
+            let warning = format!("warning: what follows is not kept: {}", in_one_line(&error));
+            Ok((audit, Some(warning)))
+        }
+        kept => kept.map(|()| (audit, None)),
+    }
+}
+
+/// A run, and what the rules find in it.
+fn judged(store: &Store, run: &str) -> Result<(RunId, Audit), StoreError> {
     let id = store.run_by_name(run)?.id;
     let rows = store.measurements(id)?;
     let observations = store.observations(id)?;
@@ -83,15 +107,18 @@ pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
         commands: &commands,
         series: &series,
     };
-    let audit = audit(&evidence);
+    Ok((id, audit(&evidence)))
+}
+
+/// Puts what was found in the place of what an earlier audit found.
+fn keep(store: &mut Store, run: RunId, audit: &Audit) -> Result<(), StoreError> {
     let note = AccuracyNote {
         class: AUDIT_NOTE_CLASS.to_owned(),
         title: "Audit".to_owned(),
-        statement: coverage(&audit),
+        statement: coverage(audit),
         ..AccuracyNote::default()
     };
-    store.set_findings(id, &audit.findings, Some(&note))?;
-    Ok(audit)
+    store.set_findings(run, &audit.findings, Some(&note))
 }
 
 /// Every rule with what it looks for and what helps.
@@ -201,5 +228,39 @@ fn place(finding: &Finding) -> String {
         "the whole run".to_owned()
     } else {
         words.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::again;
+    use raidlab_store::{Run, Store};
+
+    #[test]
+    fn a_run_that_may_not_be_written_to_is_judged() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("raidlab.db");
+        let run = Run {
+            name: "a".to_owned(),
+            started: "2026-11-21T02:10:00Z".to_owned(),
+            finished: Some("2026-11-21T02:11:00Z".to_owned()),
+            bench: "model".to_owned(),
+            suite: "quick".to_owned(),
+            suite_title: String::new(),
+            seed: 1,
+            raidlab_version: String::new(),
+            command_line: String::new(),
+            plan_hash: String::new(),
+        };
+        let mut store = Store::open(&path).expect("a store");
+        store.begin_run(&run).expect("begun");
+        let (audit, warning) = again(&mut store, "a").expect("judged");
+        assert_eq!(warning, None);
+        drop(store);
+        let mut store = Store::open_to_read(&path).expect("a store");
+        let (same, warning) = again(&mut store, "a").expect("judged all the same");
+        assert_eq!(same.coverage.judged.len(), audit.coverage.judged.len());
+        let warning = warning.expect("a warning");
+        assert!(warning.contains("raidlab.db"), "{warning}");
     }
 }

@@ -328,16 +328,11 @@ fn status() -> Result<(), Failure> {
 fn remove(arguments: &RemoveArguments) -> Result<(), Failure> {
     let cache = Cache::of_user()?;
     let name = &arguments.name;
-    let known = |names: &[String]| names.contains(name);
-    let kernels: Vec<String> = cache
-        .kernels()?
-        .into_iter()
-        .map(|kernel| kernel.name)
-        .collect();
-    if !known(&kernels) && !known(&cache.builds()?) {
+    if !cache.removable()?.contains(name) {
+        let kernels = cache.kernels()?.into_iter();
         let error = CacheError::NotBuilt {
             name: Some(name.clone()),
-            known: kernels,
+            known: kernels.map(|kernel| kernel.name).collect(),
         };
         let help = "`raidlab kernel status` lists what is there";
         return Err(Failure::new(Kind::Usage, error).help(help));

@@ -87,14 +87,14 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         ));
     };
     if arguments.print {
-        let merge = scripts.merge("$array");
+        // With several clusters sbatch prints `number;cluster`.
+        const ARRAY: &str = "${array%%;*}";
+        let merge = scripts.merge(ARRAY).to_string();
+        let word = format!("--dependency=afterok:{ARRAY}");
         return output::print(&format!(
             "array=$({})\n{}\n",
             scripts.array,
-            merge.to_string().replace(
-                "'--dependency=afterok:$array'",
-                "--dependency=afterok:$array"
-            )
+            merge.replace(&format!("'{word}'"), &format!("\"{word}\""))
         ));
     }
     let submitted = scripts.submit(&machine)?;

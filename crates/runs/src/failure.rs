@@ -10,7 +10,7 @@ use raidlab_store::output::OutputError;
 use raidlab_store::text::{visible_lines, visible_path};
 use raidlab_store::{ExportError, ParquetError, StoreError};
 use raidlab_uml::CacheError;
-use raidlab_units::reasons;
+use raidlab_units::{in_one_line, reasons};
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -67,6 +67,15 @@ struct Words(String);
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", visible_path(.path))]
 struct WriteFileError {
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// A file or folder that could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}", visible_path(.path))]
+struct ReadFileError {
     path: PathBuf,
     #[source]
     source: io::Error,
@@ -138,6 +147,13 @@ impl Failure {
         Self::new(Kind::Output, WriteFileError { path, source }).help(help)
     }
 
+    /// A file or folder that could not be read.
+    #[must_use]
+    pub fn read_file(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::new(Kind::Input, ReadFileError { path, source })
+    }
+
     /// Standard output that could not be written.
     #[must_use]
     pub fn write_output(source: io::Error) -> Self {
@@ -146,6 +162,26 @@ impl Failure {
             _ => Kind::Output,
         };
         Self::new(kind, WriteOutputError(source))
+    }
+
+    /// A preset that cannot be had, and where a file names it, if one does: that file is
+    /// wrong then.
+    #[must_use]
+    pub fn of_preset(place: Option<&String>, error: LoadPresetError) -> Self {
+        let said = in_one_line(&error);
+        let leads_nowhere = match &error {
+            LoadPresetError::Unknown { .. } => true,
+            LoadPresetError::File(error) => matches!(**error, LoadError::Read { .. }),
+            _ => false,
+        };
+        let failure = Self::from(error);
+        match place.filter(|_| leads_nowhere) {
+            None => failure,
+            Some(place) => Self {
+                help: failure.help,
+                ..Self::words(Kind::Input, format!("{place}: {said}"))
+            },
+        }
     }
 
     /// What went wrong, as far as the exit code is concerned.

@@ -14,7 +14,7 @@ use raidlab_bench_kernel::{
     KernelBench, Obstacle, Room, Settings, Storage, WrongFault, agent, check_faults,
     faults_in_words, scheduled_fault,
 };
-use raidlab_bench_model::presets::{self, ProcessorPreset};
+use raidlab_bench_model::presets::ProcessorPreset;
 use raidlab_initramfs::{Archive, Node};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_store::AccuracyNote;
@@ -70,7 +70,7 @@ pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
     let kernel = chosen(task, with_zfs)?;
     let settings = settings(task, &suite)?;
     prepare::choose_disks(&mut suite, &asked.disks)?;
-    let mut fits = prepare::chosen_fits(files, &suite.disks, &asked.fit)?;
+    let mut fits = prepare::chosen_fits(files, &suite, &asked.fit)?;
     // A band of parameter sets is the model's; here one is enough.
     fits.truncate(1);
     let host = HostChoice {
@@ -182,15 +182,13 @@ fn processor(
     suite: &Suite,
     files: &Files,
 ) -> Result<Option<ProcessorPreset>, Failure> {
-    let Some(name) = asked.processor.as_ref().or(suite.processor.as_ref()) else {
-        return Ok(None);
-    };
-    if asked.kernel.call_cost != CALL_COST_NS {
+    let is_asked = asked.processor.is_some() || suite.processor.is_some();
+    if is_asked && asked.kernel.call_cost != CALL_COST_NS {
         let words = "the processor says what a system call costs, and so does `--call-cost`";
         let help = "leave one of them out, or say `call_ns` in a processor's file of your own";
         return Err(Failure::words(Kind::Usage, words).help(help));
     }
-    Ok(Some(presets::processor(files, name)?))
+    prepare::processor(files, asked.processor.as_deref(), suite)
 }
 
 /// How the guests are to be.
@@ -198,7 +196,7 @@ fn settings(task: &Task, suite: &Suite) -> Result<Settings, Failure> {
     let own = &task.asked.kernel;
     Ok(Settings {
         processor: processor(&task.asked, suite, &task.files)?,
-        memory: size("--memory", &own.memory)?,
+        memory: memory(&own.memory)?,
         member: match own.member_size.as_str() {
             "whole" => None,
             text => Some(size("--member-size", text)?),
@@ -236,6 +234,17 @@ fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Stora
         return Err(Failure::words(Kind::Input, words).help(help));
     }
     Ok((guests, Storage::new(budget, &here.storage_folder)))
+}
+
+/// The guest's memory: no kernel comes up with its programs in less than 64 MiB, and no
+/// machine lends more than a tebibyte.
+fn memory(text: &str) -> Result<Bytes, Failure> {
+    let memory = size("--memory", text)?;
+    if (64 << 20..=1 << 40).contains(&memory.0) {
+        return Ok(memory);
+    }
+    let words = format!("no guest has {memory} of memory");
+    Err(Failure::words(Kind::Usage, words).help("`--memory` is from 64m to 1t"))
 }
 
 fn size(option: &str, text: &str) -> Result<Bytes, Failure> {

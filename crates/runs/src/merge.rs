@@ -147,7 +147,7 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             all.push(path.clone());
             continue;
         }
-        let unreadable = |error| Failure::write_file(path, error);
+        let unreadable = |error| Failure::read_file(path, error);
         let mut inside = Vec::new();
         for entry in path.read_dir().map_err(unreadable)? {
             let file = entry.map_err(unreadable)?.path();

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Kind};
 use crate::notes::remark;
 use crate::prepared::Prepared;
 use crate::task::Task;
-use raidlab_bench_model::presets;
+use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
 use raidlab_lab::{
@@ -51,13 +51,11 @@ pub fn for_model(task: &Task) -> Result<Prepared, Failure> {
     let unmodelled = leave_out_unmodelled(asked, &mut subjects);
     let moved = choose_host(asked, files, &mut subjects)?;
     choose_disks(&mut suite, &asked.disks)?;
-    let mut fits = chosen_fits(files, &suite.disks, &asked.fit)?;
+    let mut fits = chosen_fits(files, &suite, &asked.fit)?;
     if asked.quick {
         fits.truncate(1);
     }
-    if let Some(name) = asked.processor.as_ref().or(suite.processor.as_ref()) {
-        presets::processor(files, name)?;
-    }
+    processor(files, asked.processor.as_deref(), &suite)?;
     let choices = Choices {
         fits,
         seed: asked.seed,
@@ -268,16 +266,38 @@ pub fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
+/// The processor that was asked for, or else the suite's.
+///
+/// # Errors
+/// When there is none of that name, or its file is wrong.
+pub fn processor(
+    files: &Files,
+    asked: Option<&str>,
+    suite: &Suite,
+) -> Result<Option<ProcessorPreset>, Failure> {
+    let (name, place) = match (asked, &suite.processor) {
+        (Some(asked), _) => (asked, None),
+        (None, Some(own)) => (own.as_str(), suite.places.processor.as_ref()),
+        (None, None) => return Ok(None),
+    };
+    let found = presets::processor(files, name);
+    found
+        .map(Some)
+        .map_err(|error| Failure::of_preset(place, error))
+}
+
 /// The parameter sets that every disk can be in, in the order of the first that has a
 /// choice: one with a single set is in that one, whatever the others are in.
 ///
 /// # Errors
 /// When a preset is wrong, or lacks the set that is asked for.
-pub fn chosen_fits(files: &Files, disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
-    let presets = disks
-        .iter()
-        .map(|disk| presets::load_from(files, disk))
-        .collect::<Result<Vec<Preset>, _>>()?;
+pub fn chosen_fits(files: &Files, suite: &Suite, asked: &str) -> Result<Vec<String>, Failure> {
+    let mut places = suite.places.disks.iter();
+    let presets = suite.disks.iter().map(|disk| {
+        let place = places.next();
+        presets::load_from(files, disk).map_err(|error| Failure::of_preset(place, error))
+    });
+    let presets = presets.collect::<Result<Vec<Preset>, _>>()?;
     let Some(first) = presets.first() else {
         return Err(Failure::words(Kind::Input, "the suite names no disks"));
     };
@@ -369,13 +389,14 @@ pub fn remarks(asked: &Asked, suite: &mut Suite) -> Vec<AccuracyNote> {
 #[cfg(test)]
 mod tests {
     use super::{chosen_fits, is_job_file};
-    use raidlab_lab::Files;
+    use raidlab_lab::{Files, Suite};
 
     #[test]
     fn a_disk_with_one_set_joins_others_in_theirs() {
         let chosen = |disks: &[&str], asked: &str| {
-            let disks: Vec<String> = disks.iter().map(|disk| (*disk).to_owned()).collect();
-            chosen_fits(&Files::default(), &disks, asked).map_err(|error| error.to_string())
+            let mut suite = Suite::load("quick").expect("built in");
+            suite.use_disks(disks.iter().map(|disk| (*disk).to_owned()).collect());
+            chosen_fits(&Files::default(), &suite, asked).map_err(|error| error.to_string())
         };
         let both = ["strict", "joint"].map(str::to_owned).to_vec();
         for disks in [["wd4000fyyz", "ssd950pro"], ["ssd950pro", "wd4000fyyz"]] {

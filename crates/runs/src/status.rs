@@ -11,7 +11,7 @@ use raidlab_store::{Shard, Store, StoreError};
 use raidlab_units::reasons;
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// How far a shard is.
@@ -50,11 +50,7 @@ pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
 
 /// As [`status()`]; `None` where there is no file of any shard.
 pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failure> {
-    #[derive(Debug, thiserror::Error)]
-    #[error("cannot read the folder {}", visible_path(.0))]
-    struct ReadError(PathBuf, #[source] std::io::Error);
-
-    let unreadable = |error| Failure::input(ReadError(folder.to_owned(), error));
+    let unreadable = |error| Failure::read_file(folder, error);
     let mut states = BTreeMap::new();
     let mut count: Option<NonZero<u32>> = None;
     for entry in folder.read_dir().map_err(unreadable)? {

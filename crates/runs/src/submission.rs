@@ -44,7 +44,7 @@ impl Submission {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::write_file(&path, error)),
+            Err(error) => return Err(Failure::read_file(&path, error)),
         };
         match serde_json::from_str(&text) {
             Ok(found) => Ok(Some(found)),

@@ -65,6 +65,11 @@ pub fn scripts(asked: &Submit, target: &dyn Target) -> Result<Option<Scripts>, F
         let help = "`raidlab run SUITE --plan-only plan.json` writes one";
         return Err(Failure::words(Kind::Usage, words).help(help));
     };
+    if asked.shards.get() > Shard::MOST {
+        let words = format!("{} shards are more than {}", asked.shards, Shard::MOST);
+        let help = "a shard beyond the number of experiments has nothing to do";
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    }
     let profile = Profile::read(asked.profile.as_deref())?;
     let folder = absolute(&asked.folder)?;
     let missing = missing(asked, &folder)?;

@@ -22,13 +22,20 @@ pub enum ShardError {
     /// The number is that of no shard, as there are fewer; this many.
     #[error("shards count from 0: the last of {0} is {last}/{0}", last = .0.get() - 1)]
     Behind(NonZero<u32>),
+    /// There are more than anybody puts together.
+    #[error("{0} shards are more than {most}", most = Shard::MOST)]
+    Many(NonZero<u32>),
 }
 
 impl Shard {
-    /// This one, from 0, of so many; `None` where there are fewer.
+    /// The most shards of a run: somebody lists them all.
+    pub const MOST: u32 = 1_000_000;
+
+    /// This one, from 0, of so many; `None` where there are fewer, or more than
+    /// [`Self::MOST`].
     #[must_use]
     pub fn new(index: u32, count: NonZero<u32>) -> Option<Self> {
-        (index < count.get()).then_some(Self { index, count })
+        (index < count.get() && count.get() <= Self::MOST).then_some(Self { index, count })
     }
 
     /// Its number, from 0.
@@ -72,7 +79,10 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, ShardError> {
         let (index, count) = text.split_once('/').ok_or(ShardError::Form)?;
         let index = index.parse().map_err(|_| ShardError::Form)?;
-        let count = count.parse().map_err(|_| ShardError::Form)?;
+        let count: NonZero<u32> = count.parse().map_err(|_| ShardError::Form)?;
+        if count.get() > Self::MOST {
+            return Err(ShardError::Many(count));
+        }
         Self::new(index, count).ok_or(ShardError::Behind(count))
     }
 }
@@ -97,5 +107,7 @@ mod tests {
             behind.to_string(),
             "shards count from 0: the last of 8 is 7/8"
         );
+        let many = "0/4000000000".parse::<Shard>().expect_err("too many");
+        assert_eq!(many.to_string(), "4000000000 shards are more than 1000000");
     }
 }

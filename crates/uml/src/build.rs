@@ -21,10 +21,10 @@ use crate::source::{Release, Source, release};
 use crate::zfs;
 use raidlab_shell::{Command, Local, Target};
 use run::Runner;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file in a build's folder that says which changes the tree has.
+/// The file in a build's folder that says what the tree is made of.
 const CHANGES: &str = "changes";
 
 /// The first kernel that shares the time by memory, and the first that runs its programs
@@ -126,7 +126,7 @@ impl Build {
     /// it.
     pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Kernel, BuildError> {
         let folder = self.folder();
-        let _alone = self.alone()?;
+        let _alone = self.cache.lock(&self.name)?;
         self.begin()?;
         self.check_space()?;
         let runner = Runner::new(self.log(), Packages::of(&self.cache).environment());
@@ -157,32 +157,24 @@ impl Build {
         Ok(Kernel { program, ..kernel })
     }
 
-    /// Keeps other builds of this kernel away until the file is closed.
-    fn alone(&self) -> Result<File, BuildError> {
-        let path = self.cache.lock_file(&self.name);
-        let failed = |source| BuildError::file(&path, source);
-        fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
-        let file = File::create(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(BuildError::Busy {
-                name: self.name.clone(),
-            }),
-            Err(TryLockError::Error(source)) => Err(BuildError::file(&path, source)),
-        }
-    }
-
-    /// Makes the build's folder. One that another raidlab has begun is of no use: its
-    /// tree has other changes.
+    /// Makes the build's folder. One that another raidlab has begun, or that was begun of
+    /// another source, is of no use: its tree is another one.
     fn begin(&self) -> Result<(), BuildError> {
         let folder = self.folder();
-        let (file, changes) = (folder.join(CHANGES), self.changes());
+        let (file, changes) = (folder.join(CHANGES), self.made_of());
         if folder.exists() && fs::read_to_string(&file).is_ok_and(|known| known == changes) {
             return Ok(());
         }
         remove_folder(&folder)?;
         fs::create_dir_all(&folder).map_err(|source| BuildError::file(&folder, source))?;
         fs::write(&file, changes).map_err(|source| BuildError::file(&file, source))
+    }
+
+    /// All that decides what stands in the tree: what is changed, and of which sources.
+    fn made_of(&self) -> String {
+        let zfs = self.zfs.as_ref().map_or("none", zfs::Source::version);
+        let (changes, source) = (self.changes(), self.source.state());
+        format!("{changes}\n{source}\nOpenZFS {zfs}\n")
     }
 
     fn changes(&self) -> String {
@@ -365,6 +357,7 @@ fn check_configuration(config: &str, more: &str) -> Result<(), BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::CacheError;
     use std::os::unix::fs::PermissionsExt;
 
     /// Keeps what it is told, and stops at once or never.
@@ -444,11 +437,41 @@ mod tests {
     fn a_kernel_is_built_by_one_at_a_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let build = build(folder.path(), false);
-        let alone = build.alone().expect("nobody else");
-        let error = build.alone().expect_err("it is being built");
-        assert!(matches!(error, BuildError::Busy { .. }), "{error}");
+        let alone = build.cache.lock("6.12").expect("nobody else");
+        let error = build.cache.lock("6.12").expect_err("it is being built");
+        assert!(matches!(error, CacheError::Busy { .. }), "{error}");
         drop(alone);
-        build.alone().expect("nobody any more");
+        build.cache.lock("6.12").expect("nobody any more");
+    }
+
+    #[test]
+    fn a_build_of_other_sources_begins_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let archive = folder.path().join("linux-source-6.12.tar.xz");
+        fs::write(&archive, "6.12.117").expect("written");
+        let of = |source: Source, zfs: &str| Build {
+            source,
+            zfs: Some(zfs::Source::of(zfs, folder.path())),
+            ..build(folder.path(), true)
+        };
+        let version = "6.12".to_owned();
+        let file = archive.clone();
+        let package = Source::Archive { version, file };
+        let first = of(package.clone(), "2.3.2");
+        let stamp = first.folder().join(Step::Unpack.stamp());
+        let goes_on = |one: &Build| {
+            one.begin().expect("begun");
+            let goes_on = stamp.exists();
+            fs::write(&stamp, "").expect("written");
+            goes_on
+        };
+        assert!(!goes_on(&first) && goes_on(&first));
+        assert!(!goes_on(&of(package, "2.3.3")), "another OpenZFS");
+        assert!(!goes_on(&of(Source::Tree("/usr/src/a".into()), "2.3.3")));
+        assert!(!goes_on(&of(Source::Tree("/usr/src/b".into()), "2.3.3")));
+        assert!(!goes_on(&first) && goes_on(&first));
+        fs::write(&archive, "6.12.118 is longer").expect("written");
+        assert!(!goes_on(&first), "the package was updated");
     }
 
     #[test]

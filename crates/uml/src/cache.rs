@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::env;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -95,9 +95,20 @@ impl Cache {
         self.folder.join("packages")
     }
 
-    /// What a build holds locked: it stays when the build's folder goes.
-    pub(crate) fn lock_file(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}.lock"))
+    /// Keeps others who build or remove this kernel away until the file is closed, which
+    /// stays when the build's folder goes.
+    pub(crate) fn lock(&self, name: &str) -> Result<File, CacheError> {
+        let path = self.folder.join(format!("{name}.lock"));
+        let failed = |source| CacheError::write(&path, source);
+        fs::create_dir_all(&self.folder).map_err(failed)?;
+        let file = File::create(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(CacheError::Busy {
+                name: name.to_owned(),
+            }),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
     }
 
     /// The kernels that are there, the newest version last.
@@ -125,6 +136,14 @@ impl Cache {
         self.names("build")
     }
 
+    /// The names of all that [`Self::remove`] can remove, of which some may be damaged.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn removable(&self) -> Result<Vec<String>, CacheError> {
+        Ok([self.names("kernels")?, self.builds()?].concat())
+    }
+
     fn names(&self, below: &str) -> Result<Vec<String>, CacheError> {
         let folder = self.folder.join(below);
         let read = |source| CacheError::read(&folder, source);
@@ -140,7 +159,8 @@ impl Cache {
         Ok(names)
     }
 
-    /// One kernel; `None` where it was not built.
+    /// One kernel; `None` where it was not built, or its description is not whole, as a
+    /// power cut may leave it: it is built again.
     ///
     /// # Errors
     /// When its description cannot be read.
@@ -148,15 +168,12 @@ impl Cache {
         let about = self.kernel_folder(name).join(ABOUT);
         let program = self.program(name);
         let text = match fs::read_to_string(&about) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if is_nothing(&error) => return Ok(None),
             text => text.map_err(|source| CacheError::read(&about, source))?,
         };
-        if !program.is_file() {
-            return Ok(None);
-        }
-        let kernel: Kernel =
-            serde_json::from_str(&text).map_err(|error| CacheError::read(&about, error.into()))?;
-        Ok(Some(Kernel { program, ..kernel }))
+        let kernel = serde_json::from_str::<Kernel>(&text).ok();
+        let kernel = kernel.filter(|_| program.is_file());
+        Ok(kernel.map(|kernel| Kernel { program, ..kernel }))
     }
 
     /// The kernel of that name, or else the newest one with OpenZFS, or without
@@ -213,12 +230,21 @@ impl Cache {
     /// anything.
     ///
     /// # Errors
-    /// When something cannot be removed.
+    /// When something cannot be removed, or it is being built.
     pub fn remove(&self, name: &str) -> Result<bool, CacheError> {
+        let _alone = self.lock(name)?;
         let kernel = remove_folder(&self.kernel_folder(name))?;
         let build = remove_folder(&self.build_folder(name))?;
         Ok(kernel || build)
     }
+}
+
+/// Whether there is no such file, nor a folder that could have it.
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// Removes a folder; says whether it was there.
@@ -254,6 +280,12 @@ pub enum CacheError {
         name: Option<String>,
         /// The names of the kernels that there are.
         known: Vec<String>,
+    },
+    /// Another raidlab is building this kernel.
+    #[error("the kernel {name} is being built by another raidlab")]
+    Busy {
+        /// The name as it was given.
+        name: String,
     },
     /// Something cannot be read.
     #[error("cannot read {}", path.display())]
@@ -391,6 +423,25 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_description_keeps_nobody_from_other_kernels() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::in_folder(folder.path().join("raidlab"));
+        for (name, release) in [("6.1", "6.1.192"), ("6.12", "6.12.117")] {
+            let one = kernel(folder.path(), name, release, None);
+            cache.install(&one).expect("installed");
+        }
+        let about = cache.kernel_folder("6.12").join(ABOUT);
+        fs::write(&about, "").expect("as a power cut leaves it");
+        fs::write(cache.kernel_folder("notes.txt"), "").expect("written");
+        let chosen = cache.choose(None, false).expect("the other one is there");
+        assert_eq!(chosen.name, "6.1");
+        assert_eq!(cache.kernel("6.12").expect("read"), None);
+        let known = cache.removable().expect("read");
+        assert!(known.contains(&"6.12".to_owned()), "{known:?}");
+        assert!(cache.remove("6.12").expect("removed"));
+    }
+
+    #[test]
     fn what_is_removed_is_gone_and_a_broken_off_build_is_no_kernel() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = Cache::in_folder(folder.path().join("raidlab"));
@@ -402,6 +453,11 @@ mod tests {
         assert_eq!(cache.kernels().expect("read").len(), 1);
         assert!(cache.remove("6.1").expect("removed"));
         assert!(!cache.remove("6.1").expect("nothing is there"));
+        let builds = cache.lock("6.12").expect("somebody builds it");
+        let error = cache.remove("6.12").expect_err("it is being built");
+        assert!(matches!(error, CacheError::Busy { .. }), "{error}");
+        assert_eq!(cache.builds().expect("read"), ["6.12"]);
+        drop(builds);
         assert!(cache.remove("6.12").expect("removed"));
         assert!(cache.kernels().expect("read").is_empty());
         assert!(cache.builds().expect("read").is_empty());

@@ -37,12 +37,6 @@ pub enum BuildError {
         /// The names of the packages, as Debian has them.
         packages: Vec<String>,
     },
-    /// Another raidlab is building this kernel.
-    #[error("the kernel {name} is being built by another raidlab")]
-    Busy {
-        /// The name as it was given.
-        name: String,
-    },
     /// Too little space for a tree.
     #[error(
         "{} has {} MiB free; a build takes up to {} MiB, and less than 20 MiB stay",

@@ -80,6 +80,17 @@ impl Source {
         }
     }
 
+    /// As [`describe`](Self::describe), and which archive of that version it is: an update of
+    /// the package puts another one in its place.
+    pub(crate) fn state(&self) -> String {
+        let archive = match self {
+            Self::Archive { file, .. } => fs::metadata(file).ok(),
+            Self::Tree(_) => None,
+        };
+        let state = archive.map(|file| format!("{}, {:?}", file.len(), file.modified().ok()));
+        format!("{} ({})", self.describe(), state.unwrap_or_default())
+    }
+
     /// The source in words: its version and where it comes from.
     #[must_use]
     pub fn describe(&self) -> String {

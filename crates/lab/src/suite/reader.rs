@@ -7,7 +7,7 @@ use super::named::named_at;
 use super::regions::{RawDisk, read_disks};
 use super::selection::{RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
-use super::{Begin, Job, Rounds, Step, Suite};
+use super::{Begin, Job, Places, Rounds, Step, Suite};
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError, Problem, Reserved};
 use crate::files::Files;
@@ -29,7 +29,7 @@ struct RawSuite {
     source: String,
     disks: Spanned<Vec<Spanned<RawDisk>>>,
     subjects: Spanned<Vec<Spanned<RawSelection>>>,
-    processor: Option<String>,
+    processor: Option<Spanned<String>>,
     filesystems: Option<Spanned<Vec<Spanned<super::selection::RawFileSystem>>>>,
     repetitions: Option<Spanned<u32>>,
     #[serde(default)]
@@ -116,6 +116,13 @@ impl Suite {
             subject.steps = Some(own);
         }
         let draw = grid.draw();
+        let places = Places {
+            disks: (raw.disks.get_ref().iter())
+                .map(|disk| document.place(disk.span()))
+                .collect(),
+            processor: raw.processor.as_ref().map(|one| document.place(one.span())),
+        };
+        let processor = raw.processor.map(Spanned::into_inner);
         Ok(Self {
             name: raw.name,
             title: match draw {
@@ -128,7 +135,8 @@ impl Suite {
             disks,
             figures_of: regions.clone(),
             regions,
-            processor: raw.processor.map(|name| catalogue::resolve(&name, folder)),
+            processor: processor.map(|name| catalogue::resolve(&name, folder)),
+            places,
             filesystems: filesystems.unwrap_or_else(|| vec![None]),
             repetitions,
             begin: raw.begin,

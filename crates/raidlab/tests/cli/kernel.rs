@@ -41,6 +41,46 @@ fn put(lab: &Lab, name: &str, more: &str) {
     fs::write(folder.join("kernel.json"), about).expect("written");
 }
 
+/// As a power cut leaves it: the others are listed and chosen, and it can be removed.
+#[test]
+fn a_kernel_with_a_damaged_description_is_in_nobody_s_way() {
+    let lab = Lab::new();
+    put(&lab, "6.11", "");
+    put(&lab, "6.12", "");
+    let folder = lab.path("cache").join("raidlab/kernels/6.12");
+    fs::write(folder.join("kernel.json"), "").expect("written");
+    let told = lab.ok(&["kernel", "status"]);
+    let names = told
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let listed: Vec<&str> = names.filter(|name| name.starts_with("6.")).collect();
+    assert_eq!(listed, ["6.11"], "{told}");
+    lab.ok(&["kernel", "remove", "6.12"]);
+    assert!(!folder.exists());
+    for name in ["6.12", "../packages", "/", "."] {
+        lab.fails(2, &["kernel", "remove", name]);
+    }
+}
+
+#[test]
+fn a_guest_has_a_memory_that_can_be() {
+    let lab = Lab::new();
+    lab.write("boot.toml", SUITE);
+    put(&lab, "6.12", "");
+    for memory in ["0", "1k", "2t", "16383p", "18446744073709551615"] {
+        let words = [
+            "run",
+            "./boot.toml",
+            "--on",
+            "kernel",
+            "--dry-run",
+            "--memory",
+        ];
+        let said = lab.fails(2, &[&words[..], &[memory]].concat());
+        assert!(said.contains("from 64m to 1t"), "{memory}: {said}");
+    }
+}
+
 #[test]
 fn kernels_made_by_other_changes_are_told() {
     let lab = Lab::new();

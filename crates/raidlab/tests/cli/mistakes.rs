@@ -221,3 +221,42 @@ fn no_output_is_lost_without_a_word() {
         assert!(said.contains("cannot write standard output"), "{said}");
     }
 }
+
+/// A disk or a processor that a suite's file names is told with its line, and without where
+/// the command line names another one.
+#[test]
+fn names_of_presets_are_told_at_their_lines() {
+    let lab = Lab::new();
+    let suite = crate::lab::SUITE;
+    let of = |from: &str, to: &str| suite.replace(from, to);
+    let disks = "disks = [\"wd4000fyyz\", \"wd4000fyyz\"]";
+    for (text, said) in [
+        (
+            of(disks, "disks = [\"wd4000fyyz\",\n  \"wd4000fyzy\"]"),
+            "own.toml:7: disks[2]: disk preset `wd4000fyzy` is not known; did you mean `wd4000fyyz`?",
+        ),
+        (
+            of(
+                disks,
+                "disks = [\"wd4000fyyz\", { disk = \"./none.toml\" }]",
+            ),
+            "own.toml:6: disks[2]: cannot read",
+        ),
+        (
+            of(disks, &format!("{disks}\nprocessor = \"serv-2021\"")),
+            "own.toml:7: processor: processor `serv-2021` is not known",
+        ),
+    ] {
+        lab.write("own.toml", &text);
+        let error = lab.fails(3, &["run", "./own.toml", "--no-report"]);
+        assert!(error.contains(said), "{said}: {error}");
+    }
+    lab.write(
+        "own.toml",
+        &of(disks, "disks = [\"wd4000fyzy\", \"wd4000fyyz\"]"),
+    );
+    let words = ["run", "./own.toml", "--dry-run", "--disk"];
+    let error = lab.fails(2, &[&words[..], &["sp1614"]].concat());
+    assert!(!error.contains("own.toml"), "{error}");
+    lab.ok(&[&words[..], &["wd4000fyyz"]].concat());
+}

@@ -154,3 +154,21 @@ fn a_plan_is_not_mixed_with_other_wishes_and_a_broken_one_is_named() {
     let error = lab.fails(2, &["run", "quick", "--on", "host", "--plan-only", "-"]);
     assert!(error.contains("--plan-only"), "{error}");
 }
+
+/// A pipe that nobody writes into is not waited for.
+#[test]
+fn a_pipe_is_no_plan() {
+    let lab = Lab::new();
+    let made = std::process::Command::new("mkfifo")
+        .arg(lab.path("plan.json"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let program = env!("CARGO_BIN_EXE_raidlab");
+    let output = std::process::Command::new("timeout")
+        .args(["60", program, "run", "plan.json"])
+        .current_dir(lab.path("."))
+        .output();
+    let ran = crate::lab::Ran::new(output.expect("it starts"));
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("it is not a file"), "{}", ran.stderr);
+}

@@ -424,3 +424,27 @@ fn parts_of_a_simulation_count_what_one_machine_counts() {
         "{error}"
     );
 }
+
+/// What `--print` says is typed into a shell, also where Slurm has several clusters and its
+/// `sbatch` prints the number of a job with the cluster behind it.
+#[test]
+fn what_would_be_submitted_can_be_typed() {
+    let (lab, _, _) = lab();
+    let words = ["submit", "slurm", "plan.json", "--shards", "2"];
+    let printed = lab.ok(&[&words[..], &["--folder", "many", "--print"]].concat());
+    lab.write(
+        "sbatch",
+        "#!/bin/sh\necho \"$*\" >>told\necho '12;cluster'\n",
+    );
+    let script = format!("chmod +x sbatch; PATH=.:$PATH\n{printed}");
+    let ran = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(lab.path("."))
+        .status();
+    assert!(ran.expect("a shell").success(), "{printed}");
+    let told = std::fs::read_to_string(lab.path("told")).expect("two commands");
+    assert!(
+        told.contains("--dependency=afterok:12 --parsable"),
+        "{told}"
+    );
+}

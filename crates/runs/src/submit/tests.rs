@@ -221,6 +221,18 @@ fn what_cannot_be_submitted_is_refused_by_name() {
     assert!(refused(&|_| ()).contains("soon"));
     let said = refused(&|asked| {
         asked.profile = None;
+        asked.shards = NonZero::new(4_000_000_000).expect("some");
+    });
+    assert!(said.contains("4000000000 shards are more"), "{said}");
+    let record = folder.path().join("a 100% folder/submission.json");
+    fs::create_dir(&record).expect("in the place of a file");
+    let said = refused(&|asked| asked.shards = NonZero::new(3).expect("some"));
+    assert!(
+        said.starts_with("error: cannot read ") && said.contains("submission.json"),
+        "{said}"
+    );
+    fs::remove_dir(&record).expect("removed");
+    let said = refused(&|asked| {
         whole(asked, 0);
         asked.shards = NonZero::new(4).expect("some");
     });

