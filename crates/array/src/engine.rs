@@ -261,6 +261,11 @@ pub trait Imitation {
     /// The threads have done what they had to do at this moment: what gathered under their
     /// plugs is sent.
     fn unplug(&mut self, _out: &mut Outputs) {}
+    /// The next tick is a turn of this thread, which takes its time: it says when it is over
+    /// ([`Self::end_turn`]), and has until then what it has taken.
+    fn begin_turn(&mut self, _thread: usize) {}
+    /// The turn of this thread is over.
+    fn end_turn(&mut self, _now: Nanos, _thread: usize, _out: &mut Outputs) {}
     /// Metadata are being written from now on, or no longer: what waits for them
     /// by the driver's own way of doing it waits.
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);

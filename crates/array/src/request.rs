@@ -408,6 +408,8 @@ pub struct StripeWork {
     pub released: u32,
     /// Times that a stripe became free.
     pub freed: u32,
+    /// Stripes that the array's thread took for a turn.
+    pub taken: u32,
     /// Times that the array's thread looked through a stripe.
     pub handled: u32,
     /// Blocks that went into parity or into a block that was computed or compared.
@@ -422,6 +424,7 @@ impl StripeWork {
         self.found += other.found;
         self.released += other.released;
         self.freed += other.freed;
+        self.taken += other.taken;
         self.handled += other.handled;
         self.parity += other.parity;
         self.copied += other.copied;

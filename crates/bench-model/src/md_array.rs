@@ -224,6 +224,7 @@ pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
             lab::BitmapWrites::Thread => BitmapWrites::Thread,
             lab::BitmapWrites::Worker => BitmapWrites::Worker,
         }),
+        unplugged: host.bitmap_writes == lab::BitmapWrites::Thread,
         group_threads: md.and_then(|spec| spec.group_thread_count).unwrap_or(0),
     }
 }

@@ -33,4 +33,5 @@ pub use medium::flash::translation::State;
 pub use medium::parameters::{DiskParameters, ParameterError, StateError};
 pub use medium::{Inside, Medium, MediumParameters};
 pub use preset::{Basis, Preset, PresetError, Provenance};
-pub use queue::{HostQueue, Order, QueueRules, Submitter, UnknownOrder};
+pub use queue::{Order, Queue, QueueRules, Submitter, Target, UnknownOrder};
+pub use shared::HostQueue;

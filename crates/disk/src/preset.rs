@@ -420,8 +420,34 @@ impl Reader<'_> {
                 range: "between 0 and 2^53",
             });
         }
+        if counts(medium, name, number) {
+            return Err(PresetError::Range {
+                file: self.file.to_owned(),
+                line,
+                name: name.to_owned(),
+                value: format!("{number:?}"),
+                range: "a whole number",
+            });
+        }
         Ok(())
     }
+}
+
+/// Endings of the names of times and rates, which may have any fraction.
+const FRACTIONS: [&str; 3] = ["_us", "_ms", "_per_second"];
+
+/// Whether the fraction of a number would be cut off: it has one, and the disk is the same
+/// without it.
+fn counts(medium: Medium, name: &str, number: f64) -> bool {
+    if number.fract() == 0.0 || FRACTIONS.iter().any(|unit| name.ends_with(unit)) {
+        return false;
+    }
+    let with = |number: f64| {
+        let mut disk = DiskParameters::blank(medium, Vec::new());
+        disk.set_named(name, number);
+        disk
+    };
+    with(number) == with(number.trunc())
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -37,14 +37,15 @@ mod bfq;
 mod deadline;
 mod kyber;
 mod order;
+mod target;
 mod waiting;
 
 pub use order::{Order, UnknownOrder};
+pub use target::Target;
 pub use waiting::Submitter;
 
-use crate::DiskParameters;
 use crate::command::{Command, CommandKind, Completion};
-use crate::shared::Attached;
+use crate::medium::parameters::DiskParameters;
 use bfq::Bfq;
 use deadline::{Deadline, sweep};
 use kyber::Kyber;
@@ -111,10 +112,11 @@ const BLKDEV_DEFAULT_RQ: usize = 128;
 /// Commands that an NVMe drive takes at a time.
 const NVME_TAGS: usize = 1023;
 
-/// A disk behind its host's queue. It speaks as the disk does: commands in, completions out.
+/// A disk, or a way to one, behind its host's queue. It speaks as the disk does: commands in,
+/// completions out.
 #[derive(Debug, Clone)]
-pub struct HostQueue {
-    disk: Attached,
+pub struct Queue<T> {
+    disk: T,
     rules: QueueRules,
     in_disk: usize,
     /// What the order chooses among, in order of arrival.
@@ -143,13 +145,13 @@ enum Scheduler {
 }
 
 impl Scheduler {
-    fn of(order: Order, disk: &Attached) -> Self {
+    fn of(order: Order, is_rotational: bool) -> Self {
         match order {
             Order::None => Self::None,
             Order::Sweep => Self::Sweep(0),
             Order::MqDeadline => Self::Deadline(Deadline::default()),
             Order::Kyber => Self::Kyber(Box::new(Kyber::new())),
-            Order::Bfq => Self::Bfq(Box::new(Bfq::new(disk.is_rotational()))),
+            Order::Bfq => Self::Bfq(Box::new(Bfq::new(is_rotational))),
         }
     }
 
@@ -181,16 +183,25 @@ impl Scheduler {
     }
 }
 
-impl HostQueue {
+impl<T: Target> Queue<T> {
     /// An empty queue before `disk`; a cable that carries one command at a time leaves one
-    /// tag, and an NVMe drive has its own rules.
+    /// tag, and an NVMe drive has its own rules. Before a part of a drive all parts have one
+    /// queue.
     #[must_use]
-    pub fn new(disk: Attached, rules: QueueRules) -> Self {
-        let rules = match disk.one_at_a_time() {
-            true => QueueRules { tags: 1, ..rules },
-            false => disk.ask(|numbers| rules.before(numbers)),
-        };
-        let scheduler = Scheduler::of(rules.order, &disk);
+    pub fn new(mut disk: T, rules: QueueRules) -> Self {
+        let rules = disk.rules(rules);
+        Self::with(disk, rules)
+    }
+
+    /// From now on it has the rules of a host with these. It must be empty.
+    pub(crate) fn begin_with(&mut self, host: QueueRules) {
+        self.rules = self.disk.rules(host);
+        self.scheduler = Scheduler::of(self.rules.order, self.disk.is_rotational());
+    }
+
+    /// An empty queue with just these rules.
+    pub(crate) fn with(disk: T, rules: QueueRules) -> Self {
+        let scheduler = Scheduler::of(rules.order, disk.is_rotational());
         Self {
             disk,
             rules,
@@ -206,31 +217,43 @@ impl HostQueue {
 
     /// The disk, or the way to it.
     #[must_use]
-    pub fn disk(&self) -> &Attached {
+    pub const fn disk(&self) -> &T {
         &self.disk
     }
 
     /// The same to be changed, as by a leap; commands go through the queue.
-    pub fn disk_mut(&mut self) -> &mut Attached {
+    pub const fn disk_mut(&mut self) -> &mut T {
         &mut self.disk
     }
 
     /// Who chooses among the commands that wait for a tag.
     #[must_use]
     pub fn order(&self) -> Order {
-        self.rules.order
+        self.disk.order().unwrap_or(self.rules.order)
     }
 
     /// Commands with the disk, and those that wait for a tag.
     #[must_use]
     pub fn queued(&self) -> (usize, usize) {
-        (self.in_disk, self.waiting.len() + self.blocked.len())
+        let own = (self.in_disk, self.waiting.len() + self.blocked.len());
+        self.disk.queued().unwrap_or(own)
+    }
+
+    /// Of the commands whose tags `is_own` knows: how many requests are with the disk, if there
+    /// are so many commands in all, and how many wait.
+    pub(crate) fn queued_of(&self, all: usize, is_own: impl Fn(u64) -> bool) -> (usize, usize) {
+        let waiting = || self.waiting.iter().chain(&self.blocked);
+        let waits = waiting().filter(|one| is_own(one.command.tag)).count();
+        let beside = waiting().map(|one| &one.further);
+        let beside = beside.chain(self.merged.values()).flatten();
+        let beside = beside.filter(|tag| is_own(**tag)).count();
+        (all - waits - beside, waits)
     }
 
     /// How many commands found no tag so far.
     #[must_use]
     pub fn overflows(&self) -> u64 {
-        self.overflows
+        self.overflows + self.disk.overflows()
     }
 
     /// [`Self::submit_from`] for whom it makes no difference who sends.
@@ -245,7 +268,7 @@ impl HostQueue {
     pub fn submit_from(&mut self, now: Nanos, command: Command, from: Submitter) {
         if self.in_disk < self.tags() && self.scheduler.passes(&command) {
             self.in_disk += 1;
-            self.disk.submit(now, command);
+            self.disk.submit_from(now, command, from);
             return;
         }
         let in_disk = self.in_disk;
@@ -333,6 +356,7 @@ impl HostQueue {
 
     /// Processes have come to their end, those of which `ended` says so by their numbers.
     pub fn exit(&mut self, now: Nanos, ended: impl Fn(u32) -> bool) {
+        self.disk.exit(now, &ended);
         if let Scheduler::Bfq(bfq) = &mut self.scheduler {
             bfq.exit(now, ended);
             self.refill(now);
@@ -429,7 +453,7 @@ impl HostQueue {
                     self.merged.insert(next.command.tag, next.further);
                 }
                 self.in_disk += 1;
-                self.disk.submit(now, next.command);
+                self.disk.submit_from(now, next.command, next.from);
                 self.admit(now);
             } else if !self.admit(now) {
                 return;
@@ -455,7 +479,7 @@ impl HostQueue {
 }
 
 #[cfg(test)]
-impl HostQueue {
+impl<T> Queue<T> {
     /// What BFQ knows.
     fn bfq(&mut self) -> &mut Bfq {
         match &mut self.scheduler {

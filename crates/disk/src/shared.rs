@@ -4,8 +4,9 @@
 //! A host sees *ports*: each leads to a region of a disk, and behaves as a disk of
 //! that size. The ports of a group share what the group has:
 //!
-//! - **An arm** ([`Sharing::Arm`]): commands of all ports go to their disk as they
-//!   come, and the disk chooses among all of them. This is what partitions are.
+//! - **An arm** ([`Sharing::Arm`]): commands of all ports go to their disk through one queue of
+//!   the host, which has the host's tags and scheduler once for the drive; and the disk chooses
+//!   among all that it has. This is what partitions are.
 //! - **A cable** ([`Sharing::Cable`]): one command at a time, whichever disk it is
 //!   for. It holds the cable from its start to its completion, so the reads of one
 //!   disk keep the other from even starting; only what a disk does on its own, as
@@ -25,6 +26,7 @@ use crate::bus::{Bus, BusRules, Way};
 use crate::command::{Command, CommandKind, Completion};
 use crate::disk::Disk;
 use crate::medium::parameters::DiskParameters;
+use crate::queue::{Order, Queue, QueueRules, Submitter, Target};
 use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,13 +66,17 @@ pub fn ports(disks: Vec<Disk>, regions: &[Region], sharing: Sharing) -> Vec<Port
         region,
         waiting: VecDeque::new(),
         done: VecDeque::new(),
+        overflows: 0,
     });
+    let disks = disks
+        .into_iter()
+        .map(|disk| Queue::with(disk, QueueRules::OPEN));
     let hub = Arc::new(Mutex::new(Hub {
         bus: match sharing {
             Sharing::Bus(rules) => Some(Bus::new(rules)),
             Sharing::Arm | Sharing::Cable => None,
         },
-        disks,
+        disks: disks.collect(),
         lines: lines.collect(),
         sharing,
         held: false,
@@ -94,7 +100,12 @@ impl Port {
 
     /// As [`Disk::submit`], in the port's own sectors.
     pub fn submit(&self, now: Nanos, command: Command) {
-        self.hub().submit(now, self.number, command);
+        self.submit_from(now, command, Submitter::default());
+    }
+
+    /// The same, with who sends it.
+    fn submit_from(&self, now: Nanos, command: Command, from: Submitter) {
+        self.hub().submit(now, self.number, command, from);
     }
 
     /// As [`Disk::next_event`]; events of the whole group count.
@@ -115,7 +126,21 @@ impl Port {
     fn ask<T>(&self, of: impl FnOnce(&DiskParameters) -> T) -> T {
         let hub = self.hub();
         let disk = hub.lines[self.number].region.disk;
-        of(hub.disks[disk].parameters())
+        of(hub.disks[disk].disk().parameters())
+    }
+
+    /// The rules of a queue before it. Parts of one drive have theirs in common, behind that.
+    fn rules(&self, host: QueueRules) -> QueueRules {
+        match self.sharing() {
+            Sharing::Cable => QueueRules { tags: 1, ..host },
+            Sharing::Bus(_) => self.ask(|numbers| host.before(numbers)),
+            Sharing::Arm => {
+                let mut hub = self.hub();
+                let disk = hub.lines[self.number].region.disk;
+                hub.disks[disk].begin_with(host);
+                QueueRules::OPEN
+            }
+        }
     }
 
     /// What the port has in common with the others of its group: arms, a cable or a bus.
@@ -129,7 +154,8 @@ impl Port {
     pub fn is_quiet(&self) -> bool {
         let hub = self.hub();
         let idle = |line: &Line| line.waiting.is_empty() && line.done.is_empty();
-        hub.disks.iter().all(Disk::is_quiet)
+        let at_rest = |queue: &Queue<Disk>| queue.disk().is_quiet() && queue.queued() == (0, 0);
+        hub.disks.iter().all(at_rest)
             && hub.lines.iter().all(idle)
             && hub.bus.as_ref().is_none_or(Bus::is_quiet)
     }
@@ -141,7 +167,9 @@ impl Port {
 struct Line {
     region: Region,
     /// Commands that wait for the cable.
-    waiting: VecDeque<Command>,
+    waiting: VecDeque<(Command, Submitter)>,
+    /// How many of its commands found no tag.
+    overflows: u64,
     /// Completions that nobody has fetched yet.
     done: VecDeque<(Nanos, u64)>,
 }
@@ -160,7 +188,8 @@ struct Flight {
 
 #[derive(Debug)]
 struct Hub {
-    disks: Vec<Disk>,
+    /// The drives, each behind the queue that its ports have in common.
+    disks: Vec<Queue<Disk>>,
     lines: Vec<Line>,
     sharing: Sharing,
     bus: Option<Bus>,
@@ -175,15 +204,15 @@ struct Hub {
 }
 
 impl Hub {
-    fn submit(&mut self, now: Nanos, port: usize, command: Command) {
+    fn submit(&mut self, now: Nanos, port: usize, command: Command, from: Submitter) {
         if self.sharing == Sharing::Cable && self.held {
-            self.lines[port].waiting.push_back(command);
+            self.lines[port].waiting.push_back((command, from));
         } else {
-            self.start(now, port, command);
+            self.start(now, port, command, from);
         }
     }
 
-    fn start(&mut self, now: Nanos, port: usize, command: Command) {
+    fn start(&mut self, now: Nanos, port: usize, command: Command, from: Submitter) {
         self.held = true;
         self.last = port;
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -212,7 +241,12 @@ impl Hub {
             Some(bus) if writes => {
                 bus.cross(now.0, Way::Out, slot, command.count.0 * SECTOR_BYTES);
             }
-            _ => self.disks[disk].submit(now, command),
+            _ => {
+                let queue = &mut self.disks[disk];
+                let before = queue.overflows();
+                queue.submit_from(now, command, from);
+                self.lines[port].overflows += queue.overflows() - before;
+            }
         }
     }
 
@@ -230,7 +264,7 @@ impl Hub {
 
     fn next_event(&self, port: usize) -> Option<Nanos> {
         let fetched = self.lines[port].done.front().map(|done| done.0);
-        let disks = self.disks.iter().filter_map(Disk::next_event);
+        let disks = self.disks.iter().filter_map(Queue::next_event);
         let bus = self.bus.as_ref().map(|bus| Nanos(bus.next()));
         let bus = bus.filter(|&at| at != Nanos::MAX);
         disks.chain(fetched).chain(bus).min()
@@ -238,7 +272,7 @@ impl Hub {
 
     fn advance(&mut self, now: Nanos) {
         loop {
-            let next = |(disk, one): (usize, &Disk)| one.next_event().map(|at| (at, disk));
+            let next = |(disk, one): (usize, &Queue<Disk>)| one.next_event().map(|at| (at, disk));
             let due = self.disks.iter().enumerate().filter_map(next).min();
             let bus = self.bus.as_ref().map_or(u64::MAX, Bus::next);
             let first = due.map_or(u64::MAX, |due| due.0.0);
@@ -292,9 +326,9 @@ impl Hub {
             .into_iter()
             .find(|&port| !self.lines[port].waiting.is_empty());
         if let Some(port) = next
-            && let Some(command) = self.lines[port].waiting.pop_front()
+            && let Some((command, from)) = self.lines[port].waiting.pop_front()
         {
-            self.start(at, port, command);
+            self.start(at, port, command, from);
         }
     }
 }
@@ -327,6 +361,14 @@ impl Attached {
         matches!(self, Self::Port(port) if port.sharing() == Sharing::Cable)
     }
 
+    /// The way to a part of a drive whose parts have one queue.
+    fn of_an_arm(&self) -> Option<&Port> {
+        match self {
+            Self::Port(port) if port.sharing() == Sharing::Arm => Some(port),
+            _ => None,
+        }
+    }
+
     /// What `of` says of the numbers of the disk, whole or in part.
     pub(crate) fn ask<T>(&self, of: impl FnOnce(&DiskParameters) -> T) -> T {
         match self {
@@ -345,11 +387,6 @@ impl Attached {
     #[must_use]
     pub fn has_volatile_cache(&self) -> bool {
         self.ask(DiskParameters::has_volatile_cache)
-    }
-
-    /// Whether the disk turns, as its host knows.
-    pub(crate) fn is_rotational(&self) -> bool {
-        self.ask(|disk| disk.medium().facts().rotational)
     }
 
     /// Takes a command at time `now` as [`Disk::submit`] does; a port counts sectors from where
@@ -387,6 +424,72 @@ impl Attached {
         match self {
             Self::Whole(disk) => disk.is_quiet(),
             Self::Port(port) => port.is_quiet(),
+        }
+    }
+}
+
+/// A disk behind its host's queue.
+pub type HostQueue = Queue<Attached>;
+
+impl Target for Attached {
+    fn rules(&mut self, host: QueueRules) -> QueueRules {
+        match self {
+            Self::Whole(disk) => disk.rules(host),
+            Self::Port(port) => port.rules(host),
+        }
+    }
+
+    fn is_rotational(&self) -> bool {
+        self.ask(|disk| disk.medium().facts().rotational)
+    }
+
+    #[inline]
+    fn submit_from(&mut self, now: Nanos, command: Command, from: Submitter) {
+        match self {
+            Self::Whole(disk) => disk.submit(now, command),
+            Self::Port(port) => port.submit_from(now, command, from),
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Nanos> {
+        Self::next_event(self)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        Self::advance(self, now, completions);
+    }
+
+    fn order(&self) -> Option<Order> {
+        let port = self.of_an_arm()?;
+        let hub = port.hub();
+        let disk = hub.lines[port.number].region.disk;
+        Some(hub.disks[disk].order())
+    }
+
+    fn queued(&self) -> Option<(usize, usize)> {
+        let port = self.of_an_arm()?;
+        let hub = port.hub();
+        let is_own = |flight: &Option<Flight>| flight.is_some_and(|it| it.port == port.number);
+        let all = hub.flights.iter().filter(|flight| is_own(flight)).count();
+        let disk = &hub.disks[hub.lines[port.number].region.disk];
+        Some(disk.queued_of(all, |tag| {
+            let slot = usize::try_from(tag).unwrap_or(usize::MAX);
+            hub.flights.get(slot).is_some_and(is_own)
+        }))
+    }
+
+    fn overflows(&self) -> u64 {
+        let own = |port: &Port| port.hub().lines[port.number].overflows;
+        self.of_an_arm().map_or(0, own)
+    }
+
+    fn exit(&mut self, now: Nanos, ended: &dyn Fn(u32) -> bool) {
+        if let Some(port) = self.of_an_arm() {
+            let mut hub = port.hub();
+            let disk = hub.lines[port.number].region.disk;
+            hub.disks[disk].exit(now, ended);
         }
     }
 }

@@ -54,8 +54,9 @@ impl Engine for Raid5d {
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
+        let thread = self.turn_of.take();
         if self.wants_turn() {
-            self.take_turn(out);
+            self.take_turn(thread, out);
         }
         self.pump_sync(out);
         self.tell_work(out);
@@ -138,6 +139,19 @@ impl Imitation for Raid5d {
 
     fn drop_caches(&mut self) {
         self.cache.drop_caches(self.map.members());
+    }
+
+    fn begin_turn(&mut self, thread: usize) {
+        self.turn_of = Some(thread);
+    }
+
+    fn end_turn(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
+        self.now = now;
+        if let Some(turn) = self.turns.remove(&thread) {
+            self.let_go(turn, out);
+        }
+        self.pump_sync(out);
+        self.tell_work(out);
     }
 
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {

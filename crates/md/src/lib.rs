@@ -76,6 +76,10 @@ pub struct Raid5d {
     senders: Senders,
     /// The thread is in a run that is not over.
     is_running: bool,
+    /// Whose turn the next tick is, if threads take their time.
+    turn_of: Option<usize>,
+    /// What threads have that took their time and are not done.
+    turns: BTreeMap<usize, Vec<u64>>,
     /// The thread writes metadata, and does nothing else meanwhile.
     is_stalled: bool,
     asleep: VecDeque<RequestWalk>,
@@ -121,6 +125,8 @@ impl Raid5d {
                     .map(|it| (it.requests, longest.to_sectors())),
             ),
             is_running: false,
+            turn_of: None,
+            turns: BTreeMap::new(),
             is_stalled: false,
             asleep: VecDeque::new(),
             sync_thread: SyncThread::default(),
@@ -305,14 +311,27 @@ impl Raid5d {
             && (self.is_running || self.cache.has_ready())
     }
 
-    /// The thread handles the next few stripes.
-    fn take_turn(&mut self, out: &mut Outputs) {
-        self.is_running = true;
+    /// A thread handles the next few stripes, and has them until its turn is over.
+    fn take_turn(&mut self, thread: Option<usize>, out: &mut Outputs) {
         let next = std::iter::from_fn(|| self.cache.next_ready());
         let turn: Vec<_> = next.take(TURN).collect();
+        self.cache.work.taken += u32::try_from(turn.len()).unwrap_or(u32::MAX);
         for number in &turn {
             self.handle(*number, out);
         }
+        match thread {
+            Some(thread) => {
+                self.turns.insert(thread, turn);
+            }
+            None => {
+                self.is_running = true;
+                self.let_go(turn, out);
+            }
+        }
+    }
+
+    /// A turn is over: its stripes go where they belong, and who finds no more ends.
+    fn let_go(&mut self, turn: Vec<u64>, out: &mut Outputs) {
         for number in turn {
             self.cache.release(number);
         }

@@ -174,6 +174,16 @@ impl Subject for PersistentSubject {
         self.follow_verbs(now, out);
     }
 
+    fn turn(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
+        self.begin(out);
+        self.array.turn(now, thread, out);
+        self.follow_verbs(now, out);
+    }
+
+    fn turn_over(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
+        self.array.turn_over(now, thread, out);
+    }
+
     fn job_begins(&mut self) {
         self.array.drop_caches();
     }

@@ -18,18 +18,16 @@
 //! * **Writes with a bitmap** to RAID 1 and 10 the process does not just send: see
 //!   [`BitmapWrites`].
 //! * **The array's thread** sends what a completion or a tick has led to: writes after their
-//!   bitmap pages, resync, the next phase of a stripe. RAID 5's takes `device_lock` to
-//!   take over what interrupts let go and to take a batch of eight stripes, looks through them,
-//!   computes, and sends. With workers it only takes over and wakes them; each
-//!   takes its own batches. One more is woken when the one before has taken its batch and
-//!   there is more (`raid5_wakeup_stripe_thread`).
+//!   bitmap pages, resync, the next phase of a stripe. RAID 5's, and its workers, have turns:
+//!   see [`turns`].
 //!
 //! So at queue depth 1 charges add to a request's latency, and at a high one they bound
 //! requests per second at cores by charges.
 //!
 //! A *scheduler* of a disk, where it has one, is charged for each command by whoever sends it:
 //! mq-deadline and BFQ under the one lock that each disk has for it, kyber, which has locks of
-//! its own for each core, without one.
+//! its own for each core, without one. Where nobody has a plug, a process hands the request over
+//! to a thread of the kernel there (`ArrayPaths::unplugged`).
 //!
 //! A pool of ZFS has the threads of its taskqs instead, see [`pool`].
 //!
@@ -61,6 +59,7 @@ use cores::{Core, Thread};
 use locks::{LockName, Locks};
 use raidlab_array::{
     CommandId, Finished, MemberCommand, Mixed, Operation, Outputs, Purpose, Request, RequestId,
+    Sender,
 };
 use raidlab_disk::Order;
 use raidlab_units::Nanos;
@@ -78,6 +77,9 @@ pub struct ProcessorConfig {
     /// The threads and locks of the array.
     pub array: ArrayPaths,
 }
+
+/// Sectors of a member's block in a stripe.
+const STRIPE_SECTORS: u64 = 8;
 
 /// Who asked for a request that has not ended, and what.
 type Asked = Option<(u32, Operation)>;
@@ -98,8 +100,8 @@ pub(crate) struct Processor {
     locks: Locks,
     bill: Bill,
     asked: Vec<Asked>,
-    /// The cores that wait for commands.
-    senders: HashMap<CommandId, usize, Mixed>,
+    /// The cores that wait for commands, with what each command is made of.
+    senders: HashMap<CommandId, (usize, u64), Mixed>,
     turns: Turns,
     pool: pool::InPool,
     /// Threads that sleep in the array with a request.
@@ -219,6 +221,9 @@ impl Processor {
                     if matches!(*action, Action::Request(_) | Action::Notice(_)) {
                         self.in_line -= 1;
                     }
+                    if let (Role::Thread(thread), Action::Request(_)) = (role, &*action) {
+                        self.threads[thread].has_handed_over = false;
+                    }
                     self.note(role, &action);
                     return Some((role, *action));
                 }
@@ -257,15 +262,16 @@ impl Processor {
 
     /// A command leaves from a core, which will be told of its end.
     pub(crate) fn sent(&mut self, command: MemberCommand, core: usize) {
-        self.senders.insert(command.id, core);
+        let bios = self.bios(&command);
+        self.senders.insert(command.id, (core, bios));
         self.sent_by_pool(command);
     }
 
     /// A disk has answered: an interrupt for whoever sent the command.
     pub(crate) fn ended(&mut self, now: Nanos, command: CommandId) {
-        let core = self.senders.remove(&command).unwrap_or(0);
+        let (core, bios) = self.senders.remove(&command).unwrap_or((0, 1));
         let own = &mut self.cores[core];
-        own.ended.push(command);
+        own.ended.push((command, bios));
         if !own.busy && !own.in_interrupt && own.ended.len() == 1 {
             // It is idle: nobody else would look.
             own.busy = true;
@@ -303,10 +309,20 @@ impl Processor {
         }
     }
 
+    /// How many bios a command is made of: of each stripe its own, where the threads of RAID 4,
+    /// 5 and 6 send it (drivers/md/raid5.c, `ops_run_io`). They become one request in the plug.
+    fn bios(&self, command: &MemberCommand) -> u64 {
+        match self.array.has_parity() && command.sender == Sender::Thread {
+            true => command.count.0.div_ceil(STRIPE_SECTORS).max(1),
+            false => 1,
+        }
+    }
+
     /// What a command costs whoever sends it.
     fn command(&self, command: MemberCommand, parts: &mut Vec<Part>) {
         if self.array.maps() {
-            parts.push(Part::Charge(Place::Array, self.charges.clone));
+            let time = self.charges.clone * self.bios(&command);
+            parts.push(Part::Charge(Place::Array, time));
         }
         parts.push(Part::Do(Box::new(Action::Send(command))));
     }
@@ -326,9 +342,26 @@ impl Processor {
         ];
         if command.operation != Operation::Flush {
             let disk = u8::try_from(disk).unwrap_or(u8::MAX);
-            parts.splice(0..0, self.charges.scheduler(order, disk));
+            let scheduler = self.charges.scheduler(order, disk);
+            if !scheduler.is_empty() && self.hands_over(core) {
+                let time = self.charges.hand_over();
+                parts.insert(0, Part::Charge(Place::Switch, time));
+            }
+            parts.splice(0..0, scheduler);
         }
         self.put_first(core, &mut parts);
+    }
+
+    /// Whether a command that is in its scheduler waits for a thread of the kernel, `kblockd`, to
+    /// take it to the driver. That thread goes before all others on the core as soon as the process
+    /// leaves the kernel, so all commands of a request are one hand-over.
+    fn hands_over(&mut self, core: usize) -> bool {
+        match self.role(core) {
+            Role::Thread(thread) if self.array.unplugged && thread >= self.first_job => {
+                !std::mem::replace(&mut self.threads[thread].has_handed_over, true)
+            }
+            _ => false,
+        }
     }
 
     /// A core goes on when all else of this moment has happened.
@@ -393,7 +426,7 @@ impl Processor {
                 parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
             }
         }
-        self.note_stripes(work, self.role(core), &mut parts);
+        self.note_stripes(now, core, work, &mut parts);
         self.put_first(core, &mut parts);
         self.scratch = parts;
     }

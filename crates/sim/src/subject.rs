@@ -40,6 +40,12 @@ pub trait Subject {
     fn computed(&mut self, _now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {}
     /// Time has come to what [`Self::next_tick`] announced.
     fn tick(&mut self, now: Nanos, out: &mut Outputs);
+    /// The same as a turn of a thread that takes its time, where threads have such.
+    fn turn(&mut self, now: Nanos, _thread: usize, out: &mut Outputs) {
+        self.tick(now, out);
+    }
+    /// The turn of that thread is over.
+    fn turn_over(&mut self, _now: Nanos, _thread: usize, _out: &mut Outputs) {}
     /// When the subject wants to be called.
     fn next_tick(&self) -> Option<Nanos>;
     /// Marks a member as failed.

@@ -5,6 +5,7 @@
 //! only a condition is another one, the rules of the durable array ask `imitates_md`.
 
 use super::{PersistentArray, Tracked};
+use crate::engine::Imitation;
 use crate::request::{Finished, Outputs, Request, RequestId};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeSet, VecDeque};
@@ -210,6 +211,29 @@ impl PersistentArray {
         let is_held = self.held.iter().any(|held| held.process == process);
         let imitation = self.engine.imitation();
         is_held && for_metadata || imitation.is_some_and(|it| it.holds_submitter(process))
+    }
+
+    /// A tick that is a turn of this thread; see
+    /// [`Imitation::begin_turn`](crate::Imitation::begin_turn).
+    pub fn turn(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
+        if let Some(imitation) = self.engine.imitation_mut() {
+            imitation.begin_turn(thread);
+        }
+        self.tick(now, out);
+    }
+
+    /// The turn of this thread is over.
+    pub fn turn_over(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
+        if !self.engine.imitation().is_some_and(Imitation::has_a_thread) {
+            return;
+        }
+        self.now = now;
+        self.with_engine_do(out, |engine, out| {
+            if let Some(imitation) = engine.imitation_mut() {
+                imitation.end_turn(now, thread, out);
+            }
+        });
+        self.pump(out);
     }
 
     /// The host lets go of what its caches need not keep; see

@@ -58,6 +58,10 @@ fn every_mistake_is_named_with_its_place() {
             "a negative value",
             edited("value = 0.7662", "value = -0.7662"),
         ),
+        (
+            "a fraction that would be cut off",
+            edited("value = 16,", "value = 16.5,"),
+        ),
         ("no number", edited("value = 0.7662", "value = nan")),
         ("too large", edited("value = 7814037168", "value = 1e300")),
         (
@@ -168,6 +172,41 @@ fn a_set_is_fitted_where_any_of_its_numbers_is() {
     let preset = Preset::parse("disk.toml", &text).expect("valid");
     assert_eq!(preset.is_fitted("strict"), Ok(false));
     assert_eq!(basis(&preset, "seek_settle_ms"), Basis::Assumed);
+}
+
+/// Of every number of every medium: one and a half is refused where it would be one, in times and
+/// rates never, and no shipped disk is.
+#[test]
+fn a_fraction_is_refused_where_it_would_be_cut_off() {
+    use super::{Medium, OPTIONAL, counts};
+    let of = |&medium: &Medium| {
+        let names = medium.names().chain(OPTIONAL);
+        names.filter(move |name| !counts(medium, name, 1.5))
+    };
+    let fractions: Vec<_> = Medium::ALL.iter().flat_map(of).collect();
+    for name in [
+        "flash_dies",
+        "flash_bits_per_cell",
+        "flash_victims",
+        "read_segments",
+    ] {
+        assert!(!fractions.contains(&name), "{name}");
+    }
+    let is_time_or_rate = |name: &str| super::FRACTIONS.iter().any(|unit| name.ends_with(unit));
+    let mut others: Vec<_> = fractions
+        .iter()
+        .filter(|name| !is_time_or_rate(name))
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    assert_eq!(
+        others,
+        [
+            &"flash_over_provisioning",
+            &"schedule_age_weight",
+            &"seek_knee"
+        ]
+    );
 }
 
 #[test]

@@ -1,25 +1,82 @@
 //! Orders by hand, on a disk that needs a millisecond for each command.
 
-use super::{HostQueue, Order, QueueRules};
+use super::{Order, QueueRules};
 use crate::medium::constant;
-use crate::shared::{Attached, Region, Sharing, ports};
+use crate::shared::{Attached, HostQueue, Region, Sharing, ports};
 use crate::{Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters, Preset};
 use proptest::prelude::*;
 use raidlab_random::Stream;
 use raidlab_units::{BytesPerSecond, Nanos, Sectors};
 
-fn queue(tags: usize, order: Order) -> HostQueue {
+fn disk() -> Disk {
     let access = Nanos(1_000_000);
     let medium = MediumParameters::Constant(constant::Parameters { access });
     let parameters = DiskParameters::uniform(Sectors(1 << 30), BytesPerSecond(1e11), medium);
-    let disk = Disk::new(parameters, Nanos::ZERO, Stream::new(0));
-    let rules = QueueRules {
+    Disk::new(parameters, Nanos::ZERO, Stream::new(0))
+}
+
+fn rules(tags: usize, order: Order) -> QueueRules {
+    QueueRules {
         tags,
         order,
         nvme_order: order,
         largest: Sectors(64),
-    };
-    HostQueue::new(disk.into(), rules)
+    }
+}
+
+fn queue(tags: usize, order: Order) -> HostQueue {
+    HostQueue::new(disk().into(), rules(tags, order))
+}
+
+/// The queues before two parts of one disk, the second of which begins at sector 1000.
+fn parts(tags: usize, order: Order) -> Vec<HostQueue> {
+    let regions = [0, 1000].map(|start| Region {
+        disk: 0,
+        start: Sectors(start),
+    });
+    let ports = ports(vec![disk()], &regions, Sharing::Arm);
+    let ports = ports.into_iter().map(Attached::Port);
+    ports
+        .map(|port| HostQueue::new(port, rules(tags, order)))
+        .collect()
+}
+
+/// Linux gives a disk one set of tags and one scheduler, whatever its partitions are: who came
+/// first is first, or lies first, in whichever part.
+#[test]
+fn parts_of_a_disk_share_its_tags_and_its_scheduler() {
+    use CommandKind::Read;
+    for (order, expected) in [
+        (
+            Order::None,
+            [(0, 0), (1, 1), (0, 2), (1, 3), (0, 4), (1, 5)],
+        ),
+        // From sector 1008 on: 1500, then the oldest, 500, and of 100 and 1100 the latter.
+        (
+            Order::MqDeadline,
+            [(0, 0), (1, 1), (1, 3), (0, 2), (1, 5), (0, 4)],
+        ),
+    ] {
+        let mut parts = parts(2, order);
+        for (tag, start) in (0..).zip([0, 0, 500, 500, 100, 100]) {
+            let part = &mut parts[tag % 2];
+            part.submit(Nanos::ZERO, command(tag as u64, Read, start));
+        }
+        let of = |parts: &[HostQueue]| [parts[0].queued(), parts[1].queued()];
+        assert_eq!(of(&parts), [(1, 2), (1, 2)], "{order:?}");
+        assert_eq!(parts[0].overflows() + parts[1].overflows(), 4);
+        assert_eq!(parts[1].order(), order);
+        let mut ended = Vec::new();
+        while let Some(next) = parts.iter().filter_map(HostQueue::next_event).min() {
+            for (number, part) in parts.iter_mut().enumerate() {
+                let mut completions = Vec::new();
+                part.advance(next, &mut completions);
+                ended.extend(completions.iter().map(|one| (number, one.tag)));
+            }
+        }
+        assert_eq!(of(&parts), [(0, 0), (0, 0)]);
+        assert_eq!(ended, expected, "{order:?}");
+    }
 }
 
 fn command(tag: u64, kind: CommandKind, start: u64) -> Command {

@@ -4,8 +4,8 @@ use super::bench::{Bench, config};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
 use raidlab_array::{
-    Admission, Engine, HostRequests, Imitation, Initial, MdRules, MdThreads, MemberError, Purpose,
-    Request, RequestId, Slot,
+    Admission, Engine, HostRequests, Imitation, Initial, MdRules, MdThreads, MemberError, Outputs,
+    Purpose, Request, RequestId, Slot,
 };
 use raidlab_geometry::Level;
 use raidlab_units::{Nanos, Sectors, Span};
@@ -24,6 +24,37 @@ fn a_whole_row_is_one_command_for_each_member() {
     assert_eq!(bench.take_sent(), whole);
     bench.run();
     assert!(bench.open.is_empty());
+}
+
+/// Linux drivers/md/raid5.c, `handle_active_stripes`: a thread has its batch of eight until it is
+/// through with all of them. Meanwhile another one takes what is left.
+#[test]
+fn who_has_a_turn_has_its_stripes_until_it_is_over() {
+    let mut array = raid5(64).array;
+    let mut out = Outputs::default();
+    for number in 0..12 {
+        let request = Request {
+            id: RequestId(number),
+            operation: Write,
+            start: Sectors(number * 96),
+            count: Sectors(96),
+            force_unit_access: false,
+            process: 0,
+        };
+        array.submit(Nanos::ZERO, request, &mut out);
+    }
+    for (thread, left) in [(1, Some(Nanos::ZERO)), (2, None)] {
+        array.begin_turn(thread);
+        array.tick(Nanos::ZERO, &mut out);
+        assert_eq!(array.next_tick(), left);
+    }
+    assert_eq!(out.work.taken, 12);
+    assert!(out.commands.is_empty(), "parity is computed first");
+    array.end_turn(Nanos::ZERO, 2, &mut out);
+    assert_eq!(array.next_tick(), Some(Nanos::ZERO), "four again");
+    array.begin_turn(2);
+    array.tick(Nanos::ZERO, &mut out);
+    assert_eq!((array.next_tick(), out.work.taken), (None, 16));
 }
 
 /// Linux include/linux/blk_types.h, `REQ_NOMERGE_FLAGS`: what is forced to the medium is

@@ -112,15 +112,23 @@ impl Machine {
                 }
             }
             Action::Unplugged(process) => cores.unplugged(now, core, process),
-            Action::Gathered => cores.gathered(),
+            Action::TakeOver { first } => {
+                if let Role::Thread(thread) = role {
+                    cores.take_over(core, thread, first);
+                }
+            }
             Action::Turn => {
-                cores.turn_begins();
-                self.subject.tick(now, &mut self.outputs);
-                self.follow(cores, core);
+                if let Role::Thread(thread) = role {
+                    cores.turn_begins(now, core, thread);
+                    self.subject.turn(now, thread, &mut self.outputs);
+                    self.follow(cores, core);
+                }
             }
             Action::TurnOver => {
-                let due = self.subject.next_tick().is_some_and(|tick| tick <= now);
                 if let Role::Thread(thread) = role {
+                    self.subject.turn_over(now, thread, &mut self.outputs);
+                    self.follow(cores, core);
+                    let due = self.subject.next_tick().is_some_and(|tick| tick <= now);
                     cores.turn_over(thread, due);
                 }
             }

@@ -25,8 +25,9 @@ pub(super) struct Core {
     /// What the interrupt that goes on has left to do.
     pub(super) interrupt: VecDeque<Part>,
     pub(super) in_interrupt: bool,
-    /// Commands that have ended and that no interrupt has dealt with yet.
-    pub(super) ended: Vec<CommandId>,
+    /// Commands that have ended and that no interrupt has dealt with yet, with what each is
+    /// made of (`Processor::bios`).
+    pub(super) ended: Vec<(CommandId, u64)>,
     /// The threads that wait for the core, in line.
     pub(super) ready: Vec<usize>,
 }
@@ -45,12 +46,28 @@ pub(super) struct Thread {
     pub(super) share: Nanos,
     /// Stripes of its turn, if it has one.
     pub(super) stripes: u64,
+    /// Stripes that interrupts have let go and that it brings to the lists in its next turn.
+    pub(super) brings: u64,
+    /// It has a turn, or is on the way to one.
+    pub(super) has_turn: bool,
+    /// A command of its request has gone to a scheduler (`Processor::hands_over`).
+    pub(super) has_handed_over: bool,
 }
 
 impl Processor {
+    /// How many sockets have cores.
+    pub(super) fn sockets(&self) -> usize {
+        self.charges.sockets.min(self.cores.len())
+    }
+
+    /// The socket of a core.
+    pub(super) fn socket_of(&self, core: usize) -> usize {
+        core / self.cores.len().div_ceil(self.sockets())
+    }
+
     pub(super) fn add_thread(&mut self) {
         // Threads begin spread over the sockets, as the scheduler spreads them.
-        let sockets = self.charges.sockets.min(self.cores.len());
+        let sockets = self.sockets();
         let each = self.cores.len().div_ceil(sockets);
         let number = self.threads.len();
         let core = (number % sockets) * each + number / sockets % each;
@@ -62,6 +79,9 @@ impl Processor {
             core: core % self.cores.len(),
             share: Nanos::ZERO,
             stripes: 0,
+            brings: 0,
+            has_turn: false,
+            has_handed_over: false,
         });
     }
 
@@ -103,12 +123,12 @@ impl Processor {
         own.in_interrupt = true;
         let entry = Part::Charge(Place::Interrupt, charges.interrupt);
         own.interrupt.push_back(entry);
-        for id in own.ended.drain(..) {
+        for (id, bios) in own.ended.drain(..) {
             let time = charges.complete;
             own.interrupt
                 .push_back(Part::Charge(Place::Interrupt, time));
             if self.array.maps() {
-                let time = charges.clone_end;
+                let time = charges.clone_end * bios;
                 own.interrupt.push_back(Part::Charge(Place::Array, time));
             }
             let action = match self.array.kind {

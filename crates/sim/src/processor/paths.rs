@@ -12,6 +12,9 @@ use super::task::{Part, Place};
 use raidlab_array::{Operation, StripeWork};
 use raidlab_units::Nanos;
 
+/// How many hash locks RAID 5 has (`NR_STRIPE_HASH_LOCKS`).
+const HASH_LOCKS: u32 = 8;
+
 /// What kind of array it is, as far as its threads and locks go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArrayKind {
@@ -72,6 +75,11 @@ pub struct ArrayPaths {
     pub bitmap: Option<BitmapWrites>,
     /// RAID 5's `group_thread_cnt`, workers on each socket; 0: its thread does all itself.
     pub group_threads: u32,
+    /// Nobody has a plug for a request that is one bio (Linux 6.5 to 6.9, commit 712c7364655f;
+    /// block/blk-core.c, `__submit_bio`, has one since): where a disk has a scheduler, a thread of
+    /// the kernel takes what a process sends from there to the driver (block/blk-mq.c,
+    /// `blk_mq_submit_bio`, which calls `blk_mq_run_hw_queue` with `async`).
+    pub unplugged: bool,
 }
 
 impl ArrayPaths {
@@ -178,6 +186,7 @@ impl ArrayPaths {
         let parity = charges.parity(work.parity, with_q);
         to.push(Part::Charge(Place::Parity, parity));
         to.push(Part::Charge(Place::Copy, charges.copy(work.copied)));
-        hash(work.freed, to);
+        // All that is free in one pass over a lock's list (`release_inactive_stripe_list`).
+        hash(work.freed.min(HASH_LOCKS), to);
     }
 }

@@ -97,8 +97,11 @@ pub(crate) enum Action {
     Unplug,
     /// The worker has done that: the thread of this number goes on.
     Unplugged(usize),
-    /// The array's thread has taken over the stripes that interrupts let go.
-    Gathered,
+    /// The array's thread, or a worker, takes over what interrupts let go, woken for it or not.
+    TakeOver {
+        /// Whether it was woken: it has not held the lock before.
+        first: bool,
+    },
     /// The array's thread, or a worker, has its turn.
     Turn,
     /// It has done all that the turn led to.

@@ -14,6 +14,26 @@ fn server() -> ProcessorNumbers {
     preset.numbers
 }
 
+#[test]
+fn cores_and_sockets_are_whole() {
+    let text = include_str!("../../../../data/processors/server-2021.toml");
+    for name in ["cores", "sockets"] {
+        let (before, rest) = text
+            .split_once(&format!("\n{name} = {{ value = "))
+            .expect("it is there");
+        let text = format!(
+            "{before}\n{name} = {{ value = 2.5, basis{}",
+            rest.split_once(", basis").expect("it has one").1
+        );
+        let error = ProcessorPreset::parse("mine.toml", &text).expect_err("half a one");
+        let line = 2 + before.matches('\n').count();
+        assert_eq!(
+            error.to_string(),
+            format!("mine.toml:{line}: `{name}` is 2.5, but must be a whole number")
+        );
+    }
+}
+
 /// Requests to flash disks, with so many cores or without a processor.
 fn run(members: u64, processor: Option<ProcessorConfig>, job: &JobSpec) -> JobResult {
     let bench = Bench {
