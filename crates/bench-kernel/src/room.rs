@@ -34,6 +34,15 @@ impl Room {
         Ok(Self::of(available, memory, wanted))
     }
 
+    /// How many guests of this memory have room in a folder of shared memory with so much
+    /// left: there each has its memory, as a file, and its first file system. A guest that
+    /// finds none there panics in the middle of its work.
+    #[must_use]
+    pub fn in_shared_memory(left: Bytes, memory: Bytes) -> usize {
+        let guest = memory.0.saturating_add(BESIDE.0);
+        usize::try_from(left.0 / guest).unwrap_or(usize::MAX)
+    }
+
     fn of(available: Bytes, memory: Bytes, wanted: usize) -> Self {
         let shared = available.0 - available.0 / 4;
         let guest = memory.0.saturating_add(BESIDE.0);
@@ -82,6 +91,21 @@ mod tests {
         assert_eq!(room.guests, 2);
         let room = Room::of(Bytes(GIB), Bytes(4 * GIB), 2);
         assert_eq!((room.guests, room.storage), (1, Bytes(0)));
+    }
+
+    #[test]
+    fn shared_memory_has_room_for_whole_guests() {
+        let guests = |left: u64| Room::in_shared_memory(Bytes(left), Bytes(GIB / 2));
+        let guest = GIB / 2 + (256 << 20);
+        let shares = [64 << 20, guest - 1, guest, 3 * guest, u64::MAX];
+        let expected = [
+            0,
+            0,
+            1,
+            3,
+            usize::try_from(u64::MAX / guest).expect("64 bits"),
+        ];
+        assert_eq!(shares.map(guests), expected);
     }
 
     #[test]

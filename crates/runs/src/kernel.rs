@@ -218,11 +218,15 @@ fn settings(task: &Task, suite: &Suite) -> Result<Settings, Failure> {
 /// How many guests run at a time, and where what their disks hold is kept.
 fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Storage), Failure> {
     let wanted = threads(here.threads).min(experiments.max(1));
+    let fitting = match raidlab_uml::shared_memory_left() {
+        Some(left) if !here.dry_run => check_shared(left, memory)?,
+        _ => usize::MAX,
+    };
     let room = Room::of_this_machine(memory, wanted);
     let room = room.map_err(Failure::run)?;
     let guests = match here.threads {
         Some(_) => wanted,
-        None => room.guests,
+        None => room.guests.min(fitting),
     };
     let budget = match &here.storage_memory {
         Some(text) => size("--storage-memory", text)?,
@@ -234,6 +238,18 @@ fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Stora
         return Err(Failure::words(Kind::Input, words).help(help));
     }
     Ok((guests, Storage::new(budget, &here.storage_folder)))
+}
+
+/// How many guests have room in shared memory, one at least.
+fn check_shared(left: Bytes, memory: Bytes) -> Result<usize, Failure> {
+    match Room::in_shared_memory(left, memory) {
+        0 => {
+            let words = format!("/dev/shm has {left} left, too little for a guest of {memory}");
+            let help = "a container has more with `--shm-size=2g`, a guest less with `--memory`";
+            Err(Failure::words(Kind::Run, words).help(help))
+        }
+        guests => Ok(guests),
+    }
 }
 
 /// The guest's memory: no kernel comes up with its programs in less than 64 MiB, and no

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 /// Where a boot's folder is made: the kernel's memory is a file beside it, and
 /// must not go to a disk.
-const SHARED_MEMORY: &str = "/dev/shm";
+pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The socket of the clock, in the boot's folder.
 pub const CLOCK: &str = "calendar";
@@ -163,7 +163,7 @@ impl Place {
 }
 
 /// Removes the folders of processes that are gone: who was killed could not.
-fn remove_abandoned(shared: &Path) {
+pub(crate) fn remove_abandoned(shared: &Path) {
     for entry in fs::read_dir(shared).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name

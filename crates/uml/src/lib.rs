@@ -32,5 +32,6 @@ pub use edits::EditError;
 pub use error::{BuildError, ZfsError};
 pub use frames::{Damage, END, Frame, FrameError, FrameReader};
 pub use image::{AGENT, image};
+pub use needs::shared_memory_left;
 pub use packages::Packages;
 pub use source::{Source, SourceError};

@@ -4,11 +4,13 @@
 //! ended after a quarter of an hour to say that the guest's tools are missing would help
 //! nobody.
 
+use crate::boot::{SHARED_MEMORY, remove_abandoned};
 use crate::error::{SOURCE_OF_ZFS, TOOLS_OF_ZFS};
 use crate::image;
 use crate::packages::Packages;
 use crate::source::{Source, SourceError};
 use crate::zfs;
+use raidlab_units::Bytes;
 use std::path::{Path, PathBuf};
 
 /// A program or a header, and the package of Debian's that has it.
@@ -94,6 +96,15 @@ fn missing_among(folders: &[PathBuf], headers: &[PathBuf]) -> Vec<&'static str> 
         .chain(headers)
         .map(|(_, package)| *package)
         .collect()
+}
+
+/// What the folder of shared memory has left for guests, whose memory is a file in it; `None`
+/// where the system does not say. What killed runs have left there is removed before.
+#[must_use]
+pub fn shared_memory_left() -> Option<Bytes> {
+    let folder = Path::new(SHARED_MEMORY);
+    remove_abandoned(folder);
+    free_bytes(folder).map(Bytes)
 }
 
 /// Bytes that a user may still write in a folder's file system.
