@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// A disk of 12 GB with the whole rate curve of a large one, so that a rebuild takes a
 /// minute and a half.
-fn small_disk() -> String {
+pub fn small_disk() -> String {
     let large = include_str!("../../../../data/disks/wd4000fyyz.toml");
     let capacity = large
         .lines()
