@@ -30,7 +30,18 @@ impl World<'_> {
                 || self.standing[disk].trying
         };
         let suspects: SlotSet = (0..self.slots.len()).filter(suspect).map(slot_of).collect();
-        suspects | self.unrecorded()
+        suspects | self.unrecorded() | self.with_failing_successors()
+    }
+
+    /// Slots that a disk is about to take which is gone, or whose next commands fail.
+    fn with_failing_successors(&self) -> SlotSet {
+        let attached = self.handles.iter().flatten().copied();
+        attached
+            .filter(|disk| !self.slots.contains(&Some(*disk)))
+            .filter(|disk| self.standing[*disk].erring || self.disks[*disk].health == Health::Gone)
+            .filter_map(|disk| self.is_about_to_serve(disk))
+            .map(slot_of)
+            .collect()
     }
 
     /// Slots that a restart now would not take as current, by the superblocks.

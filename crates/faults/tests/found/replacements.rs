@@ -1,9 +1,11 @@
 //! What was found when members were being replaced.
 
 use super::keeps;
-use super::steps::{after, cut, kill, mend, noted, read, replace, stop, tear, unreadable, write};
+use super::steps::{
+    after, cut, durable, kill, mend, noted, read, replace, stop, tear, unreadable, write,
+};
 use raidlab_array::{RmwLevel, WritePolicy};
-use raidlab_faults::script::{Action, Verb};
+use raidlab_faults::script::{Action, Restart, Verb};
 use raidlab_faults::{Medium, Options};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
@@ -319,4 +321,75 @@ fn no_write_goes_out_before_an_orphan_has_heard_how_far_it_is_filled() {
         after(0, kill(8_948_436_247_250_545_481, None, false, None)),
     ];
     keeps(780_000_016_832, options, &script);
+}
+
+/// The judge did not count a disk as bad whose next command fails and which is about to
+/// take a member's slot. It let another member's sectors become unreadable, and one fault
+/// more than RAID 4 bears was held against the array.
+#[test]
+fn a_successor_that_errs_is_a_member_that_errs() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        bitmap_chunk: Some(128),
+        log: true,
+        write_through: true,
+        short_log: true,
+        safe_mode_ms: 30_000,
+        tear: tear(10, 40, 0),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 40_000_000,
+        sync_block: 8,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 256,
+        depth: 8,
+        overlaps: false,
+        ..Options::plain(Level::Raid4, layout, 3, (8, 480))
+    };
+    let stop_at_once = |seed, missing| {
+        Action::StopAtOnce(Restart {
+            seed,
+            missing,
+            stale: false,
+            again: None,
+        })
+    };
+    let script = [
+        after(0, write(142, 1)),
+        after(0, read(58, 11)),
+        after(11_849_811, Action::Flush),
+        after(0, write(490, 14)),
+        after(20_144_800, Action::Settle),
+        after(139_779_272, read(754, 1)),
+        after(0, write(749, 1)),
+        after(0, Action::Flush),
+        after(
+            70_835_486,
+            cut(7_139_582_686_688_618_276, None, false, Some(2)),
+        ),
+        after(0, write(62, 2)),
+        after(0, write(575, 3)),
+        after(0, durable(705, 7)),
+        after(
+            1_497_652_777,
+            stop_at_once(11_318_455_647_493_466_509, Some(1)),
+        ),
+        after(0, durable(731, 1)),
+        after(0, write(815, 14)),
+        after(
+            1_195_771_788,
+            stop(3_420_410_642_537_571_899, Some(1), false, Some(5)),
+        ),
+        after(0, read(0, 960)),
+        after(1_791_906_697, replace(0)),
+        after(0, write(684, 30)),
+        after(55_047_288, replace(0)),
+        after(0, write(139, 6)),
+        after(
+            1_146_620_880,
+            Action::Administer(Verb::SpareErrs { commands: 1 }),
+        ),
+        after(0, unreadable(1, 262, 8)),
+    ];
+    keeps(12_000_029_646, options, &script);
 }
