@@ -206,6 +206,9 @@ pub struct PersistentArray {
     replacements: Replacements,
     /// A request has woken the engine's thread, which runs when the submitter sleeps.
     thread_is_due: bool,
+    /// The engine's thread has written bits, and handles stripes before it writes others (Linux
+    /// drivers/md/raid5.c, `raid5d`).
+    turn_is_due: bool,
     /// Bad blocks that the logs do not know yet.
     bad_blocks_unrecorded: bool,
     /// The write log waits until the superblocks name this run, or until bad blocks are recorded.
@@ -298,10 +301,14 @@ impl PersistentArray {
 
     /// Sets the bits of a write, where that was not done yet.
     fn mark(&mut self, id: RequestId) {
+        let has_workers = self.enters_first() && self.has_internal_bitmap();
         if let (Some(intent), Some(tracked)) = (&mut self.intent, self.tracked.get_mut(&id))
             && !std::mem::replace(&mut tracked.is_marked, true)
         {
-            intent.begin(tracked.chunks.clone());
+            let new = intent.begin(tracked.chunks.clone());
+            if has_workers {
+                self.bit_passes.dirty.extend(new);
+            }
         }
     }
 
@@ -371,7 +378,8 @@ impl PersistentArray {
     /// Time has passed: what is due by now is done.
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        if std::mem::take(&mut self.thread_is_due) {
+        let is_turn = std::mem::take(&mut self.turn_is_due);
+        if std::mem::take(&mut self.thread_is_due) && !is_turn {
             // Bits come before jobs.
             self.pump(out);
         }
@@ -386,7 +394,7 @@ impl PersistentArray {
         let daemon = self.daemon_at.filter(|_| self.pass.is_none());
         let clean = self.clean_at;
         let window = self.next_window_at();
-        let thread = self.thread_is_due.then_some(self.now);
+        let thread = (self.thread_is_due || self.turn_is_due).then_some(self.now);
         [self.engine.next_tick(), daemon, clean, window, thread]
             .into_iter()
             .flatten()

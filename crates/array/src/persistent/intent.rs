@@ -85,6 +85,12 @@ impl Intent {
         &self.bitmap.superblock
     }
 
+    /// Where the bitmap ends, in bytes of whole sectors.
+    pub(super) fn end_bytes(&self) -> usize {
+        let bytes = usize::try_from(self.bitmap.superblock.bytes()).unwrap_or(usize::MAX);
+        bytes.next_multiple_of(512)
+    }
+
     pub(super) fn daemon_sleep(&self) -> Nanos {
         Nanos::from_secs(self.bitmap.superblock.daemon_sleep_seconds.into())
     }
@@ -119,17 +125,25 @@ impl Intent {
         index(chunks.start)..index(chunks.end)
     }
 
-    /// A write to these chunks begins (or waits): their bits must be set.
-    pub(super) fn begin(&mut self, chunks: Range<usize>) {
+    /// A write to these chunks begins (or waits): their bits must be set. Returns the pages
+    /// with bits that no write before had set.
+    pub(super) fn begin(&mut self, chunks: Range<usize>) -> BTreeSet<usize> {
+        let mut new = BTreeSet::new();
         for at in chunks {
             *self.writes.entry(at).or_default() += 1;
+            let was_set = self.chunks[at] & SET != 0;
             self.set(at);
             self.chunks[at] &= !AGED;
             // Sent and not durable: it is on its way.
             if self.chunks[at] & (DURABLE | SENT) == 0 {
-                self.wanted.insert(self.bitmap.page_of(at as u64));
+                let page = self.bitmap.page_of(at as u64);
+                self.wanted.insert(page);
+                if !was_set {
+                    new.insert(page);
+                }
             }
         }
+        new
     }
 
     fn set(&mut self, at: usize) {
@@ -256,12 +270,6 @@ impl Intent {
         !self.wanted.is_empty()
     }
 
-    /// The pages with bits of these chunks that have to be written.
-    pub(super) fn wanted_for(&self, chunks: Range<usize>) -> BTreeSet<usize> {
-        let pages = chunks.map(|at| self.bitmap.page_of(at as u64));
-        pages.filter(|page| self.wanted.contains(page)).collect()
-    }
-
     /// The bits of these chunks count as set on every member, and their
     /// pages are wanted no more.
     pub(super) fn believe(&mut self, chunks: Range<usize>) {
@@ -295,8 +303,21 @@ impl Intent {
         if cleared {
             pages.append(&mut self.lazy);
         }
+        let runs = self.encode_runs(&pages);
+        self.sending = pages;
+        runs
+    }
+
+    /// These pages are sent with those that were taken before. See [`Self::take_pages`].
+    pub(super) fn take_also(&mut self, pages: &BTreeSet<usize>) -> Vec<(usize, Vec<u8>)> {
+        self.wanted = &self.wanted - pages;
+        self.sending.extend(pages);
+        self.encode_runs(pages)
+    }
+
+    fn encode_runs(&mut self, pages: &BTreeSet<usize>) -> Vec<(usize, Vec<u8>)> {
         let mut runs: Vec<(usize, Vec<u8>)> = Vec::new();
-        for &page in &pages {
+        for &page in pages {
             self.lazy.remove(&page);
             self.encode(page);
             let bytes = self.bitmap.page(page);
@@ -307,7 +328,6 @@ impl Intent {
                 _ => runs.push((page, bytes.to_vec())),
             }
         }
-        self.sending = pages;
         runs
     }
 

@@ -15,9 +15,6 @@ impl PersistentArray {
     /// Does all that can be done now.
     pub(super) fn pump(&mut self, out: &mut Outputs) {
         loop {
-            if self.bit_passes.is_wanted() && self.may_begin_pass() {
-                self.begin_pass(out);
-            }
             let mut progress = self.release(out) | self.send_next_flush(out);
             self.follow_writes();
             progress |= self.go_on_replacing(out);
@@ -42,7 +39,7 @@ impl PersistentArray {
     }
 
     fn may_begin_pass(&self) -> bool {
-        self.pass.is_none() && !self.thread_is_due && self.may_write()
+        self.pass.is_none() && !self.thread_is_due && !self.turn_is_due && self.may_write()
     }
 
     /// Sends the held requests that need to wait no longer, in order.

@@ -247,7 +247,9 @@ impl PersistentArray {
                     if let Some(intent) = &mut self.intent {
                         intent.pages_arrived();
                     }
-                    self.bit_passes.end();
+                    self.bit_passes.wake();
+                    let imitation = self.engine.imitation();
+                    self.turn_is_due = imitation.is_some_and(|it| it.has_a_thread());
                     self.tell_engine_of_pass(false, out);
                     return;
                 }
@@ -271,6 +273,7 @@ impl PersistentArray {
                 }
                 Phase::EmptyLogs => {
                     let pass = self.pass.take();
+                    self.bit_passes.wake();
                     if let Some(pass) = pass {
                         self.pass_done(&pass, out);
                     }

@@ -105,6 +105,7 @@ impl PersistentArray {
             recorded: BTreeSet::new(),
             replacements: Replacements::default(),
             thread_is_due: false,
+            turn_is_due: false,
             bad_blocks_unrecorded: false,
             log_waits: ring.is_some(),
             pass: None,

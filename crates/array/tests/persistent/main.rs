@@ -11,6 +11,7 @@ mod life;
 mod linux_6_1;
 mod misfits;
 mod more_life;
+mod passes;
 mod replace;
 mod restarts;
 mod spares;

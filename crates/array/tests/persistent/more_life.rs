@@ -253,7 +253,7 @@ fn a_degraded_array_does_not_grow() {
 }
 
 /// A mirror of our own, and one as md has it.
-fn ours_and_mds() -> [(bool, World); 2] {
+pub(crate) fn ours_and_mds() -> [(bool, World); 2] {
     [false, true].map(|imitates_md| {
         let disks = Make::new(Level::Raid1, 2).disks();
         let world = World::assemble_with(
@@ -320,36 +320,6 @@ fn with_md_a_write_whose_bits_are_set_passes_one_that_waits() {
         let known = world.finished.iter().any(|finished| finished.id == second);
         assert!(!known, "imitates md: {imitates_md}");
         world.wait(second).unwrap();
-    }
-}
-
-/// Linux drivers/md/md-bitmap.c, `md_bitmap_unplug`: who has set a bit while a pass runs has
-/// one of its own after it, though an array of our own has one for all. Of two who set theirs
-/// in the same moment the second does not wait.
-#[test]
-fn with_md_each_writer_has_a_pass_of_its_own() {
-    for (imitates_md, mut world) in ours_and_mds() {
-        world.write(0, 8, 1);
-        let [first, second, third] = [64, 128, 192].map(|at| {
-            world.now.0 += 1;
-            world.submit(Operation::Write, at, 8, 2)
-        });
-        world.wait(first).unwrap();
-        world.wait(second).unwrap();
-        let executed = world.executed;
-        world.wait(third).unwrap();
-        let has_a_pass = world.executed - executed > 2;
-        assert_eq!(has_a_pass, imitates_md);
-    }
-    for (imitates_md, mut world) in ours_and_mds() {
-        world.write(0, 8, 1);
-        world.strict = !imitates_md;
-        let first = world.submit(Operation::Write, 64, 8, 3);
-        let second = world.submit(Operation::Write, 128, 8, 4);
-        world.wait(second).unwrap();
-        let known = world.finished.iter().any(|finished| finished.id == first);
-        assert_eq!(known, !imitates_md);
-        world.wait(first).unwrap();
     }
 }
 

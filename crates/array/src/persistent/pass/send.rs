@@ -54,8 +54,7 @@ impl PersistentArray {
         let Some(intent) = &mut self.intent else {
             return;
         };
-        let bytes_used = usize::try_from(intent.superblock().bytes()).unwrap_or(usize::MAX);
-        let end = bytes_used.next_multiple_of(512);
+        let end = intent.end_bytes();
         let runs = intent.take_pages(true, events);
         self.keep_pages_for_who_came_late();
         for (page, mut bytes) in runs {

@@ -1,0 +1,150 @@
+//! In which order md, as the model has it, writes bits and data.
+
+use crate::harness::{Make, World, with_fine_bitmaps};
+use crate::more_life::ours_and_mds;
+use raidlab_array::{
+    EngineOptions, HostRequests, Level, MdRules, MdThreads, MemberCommand, Operation, Purpose,
+    RequestId,
+};
+use raidlab_md::Raid5d;
+use raidlab_units::Nanos;
+
+/// An array as md has it, with a bit for each sector.
+fn md(level: Level, members: usize, change: impl FnOnce(&mut EngineOptions)) -> World {
+    let disks = with_fine_bitmaps(Make::new(level, members).disks());
+    let world = World::assemble_with(
+        disks,
+        false,
+        |_| (),
+        |engine| {
+            engine.recovery.threads = Some(MdThreads {
+                turnaround: Nanos::ZERO,
+                requests: HostRequests::SATA,
+                plugs: false,
+                rules: MdRules::LINUX_6_12,
+            });
+            change(engine);
+        },
+    );
+    world.unwrap()
+}
+
+fn mirror() -> World {
+    let mut world = md(Level::Raid1, 2, |_| ());
+    world.write(0, 8, 1);
+    world
+}
+
+fn has_finished(world: &World, id: RequestId) -> bool {
+    world.finished.iter().any(|finished| finished.id == id)
+}
+
+/// Writes of 8 sectors, each at another moment.
+fn writes(world: &mut World, starts: &[u64]) -> Vec<RequestId> {
+    let submit = |start: &u64| {
+        world.now.0 += 1;
+        world.submit(Operation::Write, *start, 8, 2)
+    };
+    starts.iter().map(submit).collect()
+}
+
+/// Linux drivers/md/md-bitmap.c, `__bitmap_unplug`: who has set a bit while a pass runs has
+/// one of its own after it, though an array of our own has one for all.
+#[test]
+fn each_writer_has_a_pass_of_its_own() {
+    for (imitates_md, mut world) in ours_and_mds() {
+        world.write(0, 8, 1);
+        let writes = writes(&mut world, &[64, 128, 192]);
+        let executed = world.executed;
+        for write in writes {
+            world.wait(write).unwrap();
+        }
+        let passes = if imitates_md { 3 } else { 2 };
+        assert_eq!(world.executed - executed, (passes * 2 + 3) * 2);
+    }
+}
+
+/// Who comes while a pass runs lies down last and is woken first: the one whose pages have
+/// arrived waits for the next pass too. Then its data go before the pages of the third.
+#[test]
+fn data_go_after_the_next_pages_and_before_those_after_these() {
+    let mut world = mirror();
+    writes(&mut world, &[8, 16, 24]);
+    let is_data = |command: &MemberCommand| {
+        command.operation == Operation::Write && command.purpose != Purpose::Metadata
+    };
+    // Twice two members are flushed and get a page.
+    for _ in 0..8 {
+        assert!(!world.queue.iter().any(is_data));
+        world.step(None);
+    }
+    let queue: Vec<bool> = world.queue.iter().map(is_data).collect();
+    assert_eq!(queue, [true, true, false, false]);
+}
+
+/// Of two who set their bits in one moment the second waits for a pass every other time.
+#[test]
+fn the_second_of_a_moment_waits_every_other_time() {
+    let mut world = mirror();
+    world.strict = false;
+    let mut waited = Vec::new();
+    for moment in 0..4 {
+        world.now.0 += 1;
+        let [first, second] =
+            [8, 16].map(|at| world.submit(Operation::Write, 16 * moment + at, 8, 3));
+        world.wait(second).unwrap();
+        waited.push(has_finished(&world, first));
+        world.wait(first).unwrap();
+    }
+    assert_eq!(waited, [false, true, false, true]);
+}
+
+/// A bit that another one has set is not waited for, though its page has not arrived.
+#[test]
+fn who_finds_its_bits_set_goes_on() {
+    let mut world = mirror();
+    world.strict = false;
+    let writes = writes(&mut world, &[8, 8]);
+    world.wait(writes[1]).unwrap();
+    assert!(!has_finished(&world, writes[0]));
+    world.wait(writes[0]).unwrap();
+}
+
+/// Linux drivers/md/raid5.c, `raid5d`: between two passes over the bitmap the thread handles
+/// stripes, so what the first one was for is read for before the second one.
+#[test]
+fn with_parity_stripes_are_handled_between_two_passes() {
+    let mut world = md(Level::Raid5, 3, |engine| engine.parity = Raid5d::build);
+    let tick = |world: &mut World| {
+        while world.array.next_tick().is_some_and(|at| at <= world.now) {
+            world.with(|array, now, out| array.tick(now, out));
+        }
+    };
+    // There are no bytes in it.
+    let answer = |world: &mut World| {
+        let command = world.queue.pop_front().unwrap();
+        world.with(|array, now, out| array.complete(now, command.id, Ok(()), out));
+    };
+    world.submit(Operation::Write, 0, 8, 1);
+    tick(&mut world);
+    while !world.queue.is_empty() {
+        answer(&mut world);
+        tick(&mut world);
+    }
+    for start in [64, 128] {
+        world.now.0 += 1;
+        world.submit(Operation::Write, start, 8, 2);
+        tick(&mut world);
+    }
+    let is_read = |command: &MemberCommand| command.operation == Operation::Read;
+    // Three members are flushed and get a page.
+    for _ in 0..6 {
+        assert!(!world.queue.iter().any(is_read));
+        answer(&mut world);
+    }
+    tick(&mut world);
+    assert!(world.queue.iter().any(is_read));
+    let flushes = world.queue.iter();
+    let flushes = flushes.filter(|command| command.operation == Operation::Flush);
+    assert_eq!(flushes.count(), 3);
+}
