@@ -411,25 +411,18 @@ impl Reader<'_> {
             });
         }
         let number = value.get_ref().value;
-        if !(0.0..=LARGEST).contains(&number) {
-            return Err(PresetError::Range {
-                file: self.file.to_owned(),
-                line,
-                name: name.to_owned(),
-                value: format!("{number:?}"),
-                range: "between 0 and 2^53",
-            });
-        }
-        if counts(medium, name, number) {
-            return Err(PresetError::Range {
-                file: self.file.to_owned(),
-                line,
-                name: name.to_owned(),
-                value: format!("{number:?}"),
-                range: "a whole number",
-            });
-        }
-        Ok(())
+        let range = match number {
+            _ if !(0.0..=LARGEST).contains(&number) => "between 0 and 2^53",
+            _ if counts(medium, name, number) => "a whole number",
+            _ => return Ok(()),
+        };
+        Err(PresetError::Range {
+            file: self.file.to_owned(),
+            line,
+            name: name.to_owned(),
+            value: format!("{number:?}"),
+            range,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What md did otherwise in Linux 6.1, beside what it does in 6.12.
 
-use crate::harness::{Make, World};
-use raidlab_array::{HostRequests, Level, MdRules, MdThreads, Operation};
+use crate::harness::{Make, World, as_md};
+use raidlab_array::{Level, MdRules, Operation};
 use raidlab_units::Nanos;
 
 /// An array of md's, by the rules of 6.1 or of 6.12.
@@ -16,12 +16,7 @@ fn md(level: Level, members: usize, is_6_1: bool) -> World {
         false,
         |_| (),
         |engine| {
-            engine.recovery.threads = Some(MdThreads {
-                turnaround: Nanos::ZERO,
-                requests: HostRequests::SATA,
-                plugs: false,
-                rules,
-            });
+            engine.recovery.threads = as_md(rules);
         },
     );
     world.unwrap()

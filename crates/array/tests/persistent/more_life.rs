@@ -1,9 +1,8 @@
 //! Bad blocks, read-only arrays, failed writes, growth.
 
-use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
+use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, as_md, slot};
 use raidlab_array::{
-    AssembleError, AssembleOptions, HostRequests, MdRules, MdThreads, Operation, PersistentArray,
-    RequestError, Update,
+    AssembleError, AssembleOptions, MdRules, Operation, PersistentArray, RequestError, Update,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
@@ -261,12 +260,7 @@ pub(crate) fn ours_and_mds() -> [(bool, World); 2] {
             false,
             |_| (),
             |engine| {
-                engine.recovery.threads = imitates_md.then_some(MdThreads {
-                    turnaround: Nanos::ZERO,
-                    requests: HostRequests::SATA,
-                    plugs: false,
-                    rules: MdRules::LINUX_6_12,
-                });
+                engine.recovery.threads = as_md(MdRules::LINUX_6_12).filter(|_| imitates_md);
             },
         );
         (imitates_md, world.unwrap())

@@ -1,13 +1,9 @@
 //! In which order md, as the model has it, writes bits and data.
 
-use crate::harness::{Make, World, with_fine_bitmaps};
+use crate::harness::{Make, World, as_md, with_fine_bitmaps};
 use crate::more_life::ours_and_mds;
-use raidlab_array::{
-    EngineOptions, HostRequests, Level, MdRules, MdThreads, MemberCommand, Operation, Purpose,
-    RequestId,
-};
+use raidlab_array::{EngineOptions, Level, MdRules, MemberCommand, Operation, Purpose, RequestId};
 use raidlab_md::Raid5d;
-use raidlab_units::Nanos;
 
 /// An array as md has it, with a bit for each sector.
 fn md(level: Level, members: usize, change: impl FnOnce(&mut EngineOptions)) -> World {
@@ -17,12 +13,7 @@ fn md(level: Level, members: usize, change: impl FnOnce(&mut EngineOptions)) -> 
         false,
         |_| (),
         |engine| {
-            engine.recovery.threads = Some(MdThreads {
-                turnaround: Nanos::ZERO,
-                requests: HostRequests::SATA,
-                plugs: false,
-                rules: MdRules::LINUX_6_12,
-            });
+            engine.recovery.threads = as_md(MdRules::LINUX_6_12);
             change(engine);
         },
     );
