@@ -2,15 +2,17 @@
 //! command at a time.
 
 mod disks;
+mod md;
 #[path = "../../../payload/tests/payload/vectors.rs"]
 mod vectors;
 
 pub use disks::{Disk, Make, with_fine_bitmaps};
+pub use md::as_md;
 
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, EngineOptions, Event,
-    FIRST_OUTER_ID, Finished, HostRequests, LogSuperblock, MdRules, MdThreads, MemberCommand,
-    MemberError, Operation, Outputs, PersistentArray, Purpose, Request, RequestId, Settings, Slot,
+    FIRST_OUTER_ID, Finished, LogSuperblock, MemberCommand, MemberError, Operation, Outputs,
+    PersistentArray, Purpose, Request, RequestId, Settings, Slot,
 };
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_random::Stream;
@@ -487,16 +489,6 @@ impl Landing {
 }
 
 /// Slots are handles as long as no spare takes over.
-/// What makes an engine imitate md, as a Linux with these rules has it.
-pub const fn as_md(rules: MdRules) -> Option<MdThreads> {
-    Some(MdThreads {
-        turnaround: Nanos::ZERO,
-        requests: HostRequests::SATA,
-        plugs: false,
-        rules,
-    })
-}
-
 pub const fn slot(handle: u16) -> Slot {
     Slot(handle)
 }
