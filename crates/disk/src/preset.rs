@@ -429,8 +429,8 @@ impl Reader<'_> {
 /// Endings of the names of times and rates, which may have any fraction.
 const FRACTIONS: [&str; 3] = ["_us", "_ms", "_per_second"];
 
-/// Whether the fraction of a number would be cut off: it has one, and the disk is the same
-/// without it.
+/// Whether a number has a fraction that would be cut off. The disk is the same without the
+/// fraction then.
 fn counts(medium: Medium, name: &str, number: f64) -> bool {
     if number.fract() == 0.0 || FRACTIONS.iter().any(|unit| name.ends_with(unit)) {
         return false;

@@ -112,8 +112,8 @@ const BLKDEV_DEFAULT_RQ: usize = 128;
 /// Commands that an NVMe drive takes at a time.
 const NVME_TAGS: usize = 1023;
 
-/// A disk, or a way to one, behind its host's queue. It speaks as the disk does: commands in,
-/// completions out.
+/// A disk, or a way to one, behind its host's queue. It takes commands and gives
+/// completions, as the disk does.
 #[derive(Debug, Clone)]
 pub struct Queue<T> {
     disk: T,
@@ -185,8 +185,8 @@ impl Scheduler {
 
 impl<T: Target> Queue<T> {
     /// An empty queue before `disk`; a cable that carries one command at a time leaves one
-    /// tag, and an NVMe drive has its own rules. Before a part of a drive all parts have one
-    /// queue.
+    /// tag, and an NVMe drive has its own rules. All parts of a
+    /// drive have one queue.
     #[must_use]
     pub fn new(mut disk: T, rules: QueueRules) -> Self {
         let rules = disk.rules(rules);

@@ -164,8 +164,8 @@ impl Failure {
         Self::new(kind, WriteOutputError(source))
     }
 
-    /// A preset that cannot be had, and where a file names it, if one does: that file is
-    /// wrong then.
+    /// A preset that cannot be had, and the place where a file names it, if one does. It is
+    /// that file that is wrong then.
     #[must_use]
     pub fn of_preset(place: Option<&String>, error: LoadPresetError) -> Self {
         let said = in_one_line(&error);

@@ -31,8 +31,8 @@ impl Shard {
     /// The most shards of a run: somebody lists them all.
     pub const MOST: u32 = 1_000_000;
 
-    /// This one, from 0, of so many; `None` where there are fewer, or more than
-    /// [`Self::MOST`].
+    /// Shard number `index`, from 0, of `count`. `None` where there are not so many, and where
+    /// `count` is beyond [`Self::MOST`].
     #[must_use]
     pub fn new(index: u32, count: NonZero<u32>) -> Option<Self> {
         (index < count.get() && count.get() <= Self::MOST).then_some(Self { index, count })

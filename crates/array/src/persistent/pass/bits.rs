@@ -3,7 +3,8 @@
 //! Nothing in it says of one member what another has to make true first, so each
 //! member flushes and gets its pages by itself, and none waits for another's flush,
 //! as md has it (Linux drivers/md/md.c, `md_super_write`: every page is a write with
-//! PREFLUSH and FUA to each member). What is set meanwhile goes with the next pass.
+//! PREFLUSH and FUA to each member). What is set later goes with the next
+//! pass; with md what is set in the same moment may go with this one.
 
 use super::{Pass, Phase};
 use crate::persistent::PersistentArray;
