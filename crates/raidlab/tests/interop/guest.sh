@@ -14,6 +14,13 @@ form=$1
 workers=$2
 # As many as the largest case needs, with one that joins later.
 disks_each=6
+# What is used of each member, in KiB, and noise in MiB: more than any array of a case has.
+export USED=10240
+noise=72
+if [[ $form == short ]]; then
+    USED=4096
+    noise=16
+fi
 
 # udev would assemble what raidlab has just let go of, and answers mdadm.
 udevadm control --exit 2>/dev/null
@@ -22,8 +29,7 @@ export MDADM_NO_UDEV=1 DM_DISABLE_UDEV=1
 echo 2000000 >/proc/sys/dev/raid/speed_limit_max
 echo 1000000 >/proc/sys/dev/raid/speed_limit_min
 mount -o remount,size=1200m /dev/shm
-# More than any array of a case has.
-dd if=/dev/urandom of=/dev/shm/noise bs=1M count=72 status=none
+dd if=/dev/urandom of=/dev/shm/noise bs=1M count="$noise" status=none
 mapfile -t all < <(ls -d /dev/sd? | sort)
 if ((${#all[@]} < workers * disks_each)); then
     echo "guest.sh: ${#all[@]} disks are too few for $workers workers" >&2

@@ -5,7 +5,7 @@
 patience=120
 # What is used of each member, in KiB: small, as every byte is copied and
 # checked several times by a processor that QEMU imitates.
-used=${USED:-10240}
+used=$USED
 
 fail() {
     echo "failed: $*"
@@ -28,34 +28,43 @@ show_state() {
     dmesg | tail -n 15
 }
 
-# Nothing of the case before is running, mapped or recognisable.
+# Nothing of the case before is running or mapped. What is not there costs no process: each
+# takes seconds here.
 clear_away() {
     trap - ERR
     if [[ -f $room/server ]]; then
         kill -9 "$(<"$room/server")" 2>/dev/null || true
         rm -f "$room/server"
     fi
-    raidlab stop "$array" 2>/dev/null || true
-    mdadm --stop "$md" 2>/dev/null || true
-    mdadm --stop "${inner[@]}" 2>/dev/null || true
-    local index
-    for index in "${!disks[@]}"; do
-        dmsetup remove "$array.$index" 2>/dev/null || true
+    if [[ -S /run/raidlab/$array.sock ]]; then
+        raidlab stop "$array" 2>/dev/null || true
+    fi
+    local one
+    for one in "$md" "${inner[@]}"; do
+        [[ ! -e /sys/block/${one##*/}/md ]] || mdadm --stop "$one" 2>/dev/null || true
     done
-    for index in "${disks[@]}"; do
-        # Superblocks of all versions; the data of other cases may stay, so that
-        # a forgotten sync shows.
-        dd if=/dev/zero of="$index" bs=64k count=1 conv=notrunc status=none
-        dd if=/dev/zero of="$index" bs=64k seek=$(($(blockdev --getsize64 "$index") / 65536 - 4)) \
-            count=4 conv=notrunc status=none
+    for one in "/dev/mapper/$array".*; do
+        [[ ! -e $one ]] || dmsetup remove "${one##*/}" 2>/dev/null || true
     done
     rm -rf "${room:?}"/{image,copy,writes,never,snapshot.*}
-    mkfifo "$room/never"
     trap 'echo "failed: line $LINENO of ${BASH_SOURCE[0]##*/}: $BASH_COMMAND"; show_state' ERR
+}
+
+# Nothing of the case before is recognisable: no superblock of any version is left. Its data
+# stay, so that a forgotten sync shows.
+wipe() {
+    local disk sectors
+    head -c 64k /dev/zero | tee "${disks[@]}" >/dev/null
+    for disk in "${disks[@]}"; do
+        read -r sectors <"/sys/block/${disk##*/}/size"
+        dd if=/dev/zero of="$disk" bs=64k seek=$((sectors / 128 - 4)) count=4 conv=notrunc status=none
+    done
 }
 
 # The members of this case and one that may join later.
 prepare() {
+    wipe
+    mkfifo "$room/never"
     member=("${disks[@]:0:members}")
     new=${disks[members]:-}
     size_of_member=(--size "$used")
@@ -121,8 +130,10 @@ raidlab_creates() {
 # Assembled from devices, served in the background.
 raidlab_starts() {
     raidlab assemble "$array" "$@"
-    size=$(raidlab_says size_bytes)
-    echo "raidlab: $size bytes, $(raidlab_says state) $(raidlab_says health)"
+    local said
+    said=$(raidlab_says size_bytes state health)
+    size=${said%% *}
+    echo "raidlab: $said"
 }
 
 # Like it, in a process whose number is known.
@@ -144,12 +155,15 @@ raidlab_is_killed() {
     rm -f "$room/server"
 }
 
-# One value of its state.
+# Values of its state, at one moment.
 raidlab_says() {
-    local json
+    local json name said=()
     json=$(raidlab detail --json "$array")
-    [[ $json =~ \"$1\":(\"([^\"]*)\"|([0-9a-z]+)) ]] || fail "no $1 in $json"
-    echo "${BASH_REMATCH[2]}${BASH_REMATCH[3]}"
+    for name; do
+        [[ $json =~ \"$name\":(\"([^\"]*)\"|([0-9a-z]+)) ]] || fail "no $name in $json"
+        said+=("${BASH_REMATCH[2]}${BASH_REMATCH[3]}")
+    done
+    echo "${said[*]}"
 }
 
 # Until all slots are in sync, or those that are told, and nothing runs.
@@ -343,32 +357,34 @@ kernel_stops() {
 
 # mdadm reads what is on the members without a word of complaint.
 mdadm_examines() {
-    local one events=()
+    local one words events=() line=$'[^\n]*'
     for one in "$@"; do
-        mdadm --examine "$one" >"$room/examined" 2>"$room/complaints"
+        words=$(mdadm --examine "$one" 2>"$room/complaints")
         [[ ! -s $room/complaints ]] || fail "mdadm --examine: $(<"$room/complaints")"
-        grep -q 'Checksum : .* - correct' "$room/examined" || fail "$(<"$room/examined")"
-        grep -q 'State : clean' "$room/examined" || fail "$(<"$room/examined")"
-        events+=("$(sed -n 's/.*Events : //p' "$room/examined")")
-        if grep -q 'Internal Bitmap' "$room/examined"; then
-            mdadm --examine-bitmap "$one" >"$room/examined" 2>"$room/complaints"
+        [[ $words =~ "Checksum : "$line" - correct" ]] || fail "$words"
+        [[ $words =~ "State : clean" ]] || fail "$words"
+        [[ $words =~ "Events : "($line) ]] || fail "$words"
+        events+=("${BASH_REMATCH[1]}")
+        if [[ $words =~ "Internal Bitmap" ]]; then
+            words=$(mdadm --examine-bitmap "$one" 2>"$room/complaints")
             [[ ! -s $room/complaints ]] || fail "--examine-bitmap: $(<"$room/complaints")"
-            grep -q 'Magic : 6d746962' "$room/examined" || fail "$(<"$room/examined")"
-            events+=("$(sed -n 's/.*Events : //p' "$room/examined")")
+            [[ $words =~ "Magic : 6d746962" ]] || fail "$words"
+            [[ $words =~ "Events : "($line) ]] || fail "$words"
+            events+=("${BASH_REMATCH[1]}")
         fi
     done
-    [[ $(printf '%s\n' "${events[@]}" | sort -u | wc -l) == 1 ]] || fail "events ${events[*]}"
+    for one in "${events[@]}"; do
+        [[ $one == "${events[0]}" ]] || fail "events ${events[*]}"
+    done
 }
 
 # An image as large as the array, beginning at a place of the noise.
 image() {
-    local skip=${1:-0}
-    dd if=/dev/shm/noise of="$room/image" bs=64k skip="$skip" count=$(((size + 65535) / 65536)) \
-        status=none
+    dd if=/dev/shm/noise of="$room/image" bs=1M iflag=skip_bytes,count_bytes \
+        skip=$((${1:-0} << 16)) count="$size" status=none
     local got
     got=$(stat -c %s "$room/image")
-    ((got >= size)) || fail "too little noise for $size bytes"
-    truncate -s "$size" "$room/image"
+    ((got == size)) || fail "too little noise for $size bytes"
 }
 
 # Other bytes in a part of the image: MiB number $1, and in the array by the
