@@ -1,5 +1,7 @@
 //! P and Q, slowly: the arithmetic of GF(2^8) bit by bit.
 
+use std::sync::LazyLock;
+
 /// Multiplication in GF(2^8) modulo 0x11d, bit by bit.
 pub(super) fn multiply(mut a: u8, mut b: u8) -> u8 {
     let mut product = 0;
@@ -17,10 +19,13 @@ pub(super) fn power(exponent: usize) -> u8 {
     (0..exponent).fold(1, |value, _| multiply(value, 2))
 }
 
+/// By trying, once for each value.
 fn inverse(value: u8) -> u8 {
-    (1..=255)
-        .find(|it| multiply(*it, value) == 1)
-        .expect("not 0")
+    static INVERSES: LazyLock<Vec<Option<u8>>> = LazyLock::new(|| {
+        let inverse = |value| (1..=255).find(|it| multiply(*it, value) == 1);
+        (0..=255).map(inverse).collect()
+    });
+    INVERSES[usize::from(value)].expect("not 0")
 }
 
 /// P and Q of blocks.
