@@ -275,6 +275,11 @@ impl Plan {
             order: asked.map_or_else(|| order(&self.host.scheduler), Ok)?,
             nvme_order: asked.unwrap_or(Order::None),
             maximum_request: self.host.maximum_request,
+            // With a processor it is the processor that has turns.
+            scheduler_clock: self
+                .host
+                .scheduler_clock
+                .filter(|_| self.processor.is_none()),
         })
     }
 

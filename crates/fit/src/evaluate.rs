@@ -131,6 +131,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
             order: Order::Sweep,
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
+            scheduler_clock: None,
         },
         random: random.fork("jobs", 0),
         leaps: false,

@@ -32,6 +32,10 @@ pub struct Host {
     pub start_up: Nanos,
     /// Before a job, members are to have written nothing for so long, unless a sync runs.
     pub quiet: Nanos,
+    /// From one tick to the next of the clock of a scheduler that lets threads of an array with
+    /// parity go before the process that it last found running (CFS, Linux before 6.6); `None`:
+    /// a process goes on until it sleeps.
+    pub scheduler_clock: Option<Nanos>,
     /// Commands that the host lets into one drive at a time.
     pub tags: u32,
     /// Which of the requests that wait for one of these is next, in the model's words.
@@ -108,6 +112,7 @@ struct RawHost {
     start_up: Time,
     #[serde(default = "no_time")]
     quiet: Time,
+    scheduler_clock: Option<Spanned<Time>>,
     tags: Spanned<u32>,
     #[serde(default = "sweep")]
     scheduler: String,
@@ -169,6 +174,12 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             let remedy = "maximum_request must be a multiple of 512, above 0";
             return Err(document.invalid(host.maximum_request.span(), what, remedy));
         }
+        let clock = host.scheduler_clock.as_ref();
+        if let Some(clock) = clock.filter(|clock| clock.get_ref().0 == Nanos::ZERO) {
+            let what = "a tick of 0 never comes";
+            let remedy = "leave it out where a process goes on until it sleeps";
+            return Err(document.invalid(clock.span(), what, remedy));
+        }
         let scope = format!("host {}", host.name.get_ref());
         let settings = settings::collect(document, &["host"], Some(index), &scope)?;
         hosts.push(Host {
@@ -177,6 +188,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             turnaround: host.turnaround.0,
             start_up: host.start_up.0,
             quiet: host.quiet.0,
+            scheduler_clock: host.scheduler_clock.map(|clock| clock.into_inner().0),
             tags: host.tags.into_inner(),
             scheduler: host.scheduler,
             maximum_request: host.maximum_request.get_ref().0,

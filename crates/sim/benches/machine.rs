@@ -49,6 +49,7 @@ fn machine(members: u64) -> Machine {
             order: Order::Sweep,
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
+            scheduler_clock: None,
         },
         random,
         leaps: true,

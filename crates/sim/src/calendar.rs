@@ -58,6 +58,11 @@ impl<E> Calendar<E> {
         self.heap.peek().map(|entry| Nanos(entry.0.key.0))
     }
 
+    /// What [`Self::pop`] would give.
+    pub(crate) fn next_event(&self) -> Option<&E> {
+        self.heap.peek().map(|entry| &entry.0.event)
+    }
+
     pub(crate) fn pop(&mut self) -> Option<E> {
         self.heap.pop().map(|entry| entry.0.event)
     }

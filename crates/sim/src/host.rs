@@ -16,6 +16,10 @@ pub struct Host {
     pub nvme_order: Order,
     /// Largest request to a member; larger ones are split by the subject.
     pub maximum_request: Bytes,
+    /// From one tick to the next, above zero, of the clock of a scheduler that lets threads of an
+    /// array with parity go before the process that it last found running; `None`: a process
+    /// goes on until it sleeps.
+    pub scheduler_clock: Option<Nanos>,
 }
 
 impl Host {

@@ -8,6 +8,7 @@
 mod compute;
 mod error;
 mod standstill;
+mod turns;
 mod waits;
 
 pub use error::SimError;
@@ -29,6 +30,7 @@ use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
+use turns::Turns;
 
 /// Everything a machine is made of.
 pub struct MachineConfig {
@@ -94,6 +96,7 @@ pub struct Machine {
     pub(crate) host: Host,
     pub(crate) now: Nanos,
     pub(crate) calendar: Calendar<Issue>,
+    turns: Turns,
     pub(crate) leaps: bool,
     /// A member shares its arm or its cable.
     shared: bool,
@@ -141,6 +144,7 @@ impl Machine {
             host: config.host,
             now: Nanos::ZERO,
             calendar: Calendar::new(),
+            turns: Turns::new(config.host.scheduler_clock, config.host.turnaround),
             leaps: config.leaps && !shared && processor.is_none(),
             processor,
             explain: None,
@@ -254,6 +258,11 @@ impl Machine {
         self.after_verb(result)
     }
 
+    /// A job is over.
+    pub(crate) const fn processes_end(&mut self) {
+        self.turns.processes_end();
+    }
+
     fn after_verb(&mut self, result: Result<(), SubjectError>) -> Result<(), SimError> {
         result.map_err(SimError::Subject)?;
         self.pump();
@@ -327,14 +336,16 @@ impl Machine {
         if next == u64::MAX || next > end.0 {
             return Ok(false);
         }
+        let host_waits = next == disk.min(tick) && self.next_process_is_behind();
         if let Some(explain) = &mut self.explain {
             let (processor, drives) = (self.processor.as_deref(), &self.drives);
             explain.pass(Nanos(next), || compute::counts(processor, drives));
         }
         self.tell_time(Nanos(next))?;
         match load {
-            Some(load) if next == host => {
+            Some(load) if next == host && !host_waits => {
                 if let Some(issue) = self.calendar.pop() {
+                    self.turns.process_ran(self.now, issue.clone);
                     load.issue(self, issue);
                 }
                 self.finish(load)?;
@@ -357,6 +368,13 @@ impl Machine {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the subject's threads and the disks go before the next turn of the calendar.
+    fn next_process_is_behind(&self) -> bool {
+        let next = self.calendar.next_event();
+        next.is_some_and(|issue| self.turns.is_behind(issue.clone))
+            && self.subject.threads_go_first()
     }
 
     fn advance_disk(&mut self, slot: usize) {
@@ -428,6 +446,7 @@ impl Machine {
     /// steps.
     fn pump(&mut self) {
         let now = self.now;
+        self.turns.commands_leave(now, &self.outputs.commands);
         loop {
             for command in &self.outputs.commands {
                 let disk = self.subject.disk_of(command.slot);

@@ -300,6 +300,10 @@ impl Subject for PersistentSubject {
         }
     }
 
+    fn threads_go_first(&self) -> bool {
+        matches!(self.level, Level::Raid4 | Level::Raid5 | Level::Raid6)
+    }
+
     fn holds_submitter(&self, process: u32) -> bool {
         self.array.holds_submitter(process)
     }

@@ -47,6 +47,7 @@ impl Machine {
         // Turns that the clones no longer take: a stopped one may still have been
         // thinking. They belong to nobody now.
         self.calendar.clear();
+        self.processes_end();
         for drive in &mut self.drives {
             drive.processes_end(self.now);
         }

@@ -104,6 +104,11 @@ pub trait Subject {
     fn holds_submitter(&self, _process: u32) -> bool {
         false
     }
+    /// Whether its threads, once they are woken, go before a process that has used more of the
+    /// processor, on a host whose scheduler looks at that.
+    fn threads_go_first(&self) -> bool {
+        false
+    }
     /// What is held back at this moment and by what, for people: a line for each cause.
     fn waits(&self) -> Vec<String> {
         Vec::new()

@@ -121,6 +121,7 @@ impl Bench {
                 order: Order::Sweep,
                 nvme_order: Order::None,
                 maximum_request: Bytes(512 << 10),
+                scheduler_clock: None,
             },
             random: random.fork("jobs", 0),
             leaps: self.leaps,

@@ -105,6 +105,7 @@ fn machine(period: Option<Nanos>) -> Machine {
             order: Order::Sweep,
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
+            scheduler_clock: None,
         },
         random: Stream::new(1),
         leaps: false,

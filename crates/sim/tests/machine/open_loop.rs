@@ -43,6 +43,7 @@ fn machine() -> Machine {
             order: Order::None,
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
+            scheduler_clock: None,
         },
         random: Stream::new(3),
         leaps: false,

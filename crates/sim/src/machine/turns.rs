@@ -1,0 +1,161 @@
+//! Who goes first at one moment, where the host's scheduler of processes decides it.
+//!
+//! A process has a request to submit, and at the same moment a disk or a thread of the subject
+//! has something to do. Linux since 6.6 lets a process go on until it sleeps, so it goes first,
+//! and this is how the machine has it. The scheduler before that, CFS, lets a thread that is
+//! woken go before a process that has used more of the processor, as soon as the process
+//! returns from its system call (Linux 6.1 kernel/sched/fair.c, `check_preempt_wakeup`).
+//!
+//! Where the clock of CFS is the timer's tick, as in User-Mode Linux, a whole tick is billed to
+//! the one that runs as the clock ticks (`update_curr`), and nothing to all others. What a
+//! sleeper can fall behind is less than a tick of 10 ms (`place_entity`: half of
+//! `sysctl_sched_latency`, 3 ms). So only the one who was billed last is behind all that are
+//! woken. At the begin of a job its processes are, as new ones begin behind (`START_DEBIT`).
+//!
+//! A process computes for the host's turnaround before each request. A thread of the subject
+//! computes for the two readings of the clock that each command costs the kernel.
+//!
+//! Only the threads of arrays with parity go first like this. The thread of a mirror's sync
+//! takes turns with the processes too, but it sends a hundred commands for one request of
+//! theirs, so that it is the one behind for most of the time, from which moment on is chance.
+
+use raidlab_array::{MemberCommand, Sender};
+use raidlab_units::Nanos;
+
+/// Processor time of a kernel's thread for a command: the kernel bench's default for reading
+/// the clock, 2,048 ns, twice.
+const COMMAND: Nanos = Nanos(4096);
+
+/// Whom the scheduler's clock found running at its last tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Billed {
+    /// Nobody since the job began.
+    Nobody,
+    /// The process of this clone.
+    Process(usize),
+    /// A thread of the subject.
+    Thread,
+}
+
+/// The scheduler's bill.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// Time from one tick to the next; `None`: a process goes on until it sleeps.
+    clock: Option<Nanos>,
+    /// What a process computes before each of its requests.
+    turnaround: Nanos,
+    billed: Billed,
+}
+
+impl Turns {
+    pub(super) const fn new(clock: Option<Nanos>, turnaround: Nanos) -> Self {
+        Self {
+            clock,
+            turnaround,
+            billed: Billed::Nobody,
+        }
+    }
+
+    /// The processes of a job end, and those of the next one are new.
+    pub(super) const fn processes_end(&mut self) {
+        self.billed = Billed::Nobody;
+    }
+
+    /// Whether the process of this clone is behind those who are woken.
+    pub(super) fn is_behind(&self, clone: usize) -> bool {
+        self.clock.is_some()
+            && match self.billed {
+                Billed::Nobody => true,
+                Billed::Process(billed) => billed == clone,
+                Billed::Thread => false,
+            }
+    }
+
+    /// The process of this clone has computed until now.
+    pub(super) fn process_ran(&mut self, now: Nanos, clone: usize) {
+        if self.ticks(now.saturating_sub(self.turnaround), now) {
+            self.billed = Billed::Process(clone);
+        }
+    }
+
+    /// These commands leave now; the subject's threads compute for theirs.
+    pub(super) fn commands_leave(&mut self, now: Nanos, commands: &[MemberCommand]) {
+        if self.clock.is_some() {
+            let of_process = |it: &&MemberCommand| matches!(it.sender, Sender::Process(_));
+            let own = commands.len() - commands.iter().filter(of_process).count();
+            if self.ticks(now, Nanos(now.0 + own as u64 * COMMAND.0)) {
+                self.billed = Billed::Thread;
+            }
+        }
+    }
+
+    /// Whether the clock ticks after `begin`, and at `end` at the latest.
+    fn ticks(&self, begin: Nanos, end: Nanos) -> bool {
+        self.clock
+            .is_some_and(|clock| begin.0 / clock.0 != end.0 / clock.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turns;
+    use raidlab_array::{BufferId, CommandId, MemberCommand, Operation, Purpose, Sender, Slot};
+    use raidlab_units::{Nanos, Sectors};
+
+    const TICK: Nanos = Nanos::from_millis(10);
+    const TURNAROUND: Nanos = Nanos::from_micros(20);
+
+    fn behind(turns: &Turns) -> [bool; 2] {
+        [0, 1].map(|clone| turns.is_behind(clone))
+    }
+
+    fn command(sender: Sender) -> MemberCommand {
+        MemberCommand {
+            id: CommandId(1),
+            slot: Slot(0),
+            operation: Operation::Read,
+            start: Sectors(0),
+            count: Sectors(8),
+            force_unit_access: false,
+            purpose: Purpose::Foreground,
+            sender,
+            buffer: BufferId::None,
+        }
+    }
+
+    #[test]
+    fn whom_the_clock_finds_running_is_behind() {
+        let mut turns = Turns::new(Some(TICK), TURNAROUND);
+        assert_eq!(behind(&turns), [true, true]);
+        turns.process_ran(TICK - Nanos(1), 0);
+        assert_eq!(behind(&turns), [true, true], "the clock has not ticked");
+        turns.process_ran(TICK, 1);
+        assert_eq!(behind(&turns), [false, true]);
+        turns.process_ran(TICK + TURNAROUND, 0);
+        assert_eq!(behind(&turns), [false, true], "it began with the tick");
+        turns.process_ran(TICK + TICK, 0);
+        assert_eq!(behind(&turns), [true, false]);
+        turns.processes_end();
+        assert_eq!(behind(&turns), [true, true]);
+    }
+
+    #[test]
+    fn a_thread_is_billed_for_its_own_commands() {
+        let mut turns = Turns::new(Some(TICK), TURNAROUND);
+        let now = TICK - Nanos(2 * super::COMMAND.0);
+        let mut commands = vec![command(Sender::Thread), command(Sender::Process(0))];
+        turns.commands_leave(now, &commands);
+        assert_eq!(behind(&turns), [true, true], "one of them is the thread's");
+        commands.push(command(Sender::Sync));
+        turns.commands_leave(now, &commands);
+        assert_eq!(behind(&turns), [false, false]);
+    }
+
+    #[test]
+    fn without_such_a_clock_nobody_is_behind() {
+        let mut turns = Turns::new(None, TURNAROUND);
+        turns.process_ran(TICK, 0);
+        turns.commands_leave(TICK, &[command(Sender::Thread)]);
+        assert_eq!(behind(&turns), [false, false]);
+    }
+}
