@@ -95,6 +95,8 @@ pub struct Translation {
     /// Valid pages of each block.
     valid: Vec<u32>,
     wear: Vec<u32>,
+    /// The highest of them.
+    most_wear: u32,
     free: Vec<u32>,
     closed: Closed,
     host: Open,
@@ -116,6 +118,7 @@ impl Translation {
             owner: vec![NONE; places],
             valid: vec![0; shape.blocks as usize],
             wear: vec![0; shape.blocks as usize],
+            most_wear: 0,
             free: (0..shape.blocks).rev().collect(),
             closed: Closed::new(shape),
             host: Open::default(),
@@ -252,7 +255,11 @@ impl Translation {
             let wear = self.wear[self.free[*index] as usize];
             if most_worn { u32::MAX - wear } else { wear }
         };
-        let index = (0..self.free.len()).rev().min_by_key(wear);
+        let index = match self.most_wear {
+            // A drive that is being filled: none is worn more than another.
+            0 => self.free.len().checked_sub(1),
+            _ => (0..self.free.len()).rev().min_by_key(wear),
+        };
         let block = index.map_or(NONE, |index| self.free.swap_remove(index));
         Open {
             next: block << self.shift,
@@ -280,6 +287,7 @@ impl Translation {
         }
         self.valid[victim as usize] = 0;
         self.wear[victim as usize] += 1;
+        self.most_wear = self.most_wear.max(self.wear[victim as usize]);
         self.free.push(victim);
         self.counts.copied += u64::from(copied);
         self.counts.erased += 1;
@@ -290,13 +298,12 @@ impl Translation {
     fn level_wear(&mut self) -> u32 {
         let closed = |block: &u32| self.closed.has(*block);
         let wear = |block: &u32| self.wear[*block as usize];
-        let most = self.wear.iter().copied().max().unwrap_or(0);
-        if most <= WEAR_SPREAD {
+        if self.most_wear <= WEAR_SPREAD {
             return 0;
         }
         let least = (0..self.shape.blocks).filter(closed).min_by_key(wear);
         match least {
-            Some(block) if wear(&block) + WEAR_SPREAD < most => self.collect(block),
+            Some(block) if wear(&block) + WEAR_SPREAD < self.most_wear => self.collect(block),
             _ => 0,
         }
     }
