@@ -17,6 +17,7 @@ use raidlab_metadata::{
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
 use std::io;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// Why an array cannot be put together from files.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +89,9 @@ impl ReadAt for Reader<'_> {
 }
 
 fn pool_buffer(bytes: usize) -> io::Result<crate::export::Buffer> {
-    BufferPool::new(0).take(bytes).map_err(|error| match error {
+    /// An assembly reads a dozen small pieces of each member, and long ones of their logs.
+    static POOL: LazyLock<BufferPool> = LazyLock::new(|| BufferPool::new(1 << 20));
+    POOL.take(bytes).map_err(|error| match error {
         BufferError::TooLong(_) => io::Error::new(io::ErrorKind::InvalidInput, error),
         BufferError::OutOfMemory(_) => io::Error::new(io::ErrorKind::OutOfMemory, error),
     })
