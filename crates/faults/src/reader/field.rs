@@ -1,11 +1,10 @@
 //! GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1 and the generator 2,
-//! by tables of logarithms.
+//! by tables of powers and products.
 
 use std::sync::LazyLock;
 
 struct Tables {
     power: [u8; 510],
-    logarithm: [usize; 256],
     /// Of each factor, the products with every byte.
     products: Vec<[u8; 256]>,
 }
@@ -13,14 +12,14 @@ struct Tables {
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let mut tables = Tables {
         power: [0; 510],
-        logarithm: [0; 256],
         products: vec![[0; 256]; 256],
     };
+    let mut logarithm = [0; 256];
     let mut value = 1_u16;
     for exponent in 0..255 {
         tables.power[exponent] = value as u8;
         tables.power[exponent + 255] = value as u8;
-        tables.logarithm[usize::from(value)] = exponent;
+        logarithm[usize::from(value)] = exponent;
         value <<= 1;
         if value & 0x100 != 0 {
             value ^= 0x11d;
@@ -28,8 +27,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     }
     for left in 1..256 {
         for right in 1..256 {
-            let exponent = tables.logarithm[left] + tables.logarithm[right];
-            tables.products[left][right] = tables.power[exponent];
+            tables.products[left][right] = tables.power[logarithm[left] + logarithm[right]];
         }
     }
     tables
@@ -40,18 +38,19 @@ pub(super) fn power(exponent: usize) -> u8 {
     TABLES.power[exponent % 255]
 }
 
-/// The product of two elements of GF(2^8).
-pub(super) fn multiply(left: u8, right: u8) -> u8 {
-    TABLES.products[usize::from(left)][usize::from(right)]
+/// By what this factor, which is not 0, has to be multiplied to make 1.
+pub(super) fn inverse(factor: u8) -> u8 {
+    let products = &TABLES.products[usize::from(factor)];
+    let one = (0..=255).find(|other| products[usize::from(*other)] == 1);
+    one.unwrap_or(0)
 }
 
-/// The quotient; the divisor is not 0.
-pub(super) fn divide(left: u8, right: u8) -> u8 {
-    if left == 0 {
-        return 0;
+/// Multiplies a block by the generator.
+pub(super) fn times_generator(block: &mut [u8]) {
+    for byte in block {
+        let carry = if *byte & 0x80 == 0 { 0 } else { 0x1d };
+        *byte = (*byte << 1) ^ carry;
     }
-    let tables = &*TABLES;
-    tables.power[255 + tables.logarithm[usize::from(left)] - tables.logarithm[usize::from(right)]]
 }
 
 /// Adds `factor` times `block` to `sum`.

@@ -1,6 +1,6 @@
 //! RAID 4, 5 and 6.
 
-use super::field::{add_multiple, divide, multiply, power};
+use super::field::{add_multiple, inverse, power, times_generator};
 use super::{Disagreement, Place, Reader, SectorBytes, slot_of};
 use crate::pages::{Pages, SECTOR};
 use raidlab_geometry::{Layout, Level, ParityLayout, SlotSet};
@@ -156,10 +156,19 @@ impl Reader {
 
     pub(super) fn parity(&self, row: &Row, data: &[SectorBytes]) -> (SectorBytes, SectorBytes) {
         let (mut p, mut q) = ([0; SECTOR], [0; SECTOR]);
-        for (block, exponent) in data.iter().zip(&row.exponents) {
+        for block in data {
             add_multiple(&mut p, 1, block);
-            if row.q.is_some() {
-                add_multiple(&mut q, power(*exponent), block);
+        }
+        if row.q.is_none() {
+            return (p, q);
+        }
+        // Horner's rule: the blocks of the highest exponents are multiplied most often.
+        let highest = row.exponents.iter().copied().max().unwrap_or(0);
+        for exponent in (0..=highest).rev() {
+            times_generator(&mut q);
+            let blocks = data.iter().zip(&row.exponents);
+            for (block, _) in blocks.filter(|(_, its)| **its == exponent) {
+                add_multiple(&mut q, 1, block);
             }
         }
         (p, q)
@@ -174,6 +183,9 @@ impl Reader {
         lost: &Lost,
         data: &mut [SectorBytes],
     ) -> bool {
+        if lost.data.is_empty() {
+            return true;
+        }
         for index in &lost.data {
             data[*index] = [0; SECTOR];
         }
@@ -185,24 +197,21 @@ impl Reader {
         }
         let q_usable = row.q.is_some() && !lost.q;
         match lost.data[..] {
-            [] => true,
             [index] if !lost.p => {
                 data[index] = p;
                 true
             }
             [index] if q_usable => {
-                let factor = power(row.exponents[index]);
-                data[index] = q.map(|byte| divide(byte, factor));
+                add_multiple(&mut data[index], inverse(power(row.exponents[index])), &q);
                 true
             }
             [first, second] if q_usable && !lost.p => {
                 // x + y = p; a x + b y = q; hence x = (q + b p) / (a + b).
                 let (a, b) = (power(row.exponents[first]), power(row.exponents[second]));
-                for at in 0..SECTOR {
-                    let x = divide(q[at] ^ multiply(b, p[at]), a ^ b);
-                    data[first][at] = x;
-                    data[second][at] = p[at] ^ x;
-                }
+                add_multiple(&mut q, b, &p);
+                add_multiple(&mut data[first], inverse(a ^ b), &q);
+                add_multiple(&mut p, 1, &data[first]);
+                data[second] = p;
                 true
             }
             _ => false,

@@ -174,8 +174,11 @@ impl World<'_> {
 
     fn settle_values(&mut self, present: SlotSet) -> Result<(), Violation> {
         let lost = SlotSet::first(self.slots.len()) - present;
+        // As `images` does, which would borrow the oracle, too.
+        let image = |disk: &Option<usize>| self.disks[disk.unwrap_or(0)].pristine();
+        let images: Vec<&Pages> = self.slots.iter().map(image).collect();
         for sector in 0..self.reader.size {
-            let bytes = self.reader.read(&self.images(), lost, sector);
+            let bytes = self.reader.read(&images, lost, sector);
             let Some(bytes) = bytes else {
                 return Err(violation("redundancy", format!("sector {sector} is lost")));
             };
