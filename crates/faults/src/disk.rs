@@ -131,15 +131,11 @@ impl Disk {
             .map(|(at, overlay)| (*at, overlay))
     }
 
-    /// Puts bytes on the disk before the array's time.
-    pub fn preset(&mut self, start: u64, bytes: &[u8]) {
-        self.current.write(start, bytes);
-        self.durable.write(start, bytes);
-    }
-
-    /// Puts the same bytes into every page before the array's time.
-    pub fn preset_pages(&mut self, page: &[u8; PAGE]) {
+    /// What the disk holds before the array's time: the same page everywhere, but other
+    /// bytes at its beginning.
+    pub fn preset(&mut self, page: &[u8; PAGE], beginning: &[u8]) {
         self.current.fill(page);
+        self.current.write(0, beginning);
         self.durable = self.current.clone();
     }
 
@@ -234,13 +230,21 @@ impl Disk {
             self.clear_landed(write, landing);
         }
         self.pinned.clear();
-        self.current = self.durable.clone();
+        // Elsewhere nothing was read but what was durable.
+        for write in &writes {
+            self.current
+                .share(&self.durable, write.start, write.sectors());
+        }
         if self.health == Health::Hung {
             self.health = Health::Well;
         }
     }
 
     fn land(&mut self, write: &PendingWrite, landing: Landing) {
+        if landing == Landing::All && self.pinned.is_empty() {
+            self.durable.write(write.start, &write.bytes);
+            return;
+        }
         let sectors = (write.start..).zip(write.bytes.chunks_exact(SECTOR));
         for (index, (sector, bytes)) in sectors.enumerate() {
             let newer = self

@@ -59,9 +59,15 @@ impl Pages {
     }
 
     /// Reads whole sectors.
-    pub fn read(&self, start: u64, into: &mut [u8]) {
-        for (sector, bytes) in (start..).zip(into.chunks_exact_mut(SECTOR)) {
-            bytes.copy_from_slice(self.sector(sector));
+    pub fn read(&self, start: u64, mut into: &mut [u8]) {
+        let (mut page, mut at) = place(start);
+        while !into.is_empty() {
+            let (piece, rest) = into.split_at_mut(into.len().min(PAGE - at));
+            match &self.pages[page] {
+                None => piece.fill(0),
+                Some(bytes) => piece.copy_from_slice(&bytes[at..at + piece.len()]),
+            }
+            (page, at, into) = (page + 1, 0, rest);
         }
     }
 
@@ -70,12 +76,27 @@ impl Pages {
         self.pages.fill(Some(Arc::new(*page)));
     }
 
+    /// Makes the pages of these sectors those of another.
+    pub fn share(&mut self, other: &Self, start: u64, sectors: u64) {
+        let (first, _) = place(start);
+        let (end, _) = place((start + sectors).next_multiple_of(PAGE_SECTORS));
+        self.pages[first..end].clone_from_slice(&other.pages[first..end]);
+    }
+
     /// Writes whole sectors.
-    pub fn write(&mut self, start: u64, bytes: &[u8]) {
-        for (sector, bytes) in (start..).zip(bytes.chunks_exact(SECTOR)) {
-            let (page, at) = place(sector);
-            let page = self.pages[page].get_or_insert_with(|| Arc::new([0; PAGE]));
-            Arc::make_mut(page)[at..at + SECTOR].copy_from_slice(bytes);
+    pub fn write(&mut self, start: u64, mut bytes: &[u8]) {
+        let (mut index, mut at) = place(start);
+        while !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at(bytes.len().min(PAGE - at));
+            let page = &mut self.pages[index];
+            match <&[u8; PAGE]>::try_from(piece) {
+                Ok(whole) => *page = Some(Arc::new(*whole)),
+                Err(_) => {
+                    let page = page.get_or_insert_with(|| Arc::new([0; PAGE]));
+                    Arc::make_mut(page)[at..at + piece.len()].copy_from_slice(piece);
+                }
+            }
+            (index, at, bytes) = (index + 1, 0, rest);
         }
     }
 }

@@ -149,9 +149,13 @@ impl Sector {
 
     /// What a power cut may leave.
     pub(super) fn survivors(&self) -> impl Iterator<Item = &Version> {
-        let limit = latest(self.versions.iter().filter(|version| version.durable));
+        let limit = self.latest_durable();
         let versions = self.versions.iter();
         versions.filter(move |version| version.done >= limit)
+    }
+
+    fn latest_durable(&self) -> Moment {
+        latest(self.versions.iter().filter(|version| version.durable))
     }
 
     pub(super) fn power_cut(&mut self, now: Moment) {
@@ -160,8 +164,8 @@ impl Sector {
             return;
         }
         self.changed = now;
-        let survivors: Vec<Version> = self.survivors().copied().collect();
-        self.versions = survivors;
+        let limit = self.latest_durable();
+        self.versions.retain(|version| version.done >= limit);
         let one = self.versions.len() == 1;
         for version in &mut self.versions {
             version.done = now;

@@ -29,10 +29,9 @@ pub(super) fn fill_with_rubbish(disks: &mut [Disk], used: u64, random: &mut Stre
     for disk in disks {
         let mut page = [0; PAGE];
         scribble(&mut page, random);
-        disk.preset_pages(&page);
         let mut bytes = vec![0; (DATA_OFFSET + used) as usize * SECTOR];
         scribble(&mut bytes, random);
-        disk.preset(0, &bytes);
+        disk.preset(&page, &bytes);
     }
 }
 
