@@ -172,9 +172,24 @@ pub(crate) fn apply(tree: &Path, edits: &[Edit]) -> Result<(), EditError> {
         *text = changed(text, edit)?;
     }
     for (file, text) in files {
-        fs::write(&file, text).map_err(|source| EditError::File { file, source })?;
+        replace(&file, &text).map_err(|source| EditError::File { file, source })?;
     }
     Ok(())
+}
+
+/// Writes a file of the source anew, whole or not at all: half a file, as a full disk leaves
+/// it, would be taken for another kernel's by the build that goes on.
+pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let mut new = file.as_os_str().to_owned();
+    new.push(".raidlab-new");
+    let new = PathBuf::from(new);
+    let written = fs::write(&new, text)
+        .and_then(|()| fs::set_permissions(&new, fs::metadata(file)?.permissions()))
+        .and_then(|()| fs::rename(&new, file));
+    if written.is_err() {
+        fs::remove_file(&new).ok();
+    }
+    written
 }
 
 fn changed(text: &str, edit: &Edit) -> Result<String, EditError> {

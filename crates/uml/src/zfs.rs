@@ -6,6 +6,7 @@
 //! packages lack. The licences of the two do not go together: the result is
 //! for the machine that it was built on, and must not be passed on.
 
+use crate::edits::replace;
 use crate::error::{BuildError, ZfsError};
 use raidlab_shell::Command;
 use std::fs;
@@ -142,7 +143,7 @@ fn put(copy: &Path, tree: &Path) -> Result<(), Trouble> {
 
 fn change(file: &Path, change: impl FnOnce(&str) -> String) -> Result<(), Trouble> {
     fs::read_to_string(file)
-        .and_then(|text| fs::write(file, change(&text)))
+        .and_then(|text| replace(file, &change(&text)))
         .map_err(|error| (file.to_owned(), error))
 }
 

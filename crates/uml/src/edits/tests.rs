@@ -154,3 +154,27 @@ fn a_kernel_that_looks_different_is_left_as_it_is() {
     let error = apply(tree.path(), &KERNEL).expect_err("a file is missing");
     assert!(matches!(error, EditError::File { .. }), "{error}");
 }
+
+/// Whoever has the file open goes on to see all of it as it was: it is not written in place,
+/// where a full disk would leave half of it.
+#[test]
+fn a_file_is_whole_before_and_after_its_change() {
+    use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+    let tree = tree(KERNEL.iter());
+    let file = tree.path().join(TIME);
+    let mode = fs::Permissions::from_mode(0o640);
+    fs::set_permissions(&file, mode).expect("set");
+    let before = fs::read_to_string(&file).expect("read");
+    let mut old = fs::File::open(&file).expect("opened");
+    apply(tree.path(), &KERNEL).expect("all places are there");
+    let mut seen = String::new();
+    old.read_to_string(&mut seen).expect("read");
+    assert_eq!(seen, before);
+    assert_ne!(fs::read_to_string(&file).expect("read"), before);
+    let mode = fs::metadata(&file).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let beside = fs::read_dir(file.parent().expect("a parent")).expect("read");
+    let mut names = beside.map(|entry| entry.expect("an entry").file_name());
+    assert!(names.all(|name| !name.to_string_lossy().contains("raidlab-new")));
+}
