@@ -52,7 +52,7 @@ pub enum Through {
 struct Export<'a> {
     host: &'a str,
     port: u16,
-    name: &'a str,
+    name: String,
 }
 
 const TITLE: &str = "NBD export";
@@ -81,11 +81,27 @@ impl NbdSpec {
             Some(port) => port.parse().map_err(|_| wrong())?,
             None => DEFAULT_PORT,
         };
-        if host.is_empty() || host.starts_with('-') {
+        let is_host = !host.is_empty() && !host.starts_with('-') && !host.contains('@');
+        if !is_host || name.contains(['?', '#']) {
             return Err(wrong());
         }
+        let name = decoded(name).ok_or_else(wrong)?;
         Ok(Export { host, port, name })
     }
+}
+
+/// A part of a URI without its `%20` and the like, which nbd-client takes as they stand.
+fn decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        let is_hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let code = u8::from_str_radix(digits, 16).ok();
+        bytes.push(code.filter(|code| is_hexadecimal && *code != 0)?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn kernel(name: &str) -> String {
@@ -160,7 +176,7 @@ impl ArraySystem for NbdSpec {
             export.port.to_string(),
             format!("/dev/{}", kernel(&array.name)),
             "-name".to_owned(),
-            export.name.to_owned(),
+            export.name,
         ];
         if let Some(connections) = self.connections {
             words.extend(["-connections".to_owned(), connections.to_string()]);
@@ -293,6 +309,18 @@ mod tests {
             (
                 "nbd://[fe80::1]:9000",
                 "nbd-client fe80::1 9000 /dev/nbd3 -name ''",
+            ),
+            (
+                "nbd://store1/my%20array%2F2",
+                "nbd-client store1 10809 /dev/nbd3 -name 'my array/2'",
+            ),
+            (
+                "nbd://store1/my%2",
+                "NBD export cannot be built: `nbd://store1/my%2` is not `nbd://host:port/name`",
+            ),
+            (
+                "nbd://store1/a?tls=1",
+                "NBD export cannot be built: `nbd://store1/a?tls=1` is not `nbd://host:port/name`",
             ),
             (
                 "http://store1",
