@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Kind};
 use raidlab_bench_host::{MachineFileError, read_toml};
 use raidlab_lab::Files;
-use raidlab_units::{Bytes, parse_bytes, parse_duration};
+use raidlab_units::{Bytes, Nanos, parse_bytes, parse_duration};
 use serde::Deserialize;
 use std::num::NonZero;
 use std::path::Path;
@@ -50,10 +50,11 @@ impl Profile {
 
     /// The memory of a task, if it is said.
     pub fn memory(&self) -> Result<Option<Bytes>, Failure> {
-        let read = |text: &String| {
-            parse_bytes(text).map_err(|error| {
-                Failure::new(Kind::Input, error).help("`memory` of the profile is `512m` or `4g`")
-            })
+        const HELP: &str = "`memory` of the profile is `512m` or `4g`";
+        let read = |text: &String| match parse_bytes(text) {
+            // Slurm takes 0 for all of a machine's memory.
+            Ok(Bytes(0)) => Err(zero("memory").help(HELP)),
+            read => read.map_err(|error| Failure::new(Kind::Input, error).help(HELP)),
         };
         self.memory.as_ref().map(read).transpose()
     }
@@ -64,12 +65,20 @@ impl Profile {
         let time = match &self.time {
             None => HOUR,
             Some(text) => {
-                let time = parse_duration(text).map_err(|error| {
-                    Failure::new(Kind::Input, error).help("`time` of the profile is `55m` or `8h`")
-                })?;
+                const HELP: &str = "`time` of the profile is `55m` or `8h`";
+                let time = parse_duration(text)
+                    .map_err(|error| Failure::new(Kind::Input, error).help(HELP))?;
+                if time == Nanos::ZERO {
+                    // Slurm takes 0 for no limit, and raidlab stops in time before one.
+                    return Err(zero("time").help(HELP));
+                }
                 Duration::from_nanos(time.0)
             }
         };
         Ok(time.as_secs().div_ceil(60).max(1))
     }
+}
+
+fn zero(field: &str) -> Failure {
+    Failure::words(Kind::Input, format!("`{field}` of the profile is 0"))
 }

@@ -219,6 +219,14 @@ fn what_cannot_be_submitted_is_refused_by_name() {
     assert!(said.contains("unknown field `partition`"), "{said}");
     fs::write(&profile, "time = \"soon\"\n").expect("written");
     assert!(refused(&|_| ()).contains("soon"));
+    for field in ["time", "memory"] {
+        fs::write(&profile, format!("{field} = \"0\"\n")).expect("written");
+        let said = refused(&|_| ());
+        assert!(
+            said.contains(&format!("`{field}` of the profile is 0")),
+            "{said}"
+        );
+    }
     let said = refused(&|asked| {
         asked.profile = None;
         asked.shards = NonZero::new(4_000_000_000).expect("some");
