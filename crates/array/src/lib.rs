@@ -80,9 +80,9 @@ pub use engine::{
 pub use member::MemberState;
 pub use mix::{Mix, Mixed};
 pub use persistent::{
-    ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
-    DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock, LogFault, LogSays,
-    LogSuperblock, LogWrite, NeededLog, NeededReplay, NeededSync, NewDevice, Numbers,
+    ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, BitmapFile,
+    Candidate, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock, LogFault,
+    LogSays, LogSuperblock, LogWrite, NeededLog, NeededReplay, NeededSync, NewDevice, Numbers,
     ParityBuilder, Part, PersistentArray, Replay, Settings, Stale, StartError, SyncProgress,
     Update, VerbError, log_area,
 };

@@ -52,8 +52,8 @@ mod verbs;
 mod waits;
 
 pub use assembly::{
-    AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog,
-    NeededReplay, NeededSync, Part, Replay, Stale, Update,
+    AssembleOptions, AssembledMember, Assembly, BitmapFile, Candidate, LeftOut, LogWrite,
+    NeededLog, NeededReplay, NeededSync, Part, Replay, Stale, Update,
 };
 pub use build::{EngineOptions, ParityBuilder};
 pub use error::{AssembleError, LogFault, StartError, VerbError};

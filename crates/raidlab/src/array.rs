@@ -15,6 +15,8 @@ use crate::output;
 use console::Term;
 use raidlab_metadata::{ReadAt, Uuid};
 use raidlab_serve::member::{Member, MemberFile, OpenError, OpenOptions};
+use raidlab_store::output::{OutputError, check_distinct};
+use raidlab_store::text::visible_path;
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors, parse_bytes};
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,6 +36,21 @@ impl ReadAt for Bare<'_> {
         bytes.copy_from_slice(&buffer[skip..skip + bytes.len()]);
         Ok(())
     }
+}
+
+/// No two of these paths lead to the same device.
+///
+/// # Errors
+/// When one is named twice, by whatever words.
+pub fn named_once<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
+    let named: Vec<_> = paths.map(|path| ("DEVICE", path)).collect();
+    check_distinct(&named).map_err(|error| match error {
+        OutputError::Twice { path, .. } => {
+            let words = format!("{} is named twice", visible_path(&path));
+            Failure::words(Kind::Usage, words)
+        }
+        other => other.into(),
+    })
 }
 
 /// Claims a member, for writing its metadata alone.
@@ -94,6 +111,17 @@ pub fn mdadm_size(text: &str) -> Result<Sectors, String> {
         return Err("not a whole number of sectors of 512 bytes".to_owned());
     }
     Ok(bytes.to_sectors())
+}
+
+/// The same of what there has to be some of.
+///
+/// # Errors
+/// When it is no size, or 0.
+pub fn mdadm_size_above_zero(text: &str) -> Result<Sectors, String> {
+    match mdadm_size(text)? {
+        Sectors::ZERO => Err("it must be above 0".to_owned()),
+        size => Ok(size),
+    }
 }
 
 /// Bytes that nobody can guess.

@@ -80,7 +80,7 @@ use crate::mutation::{self, Mutation};
 use crate::stripes::log::{LogArea, LogError, ReplayWrite, Trust};
 use raidlab_geometry::{Layout, Level, Shape, Slot};
 use raidlab_metadata::{Bitmap, MemberMetadata, Superblock};
-use raidlab_units::{Sectors, Span};
+use raidlab_units::{Bytes, Sectors, Span};
 
 /// A device that may be a member.
 #[derive(Debug, Clone)]
@@ -133,7 +133,17 @@ pub struct AssembleOptions {
     /// What of the superblocks is to be changed.
     pub update: Option<Update>,
     /// The array's bitmap, where it is kept in a file of its own.
-    pub external_bitmap: Option<Bitmap>,
+    pub external_bitmap: Option<BitmapFile>,
+}
+
+/// A bitmap in a file of its own.
+#[derive(Debug, Clone)]
+pub struct BitmapFile {
+    /// What the file says.
+    pub bitmap: Bitmap,
+    /// How long the file is: it is never made longer, so a bitmap for a larger array has
+    /// to fit.
+    pub room: Bytes,
 }
 
 /// A device's part in the array.

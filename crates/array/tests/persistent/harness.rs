@@ -10,9 +10,9 @@ pub use disks::{Disk, Make, with_fine_bitmaps};
 pub use md::as_md;
 
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, EngineOptions, Event,
-    FIRST_OUTER_ID, Finished, LogSuperblock, MemberCommand, MemberError, Operation, Outputs,
-    PersistentArray, Purpose, Request, RequestId, Settings, Slot,
+    AssembleError, AssembleOptions, Assembly, BitmapFile, Candidate, EXTERNAL_BITMAP,
+    EngineOptions, Event, FIRST_OUTER_ID, Finished, LogSuperblock, MemberCommand, MemberError,
+    Operation, Outputs, PersistentArray, Purpose, Request, RequestId, Settings, Slot,
 };
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_random::Stream;
@@ -159,7 +159,10 @@ impl World {
     ) -> Result<Self, AssembleError> {
         let file = disks.get(&EXTERNAL).filter(|file| !file.dead);
         let mut options = AssembleOptions {
-            external_bitmap: file.map(|file| Bitmap::decode(&file.durable).unwrap()),
+            external_bitmap: file.map(|file| BitmapFile {
+                bitmap: Bitmap::decode(&file.durable).unwrap(),
+                room: Bytes(file.durable.len() as u64),
+            }),
             ..AssembleOptions::default()
         };
         change(&mut options);

@@ -1,12 +1,12 @@
 //! Bad blocks, read-only arrays, failed writes, growth.
 
-use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, as_md, slot};
+use crate::harness::{DATA_OFFSET, EXTERNAL, Landing, Make, SECTOR, USED, World, as_md, slot};
 use raidlab_array::{
     AssembleError, AssembleOptions, MdRules, Operation, PersistentArray, RequestError, Update,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 
 fn check(world: &mut World) {
     world.with(|array, now, out| array.check(now, out)).unwrap();
@@ -162,7 +162,7 @@ fn grown(make: &Make) -> std::collections::BTreeMap<u16, crate::harness::Disk> {
     world.with(|array, now, out| array.stop(now, out));
     world.run_for(Nanos::from_secs(1));
     let mut disks = world.disks;
-    for (handle, disk) in &mut disks {
+    for (handle, disk) in disks.iter_mut().filter(|(handle, _)| **handle != EXTERNAL) {
         // Rubbish, another on each.
         let rubbish = u8::try_from(*handle).unwrap() + 0x70;
         let bytes = usize::try_from(DATA_OFFSET + GROWN).unwrap() * SECTOR;
@@ -207,6 +207,36 @@ fn an_array_grows_to_what_its_members_have() {
         assert_eq!(again.read(size - 20, 20), vec![8; 20 * SECTOR]);
         check(&mut again);
     }
+}
+
+/// The file stays as long as it is: a bitmap that has too little room there gets larger
+/// chunks, also where only the members were told of the growth.
+#[test]
+fn a_bitmap_in_a_file_keeps_to_its_length_when_the_array_grows() {
+    let make = Make {
+        external: true,
+        ..Make::new(Level::Raid5, 3)
+    };
+    let in_the_room_of = |bytes: u64| {
+        move |options: &mut AssembleOptions| {
+            options.external_bitmap.as_mut().unwrap().room = Bytes(bytes);
+            options.update = Some(Update::Size);
+        }
+    };
+    let disks = grown(&make);
+    let old = disks[&EXTERNAL].clone();
+    // Of the superblock's 256 bytes and one for eight chunks; there are twelve.
+    let mut world = World::assemble(disks.clone(), false, in_the_room_of(257)).unwrap();
+    assert_eq!(world.array.status().bitmap_chunks.unwrap().1, 6);
+    world.run_for(Nanos::from_secs(60));
+    check(&mut world);
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+    world.disks.insert(EXTERNAL, old);
+    let again = World::assemble(world.disks, false, in_the_room_of(257)).unwrap();
+    assert_eq!(again.array.status().bitmap_chunks.unwrap().1, 6);
+    let refused = World::assemble(disks, false, in_the_room_of(256));
+    assert!(matches!(refused.err(), Some(AssembleError::CannotGrow(_))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `raidlab create`: makes an array of files or devices.
 
 use super::devices::{Named, Opening, brief_nest, named};
-use super::{claim, consent, host_name, look_at, mdadm_size, new_uuid, parse_uuid};
+use super::{claim, consent, host_name, look_at, mdadm_size, named_once, new_uuid, parse_uuid};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
@@ -15,7 +15,6 @@ use raidlab_serve::array::{Assembled, Nest, versions_on};
 use raidlab_serve::control::check_name;
 use raidlab_serve::member::Member;
 use raidlab_store::output::{Found, OutputError, check_distinct, look};
-use raidlab_store::text::visible_path;
 use raidlab_units::Sectors;
 use std::fmt::Write;
 use std::fs::File;
@@ -201,6 +200,9 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         Some(BitmapWord::File(path)) => Some(path),
         _ => None,
     };
+    // Whoever uses the file, as a member or as another array's bitmap, would lose it.
+    let old_file = bitmap.filter(|path| path.exists());
+    let bitmap_claim = old_file.map(|path| claim(path)).transpose()?;
     let mut full: Vec<String> = claimed
         .iter()
         .flatten()
@@ -229,7 +231,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             write(member, &planned.writes)?;
         }
     }
-    drop(claimed);
+    drop((claimed, bitmap_claim));
     if !nest.stop(PATIENCE) {
         output::say("warning: an inner array could not be stopped in time");
     }
@@ -400,15 +402,7 @@ fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<
 fn check_members(arguments: &Arguments) -> Result<(), Failure> {
     let words = [MISSING, "[", "]"].map(Path::new);
     let files = arguments.devices.iter().map(PathBuf::as_path);
-    let files = files.filter(|path| !words.contains(path));
-    let named: Vec<_> = files.map(|path| ("DEVICE", path)).collect();
-    check_distinct(&named).map_err(|error| match error {
-        OutputError::Twice { path, .. } => {
-            let words = format!("{} is named twice", visible_path(&path));
-            Failure::words(Kind::Usage, words)
-        }
-        other => other.into(),
-    })
+    named_once(files.filter(|path| !words.contains(path)))
 }
 
 /// The bitmap's file must not be a member, or anything but a file.

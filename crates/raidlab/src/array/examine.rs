@@ -2,7 +2,7 @@
 
 use super::devices::{Named, Opening, brief_nest, named};
 use super::{Bare, host_name, look_at};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, report};
 use crate::output;
 use clap::Args;
 use raidlab_array::AssembleOptions;
@@ -11,6 +11,7 @@ use raidlab_metadata::detail::{
 };
 use raidlab_metadata::{MemberMetadata, ProbeError, read_member};
 use raidlab_serve::array::read_bitmap;
+use raidlab_serve::member::Member;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab examine`.
@@ -52,11 +53,10 @@ pub struct Arguments {
 /// Prints what the md metadata of files or devices says.
 ///
 /// # Errors
-/// When a device cannot be read or has no sound superblock; those before it are
-/// printed.
+/// When a device cannot be read or has no sound superblock; the others are printed.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let host = host_name();
-    let mut members = Vec::new();
+    let (mut members, mut last) = (Vec::new(), None);
     let nest = brief_nest(false);
     let how = AssembleOptions {
         read_only: true,
@@ -69,40 +69,59 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         file: &look_at,
     };
     for device in named(&arguments.devices)? {
-        let member = opening.open(&device, &mut |_| {})?;
-        let name = match &device {
-            Named::File(path) => path.display().to_string(),
-            Named::Array(_) => member.path().display().to_string(),
-        };
-        let size = member.size().to_bytes();
-        if arguments.bitmap
-            && let Ok(bitmap) = read_bitmap(&member)
-        {
-            // A file of its own begins with the bitmap.
-            output::print(&examine_bitmap(&bitmap, &name))?;
-            continue;
+        let shown = opening.open(&device, &mut |_| {}).and_then(|member| {
+            let name = match &device {
+                Named::File(path) => path.display().to_string(),
+                Named::Array(_) => member.path().display().to_string(),
+            };
+            one(arguments, &member, &name, &host).map(|shown| (name, shown))
+        });
+        match shown {
+            Ok((_, Shown::Text(text))) => output::print(&text)?,
+            Ok((name, Shown::Brief(metadata))) => members.push((name, *metadata)),
+            Err(failure) => {
+                if let Some(earlier) = last.replace(failure) {
+                    report(&earlier);
+                }
+            }
         }
-        let metadata = read_member(&mut Bare(&member), size).map_err(|source| {
-            let name = name.clone();
-            Failure::new(Kind::Input, ExamineError { name, source })
-        })?;
-        if arguments.brief {
-            members.push((name, metadata));
-            continue;
-        }
-        let options = DetailOptions {
-            device: &name,
-            size,
-            host: &host,
-            time: utc,
-        };
-        output::print(&text(arguments, &metadata, &options)?)?;
     }
     let members: Vec<_> = members
         .iter()
         .map(|(name, one)| (name.as_str(), one))
         .collect();
-    output::print(&brief(&members, arguments.verbose))
+    output::print(&brief(&members, arguments.verbose))?;
+    last.map_or(Ok(()), Err)
+}
+
+/// What is printed of a device: at once, or with the others in the end.
+enum Shown {
+    Text(String),
+    Brief(Box<MemberMetadata>),
+}
+
+fn one(arguments: &Arguments, member: &Member, name: &str, host: &str) -> Result<Shown, Failure> {
+    if arguments.bitmap
+        && let Ok(file) = read_bitmap(member)
+    {
+        // A file of its own begins with the bitmap.
+        return Ok(Shown::Text(examine_bitmap(&file.bitmap, name)));
+    }
+    let size = member.size().to_bytes();
+    let metadata = read_member(&mut Bare(member), size).map_err(|source| {
+        let name = name.to_owned();
+        Failure::new(Kind::Input, ExamineError { name, source })
+    })?;
+    if arguments.brief {
+        return Ok(Shown::Brief(Box::new(metadata)));
+    }
+    let options = DetailOptions {
+        device: name,
+        size,
+        host,
+        time: utc,
+    };
+    text(arguments, &metadata, &options).map(Shown::Text)
 }
 
 fn text(

@@ -16,7 +16,9 @@ use raidlab_serve::export::{Export, MemoryExport, NullExport};
 use raidlab_serve::server::{Exports, Limits, Listen, Server, ServerOptions};
 use source::Source;
 pub use source::{Assembling, not_assembled};
+use std::fmt::Write;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,6 +50,10 @@ const OF_MEMBERS: [&str; 5] = [
     "buffered",
     "member_timeout",
 ];
+
+/// What is served without a model. clap does not ask for what an option requires where
+/// something is named that rules the required one out.
+const NO_MODEL: [&str; 4] = ["file", "null", "memory", "devices"];
 
 /// Arguments of `raidlab serve`.
 #[derive(Debug, Args)]
@@ -93,24 +99,30 @@ pub struct Arguments {
     model: Option<String>,
 
     /// With --model: the preset's parameter set. Default: its first.
-    #[arg(long, value_name = "SET", requires = "model")]
+    #[arg(long, value_name = "SET", requires = "model", conflicts_with_all = NO_MODEL)]
     set: Option<String>,
 
     /// With --model: keep the bytes in this file.
-    #[arg(long, value_name = "FILE", requires = "model")]
+    #[arg(long, value_name = "FILE", requires = "model", conflicts_with_all = NO_MODEL)]
     storage: Option<PathBuf>,
 
     /// With --model: the number from which the modelled disk's chance is drawn.
-    #[arg(long, value_name = "N", requires = "model", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "model",
+        conflicts_with_all = NO_MODEL,
+        default_value_t = 1
+    )]
     seed: u64,
 
     /// Serve an export of this size that reads as zeros and forgets what is written, to
     /// measure the server alone.
-    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size)]
+    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size_above_zero)]
     null: Option<raidlab_units::Sectors>,
 
     /// Serve this much memory, to measure the server alone.
-    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size)]
+    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size_above_zero)]
     memory: Option<raidlab_units::Sectors>,
 
     /// The export's and the control socket's name. Default: the array's.
@@ -137,8 +149,13 @@ pub struct Arguments {
     ublk: UblkArguments,
 
     /// Clients at once.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    connections: usize,
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    connections: u32,
 
     /// Let a client go that pauses so many seconds within a request, or that
     /// takes none of its replies. Between two requests it may pause for ever.
@@ -203,7 +220,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(Failure::usage)?;
     let options = ServerOptions {
         limits: Limits {
-            connections: arguments.connections,
+            connections: arguments.connections as usize,
             stall_timeout: Duration::from_secs(arguments.client_timeout),
             ..Limits::default()
         },
@@ -332,13 +349,18 @@ fn announce(
     let export = served.export();
     let size = raidlab_units::Bytes(export.size_bytes());
     let mut tcp = server.addresses().iter();
+    let title = name;
+    let name = in_uri(name.as_bytes());
     output::say(&format!(
-        "serving `{name}`: {}, {size}",
+        "serving `{title}`: {}, {size}",
         export.description()
     ));
     for place in places {
         let uri = match place {
-            Listen::Unix(path) => format!("nbd+unix:///{name}?socket={}", path.display()),
+            Listen::Unix(path) => {
+                let socket = in_uri(path.as_os_str().as_bytes());
+                format!("nbd+unix:///{name}?socket={socket}")
+            }
             Listen::Tcp { address, .. } => {
                 format!("nbd://{}/{name}", tcp.next().unwrap_or(address))
             }
@@ -348,6 +370,19 @@ fn announce(
     if let Some(control) = control {
         output::say(&format!("  control {}", control.path().display()));
     }
+}
+
+/// A name or a path as a part of an address of NBD: what has a meaning there, or cannot be
+/// there, as `%` and two digits.
+fn in_uri(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, &byte| {
+        if byte.is_ascii_alphanumeric() || b"/-._~:".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    })
 }
 
 /// Deletes the block device, answers what is in flight, then stops what is
@@ -379,4 +414,16 @@ fn end(
     }
     drop(control);
     deleted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_uri;
+
+    #[test]
+    fn a_name_stands_in_an_address_as_it_may() {
+        assert_eq!(in_uri(b"vm:home-1_2.3"), "vm:home-1_2.3");
+        assert_eq!(in_uri(b"my array & 100%?"), "my%20array%20%26%20100%25%3F");
+        assert_eq!(in_uri("/tmp/\u{e4}.sock".as_bytes()), "/tmp/%C3%A4.sock");
+    }
 }

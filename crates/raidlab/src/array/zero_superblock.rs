@@ -1,6 +1,6 @@
 //! `raidlab zero-superblock`: makes members none.
 
-use super::{Bare, claim};
+use super::{Bare, claim, named_once};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
@@ -30,6 +30,7 @@ pub struct Arguments {
 /// # Errors
 /// When a device is in use, has no superblock, or cannot be written.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    named_once(arguments.devices.iter().map(PathBuf::as_path))?;
     let mut planned = Vec::new();
     for path in &arguments.devices {
         let member = claim(path)?;

@@ -7,7 +7,8 @@ use crate::member::Member;
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::stripe_log::LogError;
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, LogSuperblock, Slot,
+    AssembleError, AssembleOptions, Assembly, BitmapFile, Candidate, EXTERNAL_BITMAP,
+    LogSuperblock, Slot,
 };
 use raidlab_metadata::create::{CreatePlan, Write};
 use raidlab_metadata::{
@@ -210,19 +211,20 @@ fn io_error(what: &'static str, file: &Member, source: io::Error) -> FilesError 
 ///
 /// # Errors
 /// When it cannot be read or is none.
-pub fn read_bitmap(file: &Member) -> Result<Bitmap, FilesError> {
+pub fn read_bitmap(file: &Member) -> Result<BitmapFile, FilesError> {
     // Whatever the file is, more is never looked at.
-    let bytes = file.size().to_bytes().0.min(MAXIMUM_BITMAP_BYTES);
-    let mut bytes = vec![0; usize::try_from(bytes).unwrap_or(0)];
+    let room = Bytes(file.size().to_bytes().0.min(MAXIMUM_BITMAP_BYTES));
+    let mut bytes = vec![0; usize::try_from(room.0).unwrap_or(0)];
     for (piece, start) in bytes.chunks_mut(1 << 20).zip((0..).step_by(1 << 20)) {
         Reader(file)
             .read_at(Bytes(start), piece)
             .map_err(|source| io_error("read", file, source))?;
     }
-    Bitmap::decode(&bytes).map_err(|source| FilesError::Bitmap {
+    let bitmap = Bitmap::decode(&bytes).map_err(|source| FilesError::Bitmap {
         path: file.path().to_owned(),
         source,
-    })
+    })?;
+    Ok(BitmapFile { bitmap, room })
 }
 
 /// Puts an array together and replays its write log. `bitmap`: the file with

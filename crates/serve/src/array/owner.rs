@@ -9,7 +9,7 @@
 use super::engine::{Core, place_of};
 use super::payloads::{PayloadError, Payloads, length};
 use super::requests::Requests;
-use crate::export::{self, ErrorCode};
+use crate::export::{self, BufferError, ErrorCode};
 use crate::member::{Answer, Members, Transfer};
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{
@@ -44,9 +44,21 @@ pub enum Broken {
     /// The core ordered what cannot be.
     #[error("the array core ordered what cannot be")]
     Core(#[source] PayloadError),
+    /// The system had no memory for what the core ordered, for as long as it was waited for.
+    #[error("there is no memory to go on with: assembled again, the array is recovered")]
+    Memory(#[source] BufferError),
     /// The backend, which carries commands to the members, no longer works.
     #[error("members cannot be reached: {0}")]
     Backend(String),
+}
+
+impl From<PayloadError> for Broken {
+    fn from(error: PayloadError) -> Self {
+        match error {
+            PayloadError::Memory(source) => Self::Memory(source),
+            error => Self::Core(error),
+        }
+    }
 }
 
 /// An array with its members, its clients' requests and its payloads, in one thread.
@@ -230,7 +242,7 @@ impl Owner {
                 && !mutation::is(Mutation::HungReadUnmoved)
                 && let Err(error) = self.payloads.move_away(buffer)
             {
-                self.break_down(Broken::Core(error));
+                self.break_down(error.into());
             }
         }
         for answer in answers.drain(..) {
@@ -238,7 +250,7 @@ impl Owner {
                 && let Some(buffer) = self.reads.remove(&answer.id)
                 && let Err(error) = self.payloads.arrived(buffer, bytes)
             {
-                self.break_down(Broken::Core(error));
+                self.break_down(error.into());
             }
             drop(answer.transfer);
             if self.broken.is_none() {
@@ -256,7 +268,7 @@ impl Owner {
             std::mem::swap(&mut self.out, &mut self.spare);
             let mut wanted = std::mem::take(&mut self.spare);
             if let Err(error) = self.carry_out(now, &mut wanted) {
-                self.break_down(Broken::Core(error));
+                self.break_down(error.into());
             }
             wanted.clear();
             self.spare = wanted;

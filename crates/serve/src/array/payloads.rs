@@ -18,6 +18,11 @@ use raidlab_units::Sectors;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How often memory is asked for again where there is none, and how long is waited each time.
+const NAPS: u32 = if cfg!(test) { 5 } else { 500 };
+const NAP: Duration = Duration::from_millis(10);
 
 /// What the core ordered and cannot be: a bug in it, after which the array's
 /// bytes cannot be trusted.
@@ -67,9 +72,19 @@ impl Payloads {
         self.requests.remove(&request)
     }
 
-    /// A buffer from the driver's own pool.
+    /// A buffer from the driver's own pool. Where the system has no memory at the moment,
+    /// it is waited for: the core cannot go on without, and clients that take their replies
+    /// give some back.
     pub(crate) fn take(&self, bytes: usize) -> Result<Buffer, PayloadError> {
-        self.pool.take(bytes).map_err(PayloadError::Memory)
+        let mut taken = self.pool.take(bytes);
+        for _ in 0..NAPS {
+            if !matches!(taken, Err(BufferError::OutOfMemory(_))) {
+                break;
+            }
+            std::thread::sleep(NAP);
+            taken = self.pool.take(bytes);
+        }
+        taken.map_err(PayloadError::Memory)
     }
 
     /// Executes a step of the core's.

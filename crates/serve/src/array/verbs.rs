@@ -112,6 +112,11 @@ impl ArrayExport {
                 if minimum > maximum {
                     return Err("the least speed is above the highest".to_owned());
                 }
+                if maximum == 0 {
+                    let words =
+                        "at a highest speed of 0 no sync would end; `--action idle` ends one";
+                    return Err(words.to_owned());
+                }
                 self.on_core(move |array, _, _| {
                     array.set_sync_speed(minimum, maximum);
                     Ok(())

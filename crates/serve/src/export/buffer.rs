@@ -6,7 +6,7 @@
 //! come in powers of two from one page up; the list of free ones is last in,
 //! first out, so that the memory which is warm in the cache is used again.
 //! The pool keeps a bounded number of bytes; what goes beyond is given back
-//! to the system. A ring that has registered a buffer's memory with the kernel
+//! to the system, and so is all that it keeps where the system has no more. A ring that has registered a buffer's memory with the kernel
 //! says so ([`Identity::keep`]): such memory stays in the pool and is taken
 //! first, so that it is registered once and used many times. Rings bound what
 //! they register.
@@ -141,6 +141,9 @@ struct Shelves {
     by_class: [Mutex<Shelf>; CLASSES],
     /// Bytes that one class may keep.
     keep_bytes: usize,
+    /// So often a test lets the system have no memory.
+    #[cfg(test)]
+    refusals: std::sync::atomic::AtomicUsize,
 }
 
 impl Shelves {
@@ -157,6 +160,22 @@ impl Shelves {
     fn take(&self, class: usize) -> Option<Shelved> {
         let mut shelf = self.lock(class);
         shelf.kept.pop().or_else(|| shelf.others.pop())
+    }
+
+    /// Gives what nobody uses back to the system.
+    fn give_back(&self) {
+        for class in 0..CLASSES {
+            self.lock(class).others = Vec::new();
+        }
+    }
+
+    #[cfg(test)]
+    fn refuses(&self) -> bool {
+        let left = |left: usize| left.checked_sub(1);
+        let refused = self
+            .refusals
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        refused.is_ok()
     }
 
     fn lock(&self, class: usize) -> MutexGuard<'_, Shelf> {
@@ -212,8 +231,16 @@ impl BufferPool {
             shelves: Arc::new(Shelves {
                 by_class: std::array::from_fn(|_| Mutex::default()),
                 keep_bytes,
+                #[cfg(test)]
+                refusals: std::sync::atomic::AtomicUsize::new(0),
             }),
         }
+    }
+
+    /// The system has no memory, so often.
+    #[cfg(test)]
+    pub(crate) fn refuse(&self, times: usize) {
+        self.shelves.refusals.store(times, Ordering::Relaxed);
     }
 
     /// A buffer of `length` bytes. Its content is what its last user left.
@@ -233,12 +260,19 @@ impl BufferPool {
                 home: Some(Arc::clone(&self.shelves)),
                 identity: Some(identity),
             }),
-            None => self.allocate(length),
+            None => self.allocate(length).or_else(|_| {
+                self.shelves.give_back();
+                self.allocate(length)
+            }),
         }
     }
 
     fn allocate(&self, length: usize) -> Result<Buffer, BufferError> {
         let pages = 1_usize << class(length.max(1));
+        #[cfg(test)]
+        if self.shelves.refuses() {
+            return Err(BufferError::OutOfMemory(length));
+        }
         let pages = <[Page]>::new_box_zeroed_with_elems(pages)
             .map_err(|_| BufferError::OutOfMemory(length))?;
         Ok(Buffer {
@@ -296,6 +330,20 @@ mod tests {
         // Of the others the pool had room for the first; the last is gone, and
         // so is its number.
         assert!(number(&again[2]) < kept[0] && number(&again[3]) > last);
+    }
+
+    #[test]
+    fn where_there_is_no_memory_what_nobody_uses_is_given_back() {
+        let pool = BufferPool::new(1 << 20);
+        drop(pool.take(5 * PAGE_BYTES).unwrap());
+        let kept = || pool.shelves.lock(3).others.len();
+        assert_eq!(kept(), 1);
+        pool.refuse(1);
+        pool.take(PAGE_BYTES).expect("what was given back");
+        assert_eq!(kept(), 0);
+        pool.refuse(2);
+        let error = pool.take(2 * PAGE_BYTES).unwrap_err();
+        assert_eq!(error, BufferError::OutOfMemory(2 * PAGE_BYTES));
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //!    again with what the bitmap says they missed, or filled anew.
 
 use super::view::{View, role_of};
-use super::{AssembleOptions, Candidate, LeftOut, Part, Stale};
+use super::{AssembleOptions, Candidate, LeftOut, Part, Stale, grow};
 use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
@@ -417,11 +417,12 @@ fn find_bitmap(
 ) -> Result<Option<(Bitmap, bool)>, AssembleError> {
     let array = view.array();
     let internal = array.features.has(Features::BITMAP);
-    let copies: Vec<&Bitmap> = match &options.external_bitmap {
-        Some(bitmap) if bitmap.superblock.array_uuid != array.array_uuid => {
+    let file = options.external_bitmap.as_ref();
+    let copies: Vec<&Bitmap> = match file {
+        Some(file) if file.bitmap.superblock.array_uuid != array.array_uuid => {
             return Err(AssembleError::ForeignBitmap);
         }
-        Some(bitmap) => vec![bitmap],
+        Some(file) => vec![&file.bitmap],
         None if !internal => return Ok(None),
         None => view
             .candidates
@@ -440,11 +441,9 @@ fn find_bitmap(
         .find(|bitmap| bitmap.superblock.array_uuid == array.array_uuid);
     // A change of the array's size was cut off: the bitmap has the other size.
     let all = ours.and_then(|bitmap| {
-        let mut superblock = bitmap.superblock;
-        superblock.sync_size = bitmap_space(view);
-        let fits = superblock.bytes() <= super::grow::room_of(&bitmap.superblock);
-        let all = fits.then(|| Bitmap::new(superblock, true).ok());
-        Some((all.flatten()?, false))
+        let room = grow::room_of(&bitmap.superblock, file);
+        let superblock = grow::fitted(&bitmap.superblock, bitmap_space(view), room)?;
+        Some((Bitmap::new(superblock, true).ok()?, false))
     });
     let copies: Vec<&Bitmap> = copies.into_iter().filter(fits).collect();
     let mut sound = copies

@@ -4,12 +4,12 @@
 //! Members keep what they hold where it is; the new part follows behind it. So
 //! layouts whose copies lie at places that depend on the members' size (far)
 //! cannot grow, as in md. The new part counts as not in sync, and its bits are
-//! set. The bitmap keeps its room: if it has too little for the new size, its
-//! chunks become larger. Until the first superblock is written, the array is on
+//! set. The bitmap keeps its room, on the members or in a file of its own: if it has too
+//! little for the new size, its chunks become larger. Until the first superblock is written, the array is on
 //! its members what it was; a bitmap of the new size beside a superblock of the
 //! old one is replaced by one with all bits set.
 
-use super::{AssembledMember, Assembly, NeededSync, Part};
+use super::{AssembledMember, Assembly, BitmapFile, NeededSync, Part};
 use crate::persistent::error::AssembleError;
 use raidlab_geometry::{CopyMap, Layout, Level};
 use raidlab_metadata::{Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, Version};
@@ -17,8 +17,8 @@ use raidlab_units::{Bytes, Sectors, Span};
 
 impl Assembly {
     /// Makes the array as large as its smallest member allows. Nothing changes
-    /// if that is what it is already.
-    pub(super) fn grow(&mut self) -> Result<(), AssembleError> {
+    /// if that is what it is already. `file`: where its bitmap is, if not on the members.
+    pub(super) fn grow(&mut self, file: Option<&BitmapFile>) -> Result<(), AssembleError> {
         if let Some(reason) = self.why_it_cannot_grow() {
             return Err(AssembleError::CannotGrow(reason));
         }
@@ -48,7 +48,13 @@ impl Assembly {
             device: self.newest.clone(),
             source,
         })?;
-        self.take_in(Span::between(before, self.sync_space()));
+        let new = Span::between(before, self.sync_space());
+        if let Some(bitmap) = &self.bitmap {
+            let resized = resized(bitmap, new, room_of(&bitmap.superblock, file));
+            let reason = "its bitmap has no room for more";
+            self.bitmap = Some(resized.ok_or(AssembleError::CannotGrow(reason))?);
+        }
+        self.take_in(new);
         Ok(())
     }
 
@@ -76,15 +82,8 @@ impl Assembly {
         }
     }
 
-    /// The new part is not in sync: its bits are set, and a resync has to cover it.
+    /// The new part is not in sync: a resync has to cover it.
     fn take_in(&mut self, new: Span) {
-        if let Some(bitmap) = &self.bitmap {
-            let limit = match self.bitmap_is_external {
-                true => MAXIMUM_BITMAP_BYTES,
-                false => room_of(&bitmap.superblock),
-            };
-            self.bitmap = resized(bitmap, new, limit);
-        }
         self.resync = Some(match self.resync.take() {
             // Nobody has written to what is new.
             None => NeededSync {
@@ -135,22 +134,33 @@ impl Assembly {
 }
 
 /// Bytes that a bitmap may have where it lies.
-pub(super) fn room_of(bitmap: &BitmapSuperblock) -> u64 {
-    let bytes = bitmap.bytes().max(bitmap.reserved.to_bytes().0);
-    bytes.next_multiple_of(4096).min(MAXIMUM_BITMAP_BYTES)
+pub(super) fn room_of(bitmap: &BitmapSuperblock, file: Option<&BitmapFile>) -> Bytes {
+    let beside_superblock = || {
+        let bytes = bitmap.bytes().max(bitmap.reserved.to_bytes().0);
+        bytes.next_multiple_of(4096)
+    };
+    let bytes = file.map_or_else(beside_superblock, |file| file.room.0);
+    Bytes(bytes.min(MAXIMUM_BITMAP_BYTES))
 }
 
-/// A bitmap for a larger space, the bits of what is new set. `None` if there is
-/// no chunk that would do.
-fn resized(bitmap: &Bitmap, new: Span, limit: u64) -> Option<Bitmap> {
-    let mut superblock = bitmap.superblock;
-    superblock.sync_size = new.end;
-    while superblock.bytes() > limit {
+/// What a bitmap's superblock is for a space of another size: with larger chunks, where
+/// there is too little room for those that it has. `None` if there is no chunk that would do.
+pub(super) fn fitted(
+    bitmap: &BitmapSuperblock,
+    sync_size: Sectors,
+    room: Bytes,
+) -> Option<BitmapSuperblock> {
+    let mut superblock = *bitmap;
+    superblock.sync_size = sync_size;
+    while superblock.bytes() > room.0 {
         superblock.chunk = Bytes(superblock.chunk.0.checked_mul(2)?);
     }
-    if superblock.chunk.0 >= 1 << 32 {
-        return None;
-    }
+    (superblock.chunk.0 < 1 << 32).then_some(superblock)
+}
+
+/// A bitmap for a larger space, the bits of what is new set. `None` if it has no room.
+fn resized(bitmap: &Bitmap, new: Span, room: Bytes) -> Option<Bitmap> {
+    let superblock = fitted(&bitmap.superblock, new.end, room)?;
     let mut larger = Bitmap::new(superblock, false).ok()?;
     let spans = bitmap.set_spans().chain([new.start..new.end]);
     for span in spans {

@@ -98,7 +98,7 @@ pub(super) fn conclude(
         read_only: options.read_only,
     };
     if options.update == Some(Update::Size) {
-        assembly.grow()?;
+        assembly.grow(options.external_bitmap.as_ref())?;
     }
     Ok(assembly)
 }

@@ -112,7 +112,12 @@ pub struct Assembling {
     buffered: bool,
 
     /// After so many seconds without an answer a member counts as gone.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
     member_timeout: u64,
 }
 
@@ -340,7 +345,9 @@ pub fn not_assembled(error: FilesError, run: bool) -> Failure {
         FilesError::Assemble(_) if !run => {
             Some("`raidlab examine` shows what each device says; `--run` starts a degraded array")
         }
-        FilesError::Examine { .. } => Some("`raidlab create` makes an array"),
+        FilesError::Examine { .. } => {
+            Some("leave it out, if the others are enough; `raidlab create` makes an array")
+        }
         FilesError::Bitmap { .. } => Some("without --bitmap it starts, and resyncs everything"),
         _ => None,
     };

@@ -61,6 +61,9 @@ fn options_that_nothing_would_come_of_are_refused() {
             "--member-timeout",
         ),
         (&["--null", "1m", "m0"], "[DEVICE]..."),
+        (&["--null", "1m", "--storage", "m0"], "--storage"),
+        (&["--file", "m0", "--set", "strict"], "--set"),
+        (&["m0", "m1", "--seed", "3"], "--seed"),
     ];
     for (words, option) in served {
         let said = place.refused(&[&["serve"], words].concat(), 2);
@@ -68,6 +71,15 @@ fn options_that_nothing_would_come_of_are_refused() {
             said.contains("cannot be used with") && said.contains(option),
             "{said}"
         );
+    }
+    for (words, told) in [
+        (["--null", "0"], "above 0"),
+        (["--memory", "0"], "above 0"),
+        (["--connections", "0"], "0 is not in 1.."),
+        (["--member-timeout", "0"], "0 is not in 1.."),
+    ] {
+        let said = place.refused(&[&["serve"], &words[..]].concat(), 2);
+        assert!(said.contains(told), "{said}");
     }
     let created = [
         ("-l 1 -n 2 -k bitmap --bitmap none m0 m1", "needs a bitmap"),
@@ -91,6 +103,8 @@ fn options_that_nothing_would_come_of_are_refused() {
     let planned = place.must(&planned.split(' ').collect::<Vec<_>>());
     assert!(planned.contains("a bit for 1 MiB"), "{planned}");
     let _server = mirror(&place, &[]);
+    let said = place.refused(&["manage", "test", "--sync-speed", "0", "0"], 1);
+    assert!(said.contains("no sync would end"), "{said}");
     let words = [
         "manage",
         "test",
@@ -106,6 +120,42 @@ fn options_that_nothing_would_come_of_are_refused() {
         said.contains("`--with` is given 2 times and `--replace` 1"),
         "{said}"
     );
+}
+
+/// A file that an array uses is not cut short by another array's bitmap.
+#[test]
+fn a_new_array_s_bitmap_takes_no_file_that_is_in_use() {
+    let place = Place::new(2);
+    let _server = mirror(&place, &[]);
+    for name in ["c", "d"] {
+        place.member(name);
+    }
+    let length = std::fs::metadata(place.path("m0")).expect("there").len();
+    let words = "create --run -l 1 -n 2 --bitmap ./m0 c d";
+    let said = place.refused(&words.split(' ').collect::<Vec<_>>(), 3);
+    assert!(said.contains("in use"), "{said}");
+    let now = std::fs::metadata(place.path("m0")).expect("there").len();
+    assert_eq!(now, length);
+}
+
+/// One that cannot be examined does not hide those that are named after it.
+#[test]
+fn all_devices_are_examined_that_can_be() {
+    let place = Place::new(2);
+    place.must(&["create", "-l", "1", "-n", "2", "m0", "m1"]);
+    place.member("none");
+    let words = ["examine", "none", "m1", "nosuch", "m0"];
+    let output = place.command(&words).output().expect("the program");
+    assert_eq!(output.status.code(), Some(3));
+    let [shown, said] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    assert!(
+        shown.contains("m1:\n") && shown.contains("m0:\n"),
+        "{shown}"
+    );
+    assert!(said.contains("none") && said.contains("nosuch"), "{said}");
+    let twice = place.refused(&["zero-superblock", "m0", "./m0"], 2);
+    assert!(twice.contains("named twice"), "{twice}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 mod stores;
 
 use super::{PayloadError, Payloads, gaps};
+use crate::array::owner::Broken;
 use crate::member::{BorrowError, Memory};
 use raidlab_array::{BufferId, RequestId, ScratchId};
 use raidlab_payload::Store;
@@ -111,4 +112,16 @@ fn a_buffer_that_is_gone_need_not_move() {
     drop(payloads.remove(RequestId(7)));
     assert_eq!(payloads.move_away(request(0)), Ok(()));
     assert_eq!(payloads.arrived(request(0), &bytes), Ok(()));
+}
+
+/// A moment without memory is waited for, since the array would break down without a buffer.
+#[test]
+fn memory_that_is_not_there_at_the_moment_is_waited_for() {
+    let payloads = Payloads::default();
+    payloads.pool.refuse(6);
+    assert_eq!(payloads.take(4096).expect("after some naps").len(), 4096);
+    payloads.pool.refuse(usize::MAX);
+    // Longer than what the pool keeps by now.
+    let broken = Broken::from(payloads.take(8192).unwrap_err());
+    assert!(matches!(broken, Broken::Memory(_)), "{broken}");
 }
