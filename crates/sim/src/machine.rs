@@ -258,11 +258,6 @@ impl Machine {
         self.after_verb(result)
     }
 
-    /// A job is over.
-    pub(crate) const fn processes_end(&mut self) {
-        self.turns.processes_end();
-    }
-
     fn after_verb(&mut self, result: Result<(), SubjectError>) -> Result<(), SimError> {
         result.map_err(SimError::Subject)?;
         self.pump();
@@ -368,13 +363,6 @@ impl Machine {
             }
         }
         Ok(true)
-    }
-
-    /// Whether the subject's threads and the disks go before the next turn of the calendar.
-    fn next_process_is_behind(&self) -> bool {
-        let next = self.calendar.next_event();
-        next.is_some_and(|issue| self.turns.is_behind(issue.clone))
-            && self.subject.threads_go_first()
     }
 
     fn advance_disk(&mut self, slot: usize) {

@@ -19,6 +19,7 @@
 //! takes turns with the processes too, but it sends a hundred commands for one request of
 //! theirs, so that it is the one behind for most of the time, from which moment on is chance.
 
+use super::Machine;
 use raidlab_array::{MemberCommand, Sender};
 use raidlab_units::Nanos;
 
@@ -93,6 +94,20 @@ impl Turns {
     fn ticks(&self, begin: Nanos, end: Nanos) -> bool {
         self.clock
             .is_some_and(|clock| begin.0 / clock.0 != end.0 / clock.0)
+    }
+}
+
+impl Machine {
+    /// Whether the subject's threads and the disks go before the next turn of the calendar.
+    pub(super) fn next_process_is_behind(&self) -> bool {
+        let next = self.calendar.next_event();
+        next.is_some_and(|issue| self.turns.is_behind(issue.clone))
+            && self.subject.threads_go_first()
+    }
+
+    /// A job is over.
+    pub(crate) const fn processes_end(&mut self) {
+        self.turns.processes_end();
     }
 }
 
