@@ -139,6 +139,14 @@ pub struct Arguments {
 /// # Errors
 /// When a promise was broken, or it was interrupted.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.from.checked_add(arguments.seeds).is_none() {
+        let words = format!(
+            "there are no {} seeds from {} on",
+            arguments.seeds, arguments.from
+        );
+        let help = format!("the last seed is {}", u64::MAX - 1);
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    }
     // A panic of the core is a finding of its seed, which tells it.
     std::panic::set_hook(Box::new(|_| {}));
     let filter = Filter {

@@ -390,6 +390,9 @@ fn seeds_are_simulated_and_replayed() {
     assert!(said.contains("every promise was kept"), "{said}");
     let said = place.refused(&["simulate", "--exhaustive", "--level", "raid0"], 2);
     assert!(said.contains("none of the small arrays"), "{said}");
+    let last = u64::MAX.to_string();
+    let said = place.refused(&["simulate", "--seeds", "5", "--from", &last], 2);
+    assert!(said.contains("there are no 5 seeds from"), "{said}");
 }
 
 /// Members are where they were named; nothing else is left in the folder.
