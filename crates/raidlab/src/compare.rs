@@ -3,10 +3,12 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
-use raidlab_report::{Bound, RunData, compare};
+use raidlab_report::{Bound, RunComparison, RunData, compare};
 use raidlab_runs::notes::STORE;
 use raidlab_store::Store;
 use raidlab_store::output::Format;
+use raidlab_store::text::visible;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab compare`.
@@ -84,6 +86,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let comparison = compare(&runs).map_err(|error| {
         Failure::new(Kind::Input, error).help("`raidlab report --list` lists the runs")
     })?;
+    check_classes(&arguments.within, &comparison)?;
     let comparison = comparison.within(&arguments.within);
     for (_, path, format) in &outputs {
         let text = match format {
@@ -96,4 +99,23 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     output::print(&comparison.text(&output::style()))
+}
+
+/// Each class that has a bound is one of these runs'.
+fn check_classes(bounds: &[Bound], comparison: &RunComparison) -> Result<(), Failure> {
+    let known: BTreeSet<&str> = comparison.rows.iter().map(|row| &*row.class).collect();
+    let mut asked = bounds.iter().filter_map(|bound| bound.class.as_deref());
+    let Some(unknown) = asked.find(|class| !known.contains(class)) else {
+        return Ok(());
+    };
+    let known: Vec<_> = known
+        .into_iter()
+        .map(|class| format!("`{class}`"))
+        .collect();
+    let words = format!(
+        "no row of these runs is of the class `{}`",
+        visible(unknown)
+    );
+    let help = format!("their classes are {}", visible(&known.join(", ")));
+    Err(Failure::words(Kind::Usage, words).help(help))
 }

@@ -170,6 +170,8 @@ fn exports_replace_only_their_own_kind() {
         assert!(message.contains("did not write"), "{message}");
         lab.ok(&["compare", "latest", "latest", option, own]);
     }
+    let unknown = lab.fails(2, &["compare", "latest", "latest", "--within", "foo=3"]);
+    assert!(unknown.contains("is of the class `foo`"), "{unknown}");
 }
 
 #[test]
