@@ -113,7 +113,7 @@ pub fn mdadm_size(text: &str) -> Result<Sectors, String> {
     Ok(bytes.to_sectors())
 }
 
-/// The same of what there has to be some of.
+/// A size as [`mdadm_size`] takes it, which is not 0: of an export or a memory.
 ///
 /// # Errors
 /// When it is no size, or 0.

@@ -141,7 +141,7 @@ struct Shelves {
     by_class: [Mutex<Shelf>; CLASSES],
     /// Bytes that one class may keep.
     keep_bytes: usize,
-    /// So often a test lets the system have no memory.
+    /// How many more allocations fail, for tests.
     #[cfg(test)]
     refusals: std::sync::atomic::AtomicUsize,
 }
@@ -237,7 +237,7 @@ impl BufferPool {
         }
     }
 
-    /// The system has no memory, so often.
+    /// Makes the next `times` allocations fail, as where the system has no memory.
     #[cfg(test)]
     pub(crate) fn refuse(&self, times: usize) {
         self.shelves.refusals.store(times, Ordering::Relaxed);

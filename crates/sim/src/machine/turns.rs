@@ -105,7 +105,7 @@ impl Machine {
             && self.subject.threads_go_first()
     }
 
-    /// A job is over.
+    /// A job is over: its processes end, and those of the next job are new ones.
     pub(crate) const fn processes_end(&mut self) {
         self.turns.processes_end();
     }

@@ -95,7 +95,7 @@ pub struct Translation {
     /// Valid pages of each block.
     valid: Vec<u32>,
     wear: Vec<u32>,
-    /// The highest of them.
+    /// The wear of the block that is worn most.
     most_wear: u32,
     free: Vec<u32>,
     closed: Closed,
