@@ -429,8 +429,8 @@ impl Reader<'_> {
 /// Endings of the names of times and rates, which may have any fraction.
 const FRACTIONS: [&str; 3] = ["_us", "_ms", "_per_second"];
 
-/// Whether a number has a fraction that would be cut off. The disk is the same without the
-/// fraction then.
+/// Whether a number has a fraction that would be cut off, so that the disk would be the same
+/// without that fraction.
 fn counts(medium: Medium, name: &str, number: f64) -> bool {
     if number.fract() == 0.0 || FRACTIONS.iter().any(|unit| name.ends_with(unit)) {
         return false;

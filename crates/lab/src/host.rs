@@ -264,6 +264,15 @@ memory = "8g"
         }
         let error = read(&OWN.replace("31", "0")).expect_err("no tags");
         assert!(error.contains("desk.toml:6"), "{error}");
+        assert_eq!(host.scheduler_clock, None);
+        let clock = |time: &str| read(&format!("{OWN}scheduler_clock = \"{time}\"\n"));
+        let ticks = clock("10ms").expect("a sound file").scheduler_clock;
+        assert_eq!(ticks, Some(Nanos::from_millis(10)));
+        let error = clock("0s").expect_err("it never ticks");
+        assert!(
+            error.contains("desk.toml:10: host[1].scheduler_clock"),
+            "{error}"
+        );
         for size in ["0", "100", "1000"] {
             let error = read(&OWN.replace("1m", size)).expect_err("no whole sectors");
             assert!(

@@ -2,8 +2,9 @@
 //!
 //! The loop takes the earliest of three kinds of events: the host's (a job
 //! issues its next request), a disk's, the subject's own ticks. Equal times
-//! go in that order, disks by slot, so that a run is repeatable. Whatever the
-//! subject orders in answer is handed to the disks at once.
+//! go in that order, disks by slot, so that a run is repeatable; where a process is behind, disks
+//! and ticks go before it (`turns`). Whatever the subject orders in answer is handed to the
+//! disks at once.
 
 mod compute;
 mod error;

@@ -141,8 +141,8 @@ pub struct AssembleOptions {
 pub struct BitmapFile {
     /// What the file says.
     pub bitmap: Bitmap,
-    /// How long the file is: it is never made longer, so a bitmap for a larger array has
-    /// to fit.
+    /// How long the file is. It is never made longer, so the bitmap of an array that grows
+    /// has to fit into it.
     pub room: Bytes,
 }
 

@@ -5,11 +5,12 @@
 //! back into the reply, and returns to its pool when it is dropped. Buffers
 //! come in powers of two from one page up; the list of free ones is last in,
 //! first out, so that the memory which is warm in the cache is used again.
-//! The pool keeps a bounded number of bytes; what goes beyond is given back
-//! to the system, and so is all that it keeps where the system has no more. A ring that has registered a buffer's memory with the kernel
+//! The pool keeps a bounded number of bytes. What goes beyond is given back to
+//! the system. A ring that has registered a buffer's memory with the kernel
 //! says so ([`Identity::keep`]): such memory stays in the pool and is taken
 //! first, so that it is registered once and used many times. Rings bound what
-//! they register.
+//! they register. Where the system has no memory left, the pool gives back all
+//! that nobody uses and no ring has registered.
 
 use std::{
     ops::{Deref, DerefMut},

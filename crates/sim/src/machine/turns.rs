@@ -16,8 +16,9 @@
 //! computes for the two readings of the clock that each command costs the kernel.
 //!
 //! Only the threads of arrays with parity go first like this. The thread of a mirror's sync
-//! takes turns with the processes too, but it sends a hundred commands for one request of
-//! theirs, so that it is the one behind for most of the time, from which moment on is chance.
+//! takes turns with the processes too, but it computes so much itself that chance decides who
+//! of them is behind, and for how long (docs/notes/cross-validation.md). A process goes first
+//! there.
 
 use super::Machine;
 use raidlab_array::{MemberCommand, Sender};

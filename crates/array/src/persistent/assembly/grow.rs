@@ -5,9 +5,9 @@
 //! layouts whose copies lie at places that depend on the members' size (far)
 //! cannot grow, as in md. The new part counts as not in sync, and its bits are
 //! set. The bitmap keeps its room, on the members or in a file of its own: if it has too
-//! little for the new size, its chunks become larger. Until the first superblock is written, the array is on
-//! its members what it was; a bitmap of the new size beside a superblock of the
-//! old one is replaced by one with all bits set.
+//! little for the new size, its chunks become larger. Until the first superblock is
+//! written, the array is on its members what it was; a bitmap of the new size beside a
+//! superblock of the old one is replaced by one with all bits set.
 
 use super::{AssembledMember, Assembly, BitmapFile, NeededSync, Part};
 use crate::persistent::error::AssembleError;
