@@ -2,25 +2,44 @@
 
 use crate::bench::group;
 use raidlab_array::{
-    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot, SyncProgress,
+    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
+    SyncProgress,
 };
 use raidlab_disk::Order;
 use raidlab_random::Stream;
 use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{JobSpec, Pattern};
+use std::sync::{Arc, Mutex};
 
 /// Fails every read at once, and does all else at once; or, with a `period`, never
 /// answers, and looks at the clock so often.
 struct FailsReads {
     period: Option<Nanos>,
     now: Nanos,
+    /// Of a subject with a thread that answers: an `s` for each request, a `t` for each turn of
+    /// the thread.
+    turns: Option<Arc<Mutex<String>>>,
+    pending: Vec<RequestId>,
+}
+
+impl FailsReads {
+    fn note(&self, turn: char) {
+        if let Some(turns) = &self.turns {
+            turns.lock().expect("nobody panicked").push(turn);
+        }
+    }
 }
 
 impl Subject for FailsReads {
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
         if self.period.is_some() {
+            return;
+        }
+        if self.turns.is_some() {
+            self.note('s');
+            self.pending.push(request.id);
             return;
         }
         let fails = request.operation == Operation::Read;
@@ -35,12 +54,23 @@ impl Subject for FailsReads {
 
     fn complete(&mut self, _: Nanos, _: CommandId, _: Result<(), MemberError>, _: &mut Outputs) {}
 
-    fn tick(&mut self, now: Nanos, _: &mut Outputs) {
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
+        self.note('t');
+        let answers = self
+            .pending
+            .drain(..)
+            .map(|id| Finished { id, result: Ok(()) });
+        out.finished.extend(answers);
+    }
+
+    fn threads_go_first(&self) -> bool {
+        true
     }
 
     fn next_tick(&self) -> Option<Nanos> {
-        self.period.map(|period| self.now + period)
+        let thread = (!self.pending.is_empty()).then_some(self.now);
+        thread.or(self.period.map(|period| self.now + period))
     }
 
     fn waits(&self) -> Vec<String> {
@@ -93,10 +123,20 @@ impl Subject for FailsReads {
 }
 
 fn machine(period: Option<Nanos>) -> Machine {
+    machine_with(period, None, None)
+}
+
+fn machine_with(
+    period: Option<Nanos>,
+    turns: Option<Arc<Mutex<String>>>,
+    scheduler_clock: Option<Nanos>,
+) -> Machine {
     Machine::new(MachineConfig {
         subject: Box::new(FailsReads {
             period,
             now: Nanos::ZERO,
+            turns,
+            pending: Vec::new(),
         }),
         disks: Vec::new(),
         host: Host {
@@ -105,7 +145,7 @@ fn machine(period: Option<Nanos>) -> Machine {
             order: Order::Sweep,
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
-            scheduler_clock: None,
+            scheduler_clock,
         },
         random: Stream::new(1),
         leaps: false,
@@ -180,4 +220,24 @@ fn an_instant_without_an_end_ends_the_run() {
     };
     assert!(*at < Nanos::SECOND, "{at}");
     assert!(waits.contains("all waits for nobody"), "{waits}");
+}
+
+/// A process goes on until it sleeps, unless the host's scheduler has billed it last: then the
+/// thread has its turn after each request.
+#[test]
+fn a_thread_goes_before_a_process_that_is_behind() {
+    for (clock, first) in [(None, "ssst"), (Some(Nanos::from_millis(10)), "ststst")] {
+        let turns = Arc::new(Mutex::new(String::new()));
+        let job = JobSpec {
+            pattern: Pattern::RandWrite,
+            size: Some(Bytes(24 << 10)),
+            io_depth: 3,
+            engine: raidlab_workload::Engine::Libaio,
+            ..JobSpec::default()
+        };
+        let mut machine = machine_with(None, Some(Arc::clone(&turns)), clock);
+        machine.run(&group([job])).expect("it ends");
+        let turns = turns.lock().expect("nobody panicked");
+        assert!(turns.starts_with(first), "{clock:?}: {turns}");
+    }
 }
