@@ -362,17 +362,22 @@ proptest! {
 
     /// Against a set of chunk numbers.
     #[test]
-    fn bits_are_a_set(size in 1..40_000_u64, shift in 12..20_u32, changes in vec((any::<bool>(), 0..6000_u64), 0..200)) {
+    fn bits_are_a_set(size in 1..40_000_u64, shift in 12..20_u32, changes in vec((any::<bool>(), 0..6000_u64, 0..40_u64), 0..200)) {
         let header = BitmapSuperblock::new(Uuid([1; 16]), Sectors(size), Bytes(1 << shift));
         let mut bitmap = Bitmap::new(header, false).expect("small");
         let chunk = 1 << (shift - 9);
         let chunks = size.div_ceil(chunk);
         let mut set = BTreeSet::new();
-        for (on, number) in changes {
-            let inside = number < chunks;
-            let expected = inside && if on { set.insert(number) } else { set.remove(&number) };
-            let changed = if on { bitmap.set(number) } else { bitmap.clear(number) };
-            prop_assert_eq!(changed, expected);
+        for (alone, number, count) in changes {
+            if alone {
+                prop_assert_eq!(bitmap.set(number), number < chunks && set.insert(number));
+                continue;
+            }
+            let every_third = |number: u64| number.is_multiple_of(3);
+            bitmap.assign(number..number + count, every_third);
+            for number in (number..number + count).filter(|number| *number < chunks) {
+                if every_third(number) { set.insert(number) } else { set.remove(&number) };
+            }
         }
         prop_assert_eq!(bitmap.count_set(), set.len() as u64);
         let sectors: BTreeSet<u64> = bitmap.set_spans().flat_map(|span| span.start.0..span.end.0).collect();

@@ -333,16 +333,18 @@ impl Intent {
 
     /// Brings a page's bits to what they should be.
     fn encode(&mut self, page: usize) {
-        for at in self.chunks_of_page(page) {
-            let flags = &mut self.chunks[at];
-            if *flags & SET == 0 {
-                self.bitmap.clear(at as u64);
-                *flags &= !(SENT | DURABLE);
-            } else {
-                self.bitmap.set(at as u64);
-                *flags |= SENT;
-            }
-        }
+        let Range { start, end } = self.chunks_of_page(page);
+        let mut chunks = self.chunks[start..end].iter_mut();
+        self.bitmap.assign(start as u64..end as u64, |_| {
+            chunks.next().is_some_and(|flags| {
+                let set = *flags & SET != 0;
+                *flags = match set {
+                    true => *flags | SENT,
+                    false => *flags & !(SENT | DURABLE),
+                };
+                set
+            })
+        });
     }
 
     /// All members have the pages that were sent.

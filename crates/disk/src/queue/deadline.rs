@@ -26,11 +26,9 @@ pub(super) struct Deadline {
 
 /// The next command of a sweep that is behind sector `from`.
 pub(super) fn sweep(waiting: &[Waiting], from: u64) -> Option<usize> {
-    let turn = |index: &usize| {
-        let start = waiting[*index].command.start.0;
-        (start < from, start)
-    };
-    (0..waiting.len()).min_by_key(turn)
+    // What lies behind the sweep wraps around, beyond all that lies ahead.
+    let ahead = |index: &usize| waiting[*index].command.start.0.wrapping_sub(from);
+    (0..waiting.len()).min_by_key(ahead)
 }
 
 impl Deadline {

@@ -174,13 +174,18 @@ impl Bitmap {
         clear.is_some()
     }
 
-    /// Clears a chunk's bit; whether it was set.
-    pub fn clear(&mut self, chunk: u64) -> bool {
-        let set = self.byte_of(chunk).filter(|_| self.test(chunk));
-        if let Some(index) = set {
-            self.pages[index] &= !mask(chunk);
+    /// Sets or clears each of these chunks' bits, as `set` says of it. Nothing beyond the
+    /// last chunk.
+    pub fn assign(&mut self, chunks: Range<u64>, mut set: impl FnMut(u64) -> bool) {
+        for chunk in chunks.start..chunks.end.min(self.chunks()) {
+            let Some(byte) = index_of(chunk).and_then(|index| self.pages.get_mut(index)) else {
+                return;
+            };
+            match set(chunk) {
+                true => *byte |= mask(chunk),
+                false => *byte &= !mask(chunk),
+            }
         }
-        set.is_some()
     }
 
     /// Sets or clears the bits of all chunks.
@@ -262,14 +267,16 @@ impl Bitmap {
         chunk
     }
 
-    /// Index of the byte with a chunk's bit.
+    /// Index of the byte with a chunk's bit, where there is one.
     fn byte_of(&self, chunk: u64) -> Option<usize> {
-        if chunk >= self.chunks() {
-            return None;
-        }
-        let index = usize::try_from(chunk / 8).ok()?.checked_add(HEADER_BYTES)?;
-        (index < self.pages.len()).then_some(index)
+        let index = index_of(chunk).filter(|index| *index < self.pages.len())?;
+        (chunk < self.chunks()).then_some(index)
     }
+}
+
+/// Index of the byte that a chunk's bit has or would have.
+fn index_of(chunk: u64) -> Option<usize> {
+    usize::try_from(chunk / 8).ok()?.checked_add(HEADER_BYTES)
 }
 
 /// A chunk's bit in its byte.
