@@ -5,19 +5,20 @@
 //! the few that are in flight at a job's ends and for the bitmap.
 
 use crate::rows;
+use crate::waits::small_disk;
 use raidlab_bench_model::ModelBench;
 use raidlab_lab::{Bench, BenchError, Choices, Files, Suite};
 use raidlab_store::Measurement;
 use std::fmt::Write;
 
-/// Rows of these steps on so many disks of 4 TB.
+/// Rows of these steps on so many disks, named or in a file.
 fn try_run(
     name: &str,
     subject: &str,
-    disks: usize,
+    (disk, disks): (&str, usize),
     steps: &str,
 ) -> Result<Vec<Measurement>, BenchError> {
-    let disks = vec!["\"wd4000fyyz\""; disks].join(", ");
+    let disks = vec![format!("{disk:?}"); disks].join(", ");
     let mut text = format!(
         "schema = 1\nname = \"levels\"\ntitle = \"levels\"\ndescription = \"\"\n\
          source = \"this test\"\ndisks = [{disks}]\nsubjects = [\"{subject}\"]\n"
@@ -35,8 +36,9 @@ fn try_run(
     rows::of(&experiments[0])
 }
 
+/// Rows of these steps on so many disks of 4 TB.
 fn run(name: &str, subject: &str, disks: usize, steps: &str) -> Vec<Measurement> {
-    try_run(name, subject, disks, steps).expect("runs")
+    try_run(name, subject, ("wd4000fyyz", disks), steps).expect("runs")
 }
 
 fn job(name: &str, fio: &str) -> String {
@@ -50,10 +52,10 @@ fn job(name: &str, fio: &str) -> String {
 
 const IN_SYNC: &str = "[[step]]\nwait = \"sync-done\"\nat_most = \"24h\"\n";
 
-/// `terabytes`: over how much of the array.
-fn random(name: &str, rw: &str, depth: u32, terabytes: usize) -> String {
+/// `size`: over how much of the array, in fio's words.
+fn random(name: &str, rw: &str, depth: u32, size: &str) -> String {
     let fio = format!(
-        "--rw={rw} --bs=4k --iodepth={depth} --filesize={terabytes}t --time_based --runtime=20 \
+        "--rw={rw} --bs=4k --iodepth={depth} --filesize={size} --time_based --runtime=20 \
          --norandommap"
     );
     job(name, &fio)
@@ -73,9 +75,13 @@ fn per_request(row: &Measurement) -> (f64, f64) {
 /// 3 TB to cross.
 #[test]
 fn random_reads_are_as_many_as_the_disks_serve() {
-    let one = run("one", "disk", 1, &random("r", "randread", 8, 3));
-    for (subject, terabytes) in [("md-raid0", 12), ("md-raid10-clean", 6), ("md-raid5", 9)] {
-        let steps = format!("{IN_SYNC}{}", random("r", "randread", 32, terabytes));
+    let one = run("one", "disk", 1, &random("r", "randread", 8, "3t"));
+    for (subject, size) in [
+        ("md-raid0", "12t"),
+        ("md-raid10-clean", "6t"),
+        ("md-raid5", "9t"),
+    ] {
+        let steps = format!("{IN_SYNC}{}", random("r", "randread", 32, size));
         let all = run(&format!("reads-{subject}"), subject, 4, &steps);
         let factor = all.last().expect("a row").iops / one[0].iops;
         assert!((3.0..4.6).contains(&factor), "{subject}: {factor}");
@@ -93,7 +99,7 @@ fn small_writes_cost_what_their_level_says() {
         ("md-raid5", 2.0, 2.0),
         ("md-raid6-clean", 3.0, 3.0),
     ] {
-        let steps = format!("{IN_SYNC}{}", random("w", "randwrite", 64, 3));
+        let steps = format!("{IN_SYNC}{}", random("w", "randwrite", 64, "3t"));
         let rows = run(&format!("writes-{subject}"), subject, 6, &steps);
         let row = rows.last().expect("a row");
         let found = per_request(row);
@@ -136,8 +142,9 @@ fn a_stream_is_as_fast_as_the_data_disks() {
     assert!((4.5..5.05).contains(&factor), "{factor}");
 }
 
-/// 4 TB cannot be filled at more than the outer zone's 171 MB/s, 6.5 hours, nor
-/// should they take twice the mean zone's 8 hours. Meanwhile the array serves.
+/// 12 GB cannot be filled at more than the outer zone's 171 MB/s, 70 seconds, nor
+/// should they take much more than twice the mean zone's 86 seconds, though a job of 20
+/// seconds takes its part. Meanwhile the array serves.
 #[test]
 fn a_member_comes_back_in_the_time_that_its_disk_takes() {
     let steps = |limit: &str| {
@@ -145,17 +152,19 @@ fn a_member_comes_back_in_the_time_that_its_disk_takes() {
             "[[step]]\nevent = \"remove\"\nmember = 1\n{}\
              [[step]]\nevent = \"insert\"\nmember = 1\n{}\
              [[step]]\nwait = \"sync-done\"\nat_most = \"{limit}\"\n{}",
-            random("degraded", "randread", 16, 3),
-            random("rebuilding", "randread", 16, 3),
-            random("whole", "randread", 16, 3)
+            random("degraded", "randread", 16, "9g"),
+            random("rebuilding", "randread", 16, "9g"),
+            random("whole", "randread", 16, "9g")
         )
     };
+    let disk = format!("{}/levels-small.toml", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&disk, small_disk()).expect("a file");
     let subjects = ["md-raid6-clean", "md-raid10-clean"];
     for subject in subjects {
         let name = format!("recovery-{subject}");
-        let early = try_run(&name, subject, 4, &steps("6h"));
-        assert!(early.is_err(), "{subject} is whole after 6 hours");
-        let rows = run(&name, subject, 4, &steps("16h"));
+        let early = try_run(&name, subject, (&disk, 4), &steps("50s"));
+        assert!(early.is_err(), "{subject} is whole after 70 seconds");
+        let rows = try_run(&name, subject, (&disk, 4), &steps("3m")).expect("runs");
         let health: Vec<&str> = rows
             .iter()
             .map(|row| row.array_state_start.as_str())
@@ -177,8 +186,8 @@ fn a_check_reads_all_members_and_leaves_jobs_their_part() {
     let wait = "[[step]]\nwait = \"5s\"\n";
     let steps = format!(
         "{}[[step]]\nevent = \"check\"\n{wait}{}",
-        random("alone", "randread", 8, 3),
-        random("beside", "randread", 8, 3)
+        random("alone", "randread", 8, "3t"),
+        random("beside", "randread", 8, "3t")
     );
     for subject in [
         "md-raid1-clean",
