@@ -245,7 +245,7 @@ fn told_of<'a>(disk: &str, facts: &'a BTreeMap<String, String>) -> Vec<&'a str> 
 fn the_guest_knows_an_nvme_drive_from_a_disk_that_turns() {
     let suite = SUITE.replacen("wd4000fyyz", "pm9a3", 1);
     let suite = suite.replace("depth=2 ", "depth=32 ");
-    let suite = suite.replace("runtime=2 ", "runtime=1 ");
+    let suite = suite.replace("runtime=2 ", "runtime=200ms ");
     let Some((rows, facts)) = booted(&suite) else {
         return;
     };
@@ -271,7 +271,7 @@ fn the_guest_knows_an_nvme_drive_from_a_disk_that_turns() {
 fn computing_takes_its_time_where_a_processor_is_named() {
     let suite = SUITE.replace("wd4000fyyz", "pm9a3");
     let suite = suite.replace("depth=2 ", "depth=32 ");
-    let suite = suite.replace("runtime=2 ", "runtime=1 ");
+    let suite = suite.replace("runtime=2 ", "runtime=200ms ");
     let with = suite.replace("source = ", "processor = \"desktop-2015\"\nsource = ");
     let Some((rows, facts)) = booted(&with) else {
         return;
