@@ -171,7 +171,7 @@ pub enum Answer {
 /// Compares runs with the first of them.
 ///
 /// # Errors
-/// Fewer than two runs.
+/// Fewer than two runs, or one that has no row in common with the first.
 pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
     if runs.len() < 2 {
         return Err(ReportError::NothingToCompare { runs: runs.len() });
@@ -195,6 +195,15 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
             .iter()
             .map(|(_, found)| (found[0], found[run]))
             .collect();
+        if !found
+            .iter()
+            .any(|(base, other)| base.is_some() && other.is_some())
+        {
+            return Err(ReportError::NothingInCommon {
+                base: runs[0].run.name.clone(),
+                other: runs[run].run.name.clone(),
+            });
+        }
         correction = judge(runs, run, &found, &mut rows);
         count(&mut heads[run], run, &rows);
     }

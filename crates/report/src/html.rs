@@ -39,6 +39,14 @@ pub enum ReportError {
         /// How many runs the page was to be made of.
         runs: usize,
     },
+    /// A comparison of runs that share no row.
+    #[error("`{base}` and `{other}` have no row in common: no subject did the same job in both")]
+    NothingInCommon {
+        /// The run to compare with.
+        base: String,
+        /// The run that was to be set beside it.
+        other: String,
+    },
 }
 
 /// A subject with its look.

@@ -48,6 +48,18 @@ fn one_run_is_no_comparison() {
 }
 
 #[test]
+fn runs_that_share_no_row_are_no_comparison() {
+    let mut runs = runs();
+    for m in &mut runs[1].measurements {
+        "md-raid5".clone_into(&mut m.subject);
+    }
+    let error = compare(&runs).unwrap_err().to_string();
+    let [base, other] = [0, 1].map(|at| &runs[at].run.name);
+    let expected = format!("`{base}` and `{other}` have no row in common");
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
 fn hosts_do_not_matter_where_each_run_has_one() {
     let found = compare(&runs()).unwrap();
     assert_eq!(answers(&found, "rr-4"), [Some(Answer::Better); 2]);

@@ -202,6 +202,9 @@ fn take_transfer(transfer: &Transfer, output: (u64, u64), part: &mut Part) {
         return;
     }
     part.compute_rates();
+    if !part.has_rate() {
+        part.note("no-rate", "dd's clock counted no time", "");
+    }
     let Some((printed, unit)) = &transfer.rate else {
         return;
     };

@@ -137,6 +137,8 @@ fn nothing_copied_is_no_rate() {
         (infinite.runtime_ns, infinite.bytes_per_second),
         (None, None)
     );
+    let fact = infinite.fact("no-rate").expect("a reason");
+    assert_eq!(fact.value.to_string(), "dd's clock counted no time");
 }
 
 #[test]
