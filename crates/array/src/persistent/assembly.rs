@@ -67,6 +67,7 @@
 //! do.
 
 mod choose;
+mod claims;
 mod grow;
 mod sync_plan;
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! 7. *spares*, and then members *out of date*: left out, or, where the options say so, taken in
 //!    again with what the bitmap says they missed, or filled anew.
 
+use super::claims::keeps_slot;
 use super::view::{View, role_of};
 use super::{AssembleOptions, Candidate, LeftOut, Part, Stale, grow};
 use crate::admission::Admission;
@@ -91,22 +92,16 @@ impl Chosen {
                 false => Part::Recovering(slot, everything),
             };
             if let Some(other) = self.holder(slot) {
-                let (left, right) = (&view.candidates[other], &view.candidates[at]);
-                match left.superblock().events.cmp(&right.superblock().events) {
-                    std::cmp::Ordering::Equal => {
-                        return Err(AssembleError::SlotClaimedTwice {
-                            slot,
-                            left: left.name.clone(),
-                            right: right.name.clone(),
-                        });
-                    }
-                    std::cmp::Ordering::Less => {
-                        self.parts[other] = None;
-                        self.leave_out_stale(view, other);
-                    }
-                    std::cmp::Ordering::Greater => {
+                let whole = [self.parts[other].as_ref(), Some(&part)]
+                    .map(|part| matches!(part, Some(Part::InSync(_))));
+                match keeps_slot(view, (other, whole[0]), (at, whole[1]))? {
+                    true => {
                         self.leave_out_stale(view, at);
                         continue;
+                    }
+                    false => {
+                        self.parts[other] = None;
+                        self.leave_out_stale(view, other);
                     }
                 }
             }

@@ -326,3 +326,59 @@ fn a_spare_gets_a_number_that_superblocks_have_a_place_for() {
     let number = assembly.members[2].candidate.superblock().device_number;
     assert_eq!(number, 2);
 }
+
+/// The old member's superblock counts as far as that of its replacement, which was started
+/// without it and has its slot.
+fn replaced_and_replacement() -> Vec<Candidate> {
+    let mut found = set(Level::Raid1, &[9, 10, 10]);
+    for (one, other) in [(0, 2), (1, 2)] {
+        roles(
+            &mut found[one],
+            &[Role::Slot(0), Role::Slot(1), Role::Slot(1)],
+        );
+        superblock(&mut found[other]).raid_disks = 2;
+        superblock(&mut found[one]).raid_disks = 2;
+    }
+    roles(&mut found[2], &[Role::Slot(0), Role::Faulty, Role::Slot(1)]);
+    let filled = superblock(&mut found[2]);
+    filled.features.0 |= Features::RECOVERY_OFFSET;
+    filled.recovery_offset = Sectors(512);
+    found
+}
+
+/// A third member that knows of neither's way without the other decides for the whole one.
+#[test]
+fn a_replacement_that_got_nowhere_alone_gives_the_slot_back() {
+    for order in [[0, 1, 2], [2, 1, 0], [2, 0, 1]] {
+        let found = replaced_and_replacement();
+        let found: Vec<Candidate> = order.map(|at| found[at].clone()).into();
+        let assembly = decide(&found).unwrap();
+        let mut parts = parts(&assembly);
+        parts.sort_by_key(|(name, _)| *name);
+        let whole = [("a", Part::InSync(Slot(0))), ("b", Part::InSync(Slot(1)))];
+        assert_eq!(parts[..2], whole, "{order:?}");
+    }
+}
+
+/// Where the third has followed the replacement, or is not there, data may have been served
+/// that the old member lacks.
+#[test]
+fn a_replacement_that_may_have_served_keeps_its_claim() {
+    let mut followed = replaced_and_replacement();
+    roles(
+        &mut followed[0],
+        &[Role::Slot(0), Role::Faulty, Role::Slot(1)],
+    );
+    let mut alone = replaced_and_replacement();
+    alone.remove(0);
+    for found in [followed, alone] {
+        let refused = decide_with(&found, |options| options.run_degraded = true).unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                AssembleError::SlotClaimedTwice { slot: Slot(1), .. }
+            ),
+            "{refused}"
+        );
+    }
+}

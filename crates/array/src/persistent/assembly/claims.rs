@@ -1,0 +1,57 @@
+//! Which of two devices has a slot that both claim.
+//!
+//! The newer one does, by its count of events. Two that are as new come from a replacement: the
+//! old member's superblock learnt of something, the power failed before the others', and then the
+//! array was started without it, so that the replacement took its slot and counted as far; the
+//! power failed again. An array that is started serves nothing before every member has a
+//! superblock that says who the members are. So a third member that both claimants count on,
+//! and whose own superblock still has both in the slot, shows that neither served anything
+//! without the other, and the whole one is right. Where nobody shows that, nobody can know.
+
+use super::view::{View, role_of};
+use crate::persistent::error::AssembleError;
+use raidlab_geometry::Slot;
+use raidlab_metadata::Role;
+use std::cmp::Ordering;
+
+/// Whether the candidate that has a slot keeps it beside another that claims it too, each with
+/// whether it is whole and not being filled.
+///
+/// # Errors
+/// [`AssembleError::SlotClaimedTwice`] where that cannot be known.
+pub(super) fn keeps_slot(
+    view: &View,
+    holder: (usize, bool),
+    other: (usize, bool),
+) -> Result<bool, AssembleError> {
+    let [left, right] = [holder.0, other.0].map(|at| &view.candidates[at]);
+    match left.superblock().events.cmp(&right.superblock().events) {
+        Ordering::Greater => Ok(true),
+        Ordering::Less => Ok(false),
+        Ordering::Equal if holder.1 != other.1 && third_knows_both(view, holder.0, other.0) => {
+            Ok(holder.1)
+        }
+        Ordering::Equal => Err(AssembleError::SlotClaimedTwice {
+            slot: view.claim(other.0).unwrap_or(Slot(0)),
+            left: left.name.clone(),
+            right: right.name.clone(),
+        }),
+    }
+}
+
+/// Whether a member of another slot that both count on still has both in theirs.
+fn third_knows_both(view: &View, left: usize, right: usize) -> bool {
+    let lists = |at: usize, other: usize| {
+        let number = view.candidates[other].superblock().device_number;
+        let role = role_of(view.candidates[at].superblock(), number);
+        view.claim(other)
+            .is_some_and(|slot| role == Role::Slot(slot.0))
+    };
+    (0..view.candidates.len()).any(|third| {
+        view.claim(third) != view.claim(left)
+            && view.is_current(third)
+            && [left, right]
+                .into_iter()
+                .all(|one| lists(one, third) && lists(third, one))
+    })
+}
