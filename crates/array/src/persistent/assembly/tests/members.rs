@@ -331,15 +331,12 @@ fn a_spare_gets_a_number_that_superblocks_have_a_place_for() {
 /// without it and has its slot.
 fn replaced_and_replacement() -> Vec<Candidate> {
     let mut found = set(Level::Raid1, &[9, 10, 10]);
-    for (one, other) in [(0, 2), (1, 2)] {
-        roles(
-            &mut found[one],
-            &[Role::Slot(0), Role::Slot(1), Role::Slot(1)],
-        );
-        superblock(&mut found[other]).raid_disks = 2;
-        superblock(&mut found[one]).raid_disks = 2;
+    let [here, there] = [0, 1].map(Role::Slot);
+    for one in &mut found {
+        superblock(one).raid_disks = 2;
+        roles(one, &[here, there, there]);
     }
-    roles(&mut found[2], &[Role::Slot(0), Role::Faulty, Role::Slot(1)]);
+    roles(&mut found[2], &[here, Role::Faulty, there]);
     let filled = superblock(&mut found[2]);
     filled.features.0 |= Features::RECOVERY_OFFSET;
     filled.recovery_offset = Sectors(512);
