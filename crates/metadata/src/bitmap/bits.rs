@@ -174,8 +174,8 @@ impl Bitmap {
         clear.is_some()
     }
 
-    /// Sets or clears each of these chunks' bits, as `set` says of it. Nothing beyond the
-    /// last chunk.
+    /// Sets or clears the bit of each of these chunks, as `set` says of it. Chunks beyond the
+    /// last one of the bitmap are left out.
     pub fn assign(&mut self, chunks: Range<u64>, mut set: impl FnMut(u64) -> bool) {
         for chunk in chunks.start..chunks.end.min(self.chunks()) {
             let Some(byte) = index_of(chunk).and_then(|index| self.pages.get_mut(index)) else {

@@ -17,8 +17,8 @@
 //!
 //! Only the threads of arrays with parity go first like this. The thread of a mirror's sync
 //! takes turns with the processes too, but it computes so much itself that chance decides who
-//! of them is behind, and for how long (docs/notes/cross-validation.md). A process goes first
-//! there.
+//! of them is behind, and for how long (docs/notes/cross-validation.md). So a process goes
+//! before that thread.
 
 use super::Machine;
 use raidlab_array::{MemberCommand, Sender};

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 struct FailsReads {
     period: Option<Nanos>,
     now: Nanos,
-    /// Of a subject with a thread that answers: an `s` for each request, a `t` for each turn of
-    /// the thread.
+    /// Where a thread answers: an `s` for each request and a `t` for each turn of the thread,
+    /// in the order in which they came.
     turns: Option<Arc<Mutex<String>>>,
     pending: Vec<RequestId>,
 }

@@ -368,7 +368,9 @@ fn a_replacement_that_may_have_served_keeps_its_claim() {
     );
     let mut alone = replaced_and_replacement();
     alone.remove(0);
-    for found in [followed, alone] {
+    let mut uncounted = replaced_and_replacement();
+    roles(&mut uncounted[2], &[Role::Faulty]);
+    for found in [followed, alone, uncounted] {
         let refused = decide_with(&found, |options| options.run_degraded = true).unwrap_err();
         assert!(
             matches!(
