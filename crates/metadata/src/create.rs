@@ -233,9 +233,12 @@ pub enum CreateError {
         /// The smallest data offset that leaves room for the metadata, in sectors.
         needed: Sectors,
     },
-    /// A bitmap's chunk that does not fit, or no room for a bitmap.
-    #[error("no room for a bitmap with this chunk")]
-    BitmapChunk,
+    /// A bitmap's chunk that no bitmap can have.
+    #[error("a bitmap has chunks of a power of two from 4 KiB to 2 GiB, not of {0}")]
+    BitmapChunk(Bytes),
+    /// No room for a bitmap, or for so small chunks.
+    #[error("there is no room for a bitmap, or for one with so small chunks")]
+    BitmapRoom,
     /// The bitmap cannot be made.
     #[error("the bitmap cannot be made")]
     Bitmap(#[from] BitmapError),
@@ -372,6 +375,11 @@ fn choose_bitmap(
         }
         _ => used_size,
     };
+    if let BitmapChoice::Internal(Some(wished)) | BitmapChoice::External(Some(wished)) = spec.bitmap
+        && !(wished.0.is_power_of_two() && (4096..1 << 32).contains(&wished.0))
+    {
+        return Err(CreateError::BitmapChunk(wished));
+    }
     let chunk = match spec.bitmap {
         BitmapChoice::None => return Ok(None),
         BitmapChoice::Automatic => {
@@ -384,13 +392,9 @@ fn choose_bitmap(
         BitmapChoice::Internal(wished) => {
             internal_chunk(sync_size, bitmap_space(used_size), wished)
         }
-        BitmapChoice::External(wished) => {
-            let chunk = wished.unwrap_or_else(|| external_chunk(sync_size));
-            let sound = chunk.0.is_power_of_two() && chunk.0 >= 4096 && chunk.0 < 1 << 32;
-            sound.then_some(chunk)
-        }
+        BitmapChoice::External(wished) => Some(wished.unwrap_or_else(|| external_chunk(sync_size))),
     };
-    let chunk = chunk.ok_or(CreateError::BitmapChunk)?;
+    let chunk = chunk.ok_or(CreateError::BitmapRoom)?;
     let superblock = BitmapSuperblock::new(spec.array_uuid, sync_size, chunk);
     Ok(Some(Bitmap::new(superblock, true)?))
 }

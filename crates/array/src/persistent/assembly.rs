@@ -286,6 +286,8 @@ pub struct Assembly {
     pub bitmap: Option<Bitmap>,
     /// Whether the bitmap is kept in a file of its own.
     pub bitmap_is_external: bool,
+    /// The member for whose sake the array gives its bitmap up: it has no room for it.
+    pub bitmap_does_not_fit: Option<String>,
     /// What has to be made to agree; `None`: the array is in sync.
     pub resync: Option<NeededSync>,
     /// The log that has to be replayed first.
@@ -311,6 +313,12 @@ impl Assembly {
         let view = view::View::new(candidates, options)?;
         let chosen = choose::Chosen::new(&view, options)?;
         sync_plan::conclude(view, chosen, options)
+    }
+
+    /// Whether it is to be larger than its members' superblocks say.
+    #[must_use]
+    pub fn has_grown(&self) -> bool {
+        self.array.used_size > self.found.used_size
     }
 
     /// Slots of the array.

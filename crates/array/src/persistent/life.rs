@@ -252,8 +252,8 @@ impl PersistentArray {
 
     /// Whether a device has room for a member's data and its write log.
     pub(super) fn is_fit(&self, device: &Device) -> bool {
-        let room = device.size.0.saturating_sub(device.own.data_offset.0);
-        room >= self.array.used_size.0 && self.has_log_room(device)
+        let room = device.own.data_room(device.size);
+        room >= self.array.used_size && self.has_log_room(device)
     }
 
     /// Whether a device has room for the write log that the array keeps, if it

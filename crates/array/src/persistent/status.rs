@@ -41,7 +41,7 @@ impl fmt::Display for ArrayState {
             (self.recovering, "recovering"),
             (self.resyncing, "resyncing"),
             (self.checking, "checking"),
-            (self.not_in_sync && !self.resyncing, "Not Started"),
+            (self.not_in_sync && !self.resyncing, "resyncing (PENDING)"),
             (self.read_only, "read-only"),
         ] {
             if set {

@@ -142,12 +142,10 @@ impl PersistentArray {
                     .super_offset
                     .0
                     .checked_sub(offset.0.saturating_add(kept));
-                own.data_size = Sectors(room.ok_or_else(|| too_small.clone())?);
+                let room = Sectors(room.ok_or_else(|| too_small.clone())?);
+                own.data_size = room.min(own.data_room(new.size));
             }
-            _ => {
-                let room = new.size.0.checked_sub(offset.0);
-                own.data_size = Sectors(room.ok_or_else(|| too_small.clone())?);
-            }
+            _ => own.data_size = own.data_room(new.size),
         }
         if own.data_size < self.array.used_size {
             return Err(too_small);

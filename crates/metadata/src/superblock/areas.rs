@@ -86,6 +86,26 @@ impl Superblock {
         area.start..area.end.min(Sectors(area.start.0.saturating_add(used)))
     }
 
+    /// Sectors that the array's data may have at most on a device of `size` sectors: from
+    /// where they begin to the device's end, or to the first of the superblock, the bitmap
+    /// and the bad-block log that lies behind them.
+    #[must_use]
+    pub fn data_room(&self, size: Sectors) -> Sectors {
+        let start = self.data_offset.0;
+        let has_bitmap = self.features.has(Features::BITMAP);
+        let bitmap = self.beside(self.bitmap_offset).filter(|_| has_bitmap);
+        let log = self.bad_block_area().map(|area| area.start.0);
+        let behind = [Some(self.super_offset.0), bitmap, log];
+        let behind = behind.into_iter().flatten().filter(|at| *at >= start);
+        Sectors(
+            behind
+                .chain([size.0])
+                .min()
+                .unwrap_or(start)
+                .saturating_sub(start),
+        )
+    }
+
     /// Sectors that neither md's metadata nor its data use, in whole 4 KiB:
     /// for 1.1 and 1.2 between bitmap and bad-block log and the data, for 1.0
     /// between the data and what lies before the superblock. Empty for 0.90,

@@ -252,8 +252,15 @@ fn what_a_level_cannot_bear_is_refused() {
     bitmap.bitmap = BitmapChoice::Internal(Some(Bytes(4096)));
     assert!(matches!(
         refused(&bitmap, &[4096; 2]),
-        CreateError::BitmapChunk
+        CreateError::BitmapRoom
     ));
+    for chunk in [512, 3 << 10, 4 << 30].map(Bytes) {
+        for choice in [BitmapChoice::Internal, BitmapChoice::External] {
+            bitmap.bitmap = choice(Some(chunk));
+            let error = refused(&bitmap, &[96; 2]);
+            assert!(matches!(error, CreateError::BitmapChunk(told) if told == chunk));
+        }
+    }
 }
 
 /// mdadm: RAID 4 and 5 with a member missing are clean; RAID 6 gives up a second

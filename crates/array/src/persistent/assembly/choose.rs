@@ -436,7 +436,9 @@ fn find_bitmap(
         .find(|bitmap| bitmap.superblock.array_uuid == array.array_uuid);
     // A change of the array's size was cut off: the bitmap has the other size.
     let all = ours.and_then(|bitmap| {
-        let room = grow::room_of(&bitmap.superblock, file);
+        let members = view.candidates.iter().zip(&chosen.parts);
+        let members = members.filter(|(_, part)| part.is_some());
+        let room = grow::room_of(&bitmap.superblock, file, members.map(|(one, _)| one));
         let superblock = grow::fitted(&bitmap.superblock, bitmap_space(view), room)?;
         Some((Bitmap::new(superblock, true).ok()?, false))
     });

@@ -9,7 +9,7 @@
 //! written, the array is on its members what it was; a bitmap of the new size beside a
 //! superblock of the old one is replaced by one with all bits set.
 
-use super::{AssembledMember, Assembly, BitmapFile, NeededSync, Part};
+use super::{AssembledMember, Assembly, BitmapFile, Candidate, NeededSync, Part};
 use crate::persistent::error::AssembleError;
 use raidlab_geometry::{CopyMap, Layout, Level};
 use raidlab_metadata::{Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, Version};
@@ -28,17 +28,6 @@ impl Assembly {
         }
         let before = self.sync_space();
         self.array.used_size = used;
-        for member in &mut self.members {
-            let superblock = &mut member.candidate.metadata.superblock;
-            if matches!(member.part, Part::InSync(_)) && superblock.version != Version::V1_0 {
-                let room = member
-                    .candidate
-                    .size
-                    .0
-                    .saturating_sub(superblock.data_offset.0);
-                superblock.data_size = Sectors(room);
-            }
-        }
         let shape = super::shape_of(&self.array, self.level, self.layout);
         let size = match self.level.parity_count() {
             0 => CopyMap::new(&shape).map(|map| map.array_size()),
@@ -50,7 +39,9 @@ impl Assembly {
         })?;
         let new = Span::between(before, self.sync_space());
         if let Some(bitmap) = &self.bitmap {
-            let resized = resized(bitmap, new, room_of(&bitmap.superblock, file));
+            let members = self.members.iter().map(|member| &member.candidate);
+            let room = room_of(&bitmap.superblock, file, members);
+            let resized = resized(bitmap, new, room);
             let reason = "its bitmap has no room for more";
             self.bitmap = Some(resized.ok_or(AssembleError::CannotGrow(reason))?);
         }
@@ -109,18 +100,15 @@ impl Assembly {
             .filter(|member| matches!(member.part, Part::InSync(_)))
             .map(|member| {
                 let superblock = member.candidate.superblock();
+                let room = superblock.data_room(member.candidate.size);
                 match superblock.version {
-                    // The superblock lies behind the data, and stays there.
-                    Version::V1_0 => superblock.data_size.0,
-                    _ => member
-                        .candidate
-                        .size
-                        .0
-                        .saturating_sub(superblock.data_offset.0),
+                    // What is kept free in front of a superblock at the end stays free.
+                    Version::V1_0 => room.min(superblock.data_size),
+                    _ => room,
                 }
             });
         let unit = self.array.chunk.0.max(8);
-        let room = rooms.min().unwrap_or(0);
+        let room = rooms.min().unwrap_or(Sectors::ZERO).0;
         Sectors(room - room % unit)
     }
 
@@ -133,11 +121,18 @@ impl Assembly {
     }
 }
 
-/// Bytes that a bitmap may have where it lies.
-pub(super) fn room_of(bitmap: &BitmapSuperblock, file: Option<&BitmapFile>) -> Bytes {
+/// Bytes that a bitmap may have where it lies: in its file, or on the members, where others
+/// may be close behind it.
+pub(super) fn room_of<'a>(
+    bitmap: &BitmapSuperblock,
+    file: Option<&BitmapFile>,
+    members: impl Iterator<Item = &'a Candidate>,
+) -> Bytes {
     let beside_superblock = || {
         let bytes = bitmap.bytes().max(bitmap.reserved.to_bytes().0);
-        bytes.next_multiple_of(4096)
+        let rooms = members.filter_map(|one| one.superblock().bitmap_room(one.size));
+        let rooms = rooms.map(|room| Sectors(room.end.0 - room.start.0).to_bytes().0);
+        rooms.fold(bytes.next_multiple_of(4096), u64::min)
     };
     let bytes = file.map_or_else(beside_superblock, |file| file.room.0);
     Bytes(bytes.min(MAXIMUM_BITMAP_BYTES))

@@ -42,7 +42,7 @@ pub(super) fn conclude(
 ) -> Result<Assembly, AssembleError> {
     chosen.number_anew(&mut view);
     let plan = plan(&view, &chosen, options)?;
-    place_bitmaps(&mut view, &mut chosen, options);
+    let bitmap_does_not_fit = place_bitmaps(&mut view, &mut chosen, options);
     find_log_areas(&mut view, &chosen);
     let order = order(&chosen);
     let absent = absent(&view, &chosen, plan.replay.is_some());
@@ -91,6 +91,7 @@ pub(super) fn conclude(
         left_out,
         bitmap: chosen.bitmap.map(|(bitmap, _)| bitmap),
         bitmap_is_external: options.external_bitmap.is_some(),
+        bitmap_does_not_fit,
         resync: plan.resync,
         replay,
         absent,
@@ -123,15 +124,17 @@ fn absent(view: &View, chosen: &Chosen, replays: bool) -> Numbers {
 
 /// A device that was away when the array got its bitmap does not say where its own is to lie:
 /// it lies where that of the newest one does. Where a device has no room for it, it takes no
-/// part, or, if its content is current, the array has no bitmap.
-fn place_bitmaps(view: &mut View, chosen: &mut Chosen, options: &AssembleOptions) {
+/// part, or, if its content is current, the array has no bitmap: then the device's name.
+fn place_bitmaps(
+    view: &mut View,
+    chosen: &mut Chosen,
+    options: &AssembleOptions,
+) -> Option<String> {
     let array = view.array();
     let (version, offset) = (array.version, array.bitmap_offset);
-    let Some((bitmap, _)) = &chosen.bitmap else {
-        return;
-    };
+    let (bitmap, _) = chosen.bitmap.as_ref()?;
     if options.external_bitmap.is_some() || mutation::is(Mutation::BitmapUnplaced) {
-        return;
+        return None;
     }
     let needed = bitmap.superblock.bytes().div_ceil(SECTOR_BYTES);
     for at in 0..chosen.parts.len() {
@@ -146,16 +149,17 @@ fn place_bitmaps(view: &mut View, chosen: &mut Chosen, options: &AssembleOptions
         match chosen.parts[at] {
             None => {}
             Some(_) if fits => {}
-            Some(Part::InSync(_)) => chosen.bitmap = None,
+            Some(Part::InSync(_)) => {
+                chosen.bitmap = None;
+                return Some(candidate.name.clone());
+            }
             Some(_) => {
                 chosen.parts[at] = None;
                 chosen.left_out.push((at, LeftOut::NoBitmapRoom));
             }
         }
-        if chosen.bitmap.is_none() {
-            return;
-        }
     }
+    None
 }
 
 /// Where a member's own bitmap was not written yet, the array's says how long

@@ -2,6 +2,7 @@
 
 mod logs;
 mod members;
+mod sizes;
 mod syncs;
 
 use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Stale, Update};

@@ -222,13 +222,15 @@ impl View {
                 && superblock.layout == array.layout
                 && superblock.chunk == array.chunk;
             let needed = self.needed_size(superblock);
+            // A superblock at the end may lie where an array that has grown has data.
+            let size = match self.is_redundant() {
+                true => superblock.data_offset.0 + superblock.data_room(*size).0,
+                false => size.0,
+            };
             let verdict = if !agrees {
                 Some(LeftOut::Disagrees)
-            } else if size.0 < needed {
-                Some(LeftOut::TooSmall {
-                    size: size.0,
-                    needed,
-                })
+            } else if size < needed {
+                Some(LeftOut::TooSmall { size, needed })
             } else if claim(superblock).is_some_and(|slot| slot.index() >= self.slot_count()) {
                 Some(LeftOut::NoSuchSlot)
             } else if superblock.role() == Role::Faulty {

@@ -152,3 +152,18 @@ fn a_resync_beyond_the_end_ends_at_once() {
         assert!(!array.status().state.not_in_sync, "{level}");
     }
 }
+
+#[test]
+fn a_resync_that_waits_is_told_in_mdadms_words() {
+    let mut found = set(Level::Raid1, &[10, 10]);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors::ZERO;
+    }
+    let assembly = decide_with(&found, |options| options.read_only = true).unwrap();
+    let options = EngineOptions::new(ReadPolicyKind::LEAST_PENDING);
+    let settings = Settings::new(Nanos::ZERO, 0);
+    let out = &mut Outputs::default();
+    let array = PersistentArray::start(assembly, &options, settings, Nanos::ZERO, out).unwrap();
+    let state = array.status().state.to_string();
+    assert_eq!(state, "clean, resyncing (PENDING), read-only");
+}
