@@ -72,14 +72,16 @@ pub fn claim(path: &Path) -> Result<Member, Failure> {
 /// # Errors
 /// When it does not exist or is not a file or block device.
 pub fn look_at(path: &Path) -> Result<Member, Failure> {
-    let options = OpenOptions {
-        buffered: true,
-        read_only: true,
-    };
-    MemberFile::open(path, options)
+    MemberFile::open(path, LOOKING)
         .map(Member::from)
         .map_err(claim_refused)
 }
+
+/// How a member is opened that is only looked at.
+pub const LOOKING: OpenOptions = OpenOptions {
+    buffered: true,
+    read_only: true,
+};
 
 /// Why a member cannot be used, with the remedy that its cause has.
 pub fn claim_refused(error: OpenError) -> Failure {
@@ -93,6 +95,17 @@ pub fn claim_refused(error: OpenError) -> Failure {
         }
     };
     Failure::new(Kind::Input, error).help(help)
+}
+
+/// Why a file with a bitmap cannot be used, with the remedy that its cause has.
+pub fn bitmap_refused(error: OpenError) -> Failure {
+    if !matches!(error, OpenError::Open { .. } | OpenError::Kind { .. }) {
+        return claim_refused(error);
+    }
+    Failure::new(Kind::Input, error).help(
+        "--bitmap names the file of `raidlab create --bitmap ./FILE`; a bitmap on the members \
+         is found without it",
+    )
 }
 
 /// A size as mdadm takes it: a bare number is KiB.

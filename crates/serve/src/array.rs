@@ -25,7 +25,8 @@ mod verbs;
 
 pub use attach::AttachError;
 pub use files::{
-    Assembled, FilesError, assemble, create, read_bitmap, read_candidate, versions_on, write_all,
+    Assembled, FilesError, assemble, create, decide, read_bitmap, read_candidate, versions_on,
+    write_all,
 };
 pub use nest::{Nest, NestError};
 pub use owner::{Broken, Owner, Watcher};

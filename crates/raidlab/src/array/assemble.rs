@@ -78,9 +78,11 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         }
         if server.try_wait().map_err(start_failed)?.is_some() {
             let said = std::fs::read_to_string(&log_path).unwrap_or_default();
-            let said = said.trim_end();
-            let said = said.strip_prefix("error: ").unwrap_or(said);
-            return Err(Failure::words(Kind::Input, said));
+            let (before, error) = parted(said.trim_end());
+            if !before.is_empty() {
+                output::say(before);
+            }
+            return Err(Failure::words(Kind::Input, error));
         }
         std::thread::sleep(LOOK);
     };
@@ -89,7 +91,29 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&format!("{said}state {} {}\n", status.state, status.health))
 }
 
+/// What a server has said that ended: what came before its error, and that.
+fn parted(said: &str) -> (&str, &str) {
+    const WORD: &str = "error: ";
+    match said.rfind(&format!("\n{WORD}")) {
+        Some(at) => (&said[..at], &said[at + 1 + WORD.len()..]),
+        None => ("", said.strip_prefix(WORD).unwrap_or(said)),
+    }
+}
+
 /// The server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the server")]
 struct StartError(#[source] std::io::Error);
+
+#[cfg(test)]
+mod tests {
+    use super::parted;
+
+    #[test]
+    fn the_error_of_a_server_is_what_it_said_last() {
+        assert_eq!(parted("error: no\nhelp: so"), ("", "no\nhelp: so"));
+        let said = "raid1 `a`\n  m0: slot 0\nerror: no\nhelp: so";
+        assert_eq!(parted(said), ("raid1 `a`\n  m0: slot 0", "no\nhelp: so"));
+        assert_eq!(parted("killed"), ("", "killed"));
+    }
+}

@@ -300,6 +300,10 @@ fn sizes(claimed: &[Option<Member>]) -> Result<Vec<Option<MemberSize>>, Failure>
 
 fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
     let level = arguments.level;
+    if arguments.size.is_some() && matches!(level, Level::Linear | Level::Raid0) {
+        let words = format!("{level} uses all of each member and takes no `--size`");
+        return Err(Failure::words(Kind::Usage, words));
+    }
     let layout = arguments
         .layout
         .as_deref()

@@ -1,6 +1,7 @@
 //! `raidlab serve`: an array, a single file or a modelled disk over NBD.
 
 mod client_log;
+mod model;
 mod source;
 mod tls;
 mod ublk;
@@ -9,12 +10,12 @@ use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::Args;
 use client_log::ClientLog;
+use model::Source;
 use raidlab_serve::array::{ArrayExport, Nest};
 use raidlab_serve::control::{ControlServer, Controlled, control_path};
 use raidlab_serve::disk::DiskExport;
 use raidlab_serve::export::{Export, MemoryExport, NullExport};
 use raidlab_serve::server::{Exports, Limits, Listen, Server, ServerOptions};
-use source::Source;
 pub use source::{Assembling, not_assembled};
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -116,8 +117,8 @@ pub struct Arguments {
     )]
     seed: u64,
 
-    /// Serve an export of this size that reads as zeros and forgets what is written, to
-    /// measure the server alone.
+    /// Serve an export of this size that forgets what is written, to measure the server
+    /// alone. What is read from it has no meaning.
     #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size_above_zero)]
     null: Option<raidlab_units::Sectors>,
 

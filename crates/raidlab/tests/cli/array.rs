@@ -1,6 +1,7 @@
 //! raidlab's own arrays, as their users meet them: made, served, broken,
 //! mended, killed, and looked at.
 
+mod options;
 mod verbs;
 
 use crate::client::{self, Client, Wishes};
@@ -341,6 +342,11 @@ fn wrong_arguments_are_told_with_a_remedy() {
             &["create", "-l", "1", "-n", "2", "m0", "absent"],
             3,
             "truncate",
+        ),
+        (
+            &["create", "-l", "0", "-n", "2", "-z", "8m", "m0", "m1"],
+            2,
+            "takes no `--size`",
         ),
         (&["serve"], 2, "name the members"),
         (&["serve", "m0"], 3, "raidlab create"),

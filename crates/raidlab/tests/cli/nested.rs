@@ -154,3 +154,27 @@ fn brackets_and_members_that_cannot_be_are_told() {
         "nothing was written to its data"
     );
 }
+
+/// The outer array's superblocks lie at the end of the inner arrays. Where these grew, nobody
+/// would find them any more.
+#[test]
+fn only_the_outermost_array_grows() {
+    let place = Place::new(4);
+    for (name, members) in [("left", ["m0", "m1"]), ("right", ["m2", "m3"])] {
+        let create = ["create", "-l", "1", "-n", "2", "-z", "8m", "-N", name];
+        place.must(&[&create[..], &members].concat());
+    }
+    let create = [
+        "create", "-l", "1", "-n", "2", "-e", "1.0", "-z", "4m", "-N", "test",
+    ];
+    place.must(&[&create[..], &MEMBERS].concat());
+    let grow = [&["--size", "max"][..], &MEMBERS].concat();
+    let planned = place.must(&[&["assemble", "test", "--dry-run"][..], &grow].concat());
+    assert!(planned.contains("test`, 2 slots, 7.9"), "{planned}");
+    let server = place.serve(&grow);
+    place.must(&["stop", "test"]);
+    drop(server);
+    let examined = place.must(&["examine", "m0"]);
+    assert!(examined.contains("Array Size : 8192 KiB"), "{examined}");
+    drop(place.serve(&MEMBERS).client());
+}

@@ -227,8 +227,27 @@ pub fn read_bitmap(file: &Member) -> Result<BitmapFile, FilesError> {
     Ok(BitmapFile { bitmap, room })
 }
 
-/// Puts an array together and replays its write log. `bitmap`: the file with
-/// its bitmap, if that is not on the members.
+/// What devices make; nothing is changed. `bitmap`: the file with the array's bitmap, if that
+/// is not on the members.
+///
+/// # Errors
+/// When they do not make an array that may be started.
+pub fn decide(
+    files: &[Member],
+    bitmap: Option<&Member>,
+    options: &AssembleOptions,
+) -> Result<Assembly, FilesError> {
+    let options = &AssembleOptions {
+        external_bitmap: bitmap.map(read_bitmap).transpose()?,
+        ..options.clone()
+    };
+    let candidates = files.iter().map(read_candidate);
+    let mut candidates = candidates.collect::<Result<Vec<_>, _>>()?;
+    find_hidden_logs(&mut candidates, files);
+    Ok(Assembly::decide(candidates, options)?)
+}
+
+/// Puts an array together as [`decide`] does, and replays its write log.
 ///
 /// # Errors
 /// When the devices do not make an array that may be started, or the replay
@@ -238,14 +257,7 @@ pub fn assemble(
     bitmap: Option<&Member>,
     options: &AssembleOptions,
 ) -> Result<Assembled, FilesError> {
-    let options = &AssembleOptions {
-        external_bitmap: bitmap.map(read_bitmap).transpose()?,
-        ..options.clone()
-    };
-    let candidates = files.iter().map(read_candidate);
-    let mut candidates = candidates.collect::<Result<Vec<_>, _>>()?;
-    find_hidden_logs(&mut candidates, files);
-    let mut assembly = Assembly::decide(candidates, options)?;
+    let mut assembly = decide(files, bitmap, options)?;
     let file_of = |name: &str| {
         let named = |file: &&Member| file.path().display().to_string() == name;
         files.iter().find(named)

@@ -9,7 +9,10 @@ use super::{ServeError, socket::Socket};
 use rustls::{
     RootCertStore, ServerConfig, ServerConnection,
     crypto::ring,
-    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject},
+    },
     server::WebPkiClientVerifier,
 };
 use std::{
@@ -60,11 +63,21 @@ impl TlsFiles {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let key = PrivateKeyDer::from_pem_file(&self.key)
-            .map_err(|error| unreadable(&self.key, error))?;
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| match error {
+            pem::Error::NoItemsFound => {
+                unreadable(&self.key, "there is no key in it that needs no password")
+            }
+            error => unreadable(&self.key, error),
+        })?;
         let config = builder
             .with_single_cert(certificates(&self.certificate)?, key)
-            .map_err(ServeError::Tls)?;
+            .map_err(|error| match error {
+                rustls::Error::InconsistentKeys(_) => {
+                    let certificate = self.certificate.display();
+                    unreadable(&self.key, format!("it is not the key of {certificate}"))
+                }
+                error => ServeError::Tls(error),
+            })?;
         Ok(Arc::new(config))
     }
 }
@@ -77,9 +90,13 @@ fn unreadable(path: &Path, error: impl std::fmt::Display) -> ServeError {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServeError> {
-    CertificateDer::pem_file_iter(path)
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
-        .map_err(|error| unreadable(path, error))
+        .map_err(|error| unreadable(path, error))?;
+    match found.is_empty() {
+        true => Err(unreadable(path, "there is no certificate in it")),
+        false => Ok(found),
+    }
 }
 
 /// The certificates of a file as roots of trust.
@@ -223,5 +240,41 @@ impl TlsChannel {
         lock(&self.connection).send_close_notify();
         // The other side may be gone.
         let _ = self.send_records(socket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_used_are_named_with_what_they_lack() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls"));
+        let refusal = |certificate, key, authority: Option<&str>| {
+            let clients = match authority {
+                Some(name) => TlsClients::Certified(folder.join(name)),
+                None => TlsClients::Anyone,
+            };
+            let files = TlsFiles {
+                certificate: folder.join(certificate),
+                key: folder.join(key),
+                clients,
+            };
+            let error = files.load().map(drop).err().map(|error| error.to_string());
+            error.map(|words| words.replace(&format!("{}/", folder.display()), ""))
+        };
+        let (good, key) = ("server.pem", "server-key.pem");
+        assert_eq!(refusal(good, key, Some("authority.pem")), None);
+        let none = Some("server-key.pem: there is no certificate in it".to_owned());
+        assert_eq!(refusal(key, key, None), none);
+        assert_eq!(refusal(good, key, Some(key)), none);
+        assert_eq!(
+            refusal(good, good, None).as_deref(),
+            Some("server.pem: there is no key in it that needs no password")
+        );
+        assert_eq!(
+            refusal(good, "client-key.pem", None).as_deref(),
+            Some("client-key.pem: it is not the key of server.pem")
+        );
     }
 }

@@ -1,9 +1,8 @@
-//! What is served: arrays put together from devices, files, modelled disks.
+//! What is served: arrays put together from devices, and files.
 
 use super::Served;
 use crate::array::devices::{Named, Opening, named};
-use crate::array::{claim_refused, look_at, mdadm_size};
-use crate::disks;
+use crate::array::{LOOKING, bitmap_refused, claim_refused, look_at, mdadm_size, named_once};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
@@ -11,15 +10,12 @@ use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyError, ReadPolicyKind,
     Stale, Update,
 };
-use raidlab_bench_model::presets;
-use raidlab_disk::QueueRules;
 use raidlab_serve::array::{
-    Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, read_bitmap,
-    read_candidate,
+    Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, decide,
 };
-use raidlab_serve::disk::{DiskConfig, DiskExport, DiskStorage};
 use raidlab_serve::member::{BackendKind, Member, MemberFile, MembersConfig, OpenOptions};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_store::text::visible_path;
+use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -136,15 +132,26 @@ fn served_policy(text: &str) -> Result<ReadPolicyKind, String> {
 }
 
 impl Assembling {
-    fn open(&self, path: &Path) -> Result<MemberFile, Failure> {
-        let options = OpenOptions {
+    fn opening(&self) -> OpenOptions {
+        OpenOptions {
             buffered: self.buffered,
             read_only: self.readonly,
-        };
-        MemberFile::open(path, options).map_err(claim_refused)
+        }
     }
 
-    /// Opens all members, and starts those that are arrays.
+    fn open(&self, path: &Path) -> Result<MemberFile, Failure> {
+        MemberFile::open(path, self.opening()).map_err(claim_refused)
+    }
+
+    /// Opens the file with the bitmap, if one is named.
+    fn bitmap(&self, options: OpenOptions) -> Result<Option<Member>, Failure> {
+        let open = |path: &PathBuf| MemberFile::open(path, options).map_err(bitmap_refused);
+        let file = self.bitmap.as_ref().map(open).transpose()?;
+        Ok(file.map(Member::from))
+    }
+
+    /// Opens all members, and starts those that are arrays. These keep their size: what lies
+    /// on them may have its superblock at the end.
     fn members(
         &self,
         nest: &Arc<Nest>,
@@ -152,8 +159,16 @@ impl Assembling {
         file: &dyn Fn(&Path) -> Result<Member, Failure>,
         report: &mut dyn FnMut(&Assembled),
     ) -> Result<Vec<Member>, Failure> {
+        let how = &AssembleOptions {
+            update: None,
+            ..how.clone()
+        };
         let opening = Opening { nest, how, file };
         let devices: Vec<Named> = named(&self.devices)?;
+        let brackets = ["[", "]"].map(Path::new);
+        let paths = self.devices.iter().chain(&self.bitmap);
+        let paths = paths.map(PathBuf::as_path);
+        named_once(paths.filter(|path| !brackets.contains(path)))?;
         let members = devices.iter().map(|device| opening.open(device, report));
         members.collect()
     }
@@ -185,8 +200,20 @@ impl Assembling {
     /// # Errors
     /// When it cannot be used.
     pub(super) fn file(&self, path: &Path) -> Result<Served, Failure> {
-        let export =
-            FileExport::start(Arc::new(self.open(path)?), self.driver()).map_err(Failure::run)?;
+        let file = self.open(path)?;
+        if file.size() == Sectors::ZERO {
+            let words = format!("{} has no whole sector of 512 bytes", visible_path(path));
+            return Err(Failure::words(Kind::Input, words));
+        }
+        let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+        match bytes % SECTOR_BYTES {
+            0 => {}
+            rest => output::say(&format!(
+                "warning: the last {rest} bytes of {} are no whole sector, and are not served",
+                path.display()
+            )),
+        }
+        let export = FileExport::start(Arc::new(file), self.driver()).map_err(Failure::run)?;
         Ok(Served::Other(Arc::new(export)))
     }
 
@@ -202,20 +229,19 @@ impl Assembling {
         let mut text = String::new();
         let mut report = |one: &Assembled| text.push_str(&words(&one.assembly));
         let members = self.members(&self.nest(false), &how, &look_at, &mut report)?;
-        let candidate =
-            |member| read_candidate(member).map_err(|error| not_assembled(error, self.run));
-        let candidates = members.iter().map(candidate);
-        let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
-        let bitmap = self.bitmap.as_ref().map(|path| {
-            read_bitmap(&look_at(path)?).map_err(|error| not_assembled(error, self.run))
-        });
-        let options = AssembleOptions {
-            external_bitmap: bitmap.transpose()?,
-            ..self.options()
-        };
-        Assembly::decide(candidates, &options)
-            .map(|assembly| text + &words(&assembly))
-            .map_err(|error| not_assembled(FilesError::Assemble(error), self.run))
+        let bitmap = self.bitmap(LOOKING)?;
+        decide(&members, bitmap.as_ref(), &self.options())
+            .map(|assembly| text + &self.words_of(&assembly))
+            .map_err(|error| not_assembled(error, self.run))
+    }
+
+    /// What devices make, in words, and whether it is larger than before if it should be.
+    fn words_of(&self, assembly: &Assembly) -> String {
+        let mut text = words(assembly);
+        if self.size.is_some() && !assembly.has_grown() {
+            text.push_str("  it keeps its size: the smallest member has no more room\n");
+        }
+        text
     }
 
     /// These arguments as words, for the server.
@@ -284,8 +310,9 @@ impl Assembling {
     /// The devices put together, the log replayed; nothing is started.
     fn assemble(&self, nest: &Arc<Nest>) -> Result<Assembled, Failure> {
         let open = |path: &Path| self.open(path).map(Member::from);
-        let members = self.members(nest, &self.options(), &open, &mut announce)?;
-        let bitmap = self.bitmap.as_ref().map(|path| open(path)).transpose()?;
+        let mut report = |inner: &Assembled| announce(inner, &words(&inner.assembly));
+        let members = self.members(nest, &self.options(), &open, &mut report)?;
+        let bitmap = self.bitmap(self.opening())?;
         assemble(&members, bitmap.as_ref(), &self.options())
             .map_err(|error| not_assembled(error, self.run))
     }
@@ -299,7 +326,7 @@ impl Assembling {
     pub(super) fn array(&self) -> Result<(Served, String), Failure> {
         let nest = self.nest(!self.no_log && !self.readonly);
         let assembled = self.assemble(&nest)?;
-        announce(&assembled);
+        announce(&assembled, &self.words_of(&assembled.assembly));
         let full = assembled.assembly.array.name.clone();
         let name = full.rsplit(':').next().unwrap_or_default();
         let name = if name.is_empty() { "array" } else { name }.to_owned();
@@ -311,9 +338,9 @@ impl Assembling {
     }
 }
 
-/// Says what devices make, before it is started.
-fn announce(assembled: &Assembled) {
-    output::say(words(&assembled.assembly).trim_end());
+/// Says what devices make, in these words, before it is started.
+fn announce(assembled: &Assembled, words: &str) {
+    output::say(words.trim_end());
     if assembled.replayed > 0 {
         output::say(&format!(
             "  the log made {} writes good",
@@ -342,13 +369,18 @@ pub fn not_assembled(error: FilesError, run: bool) -> Failure {
         FilesError::Assemble(AssembleError::LogUnreadable { .. }) => {
             Some("leave that device out: with `--run` the others start, and it can be added again")
         }
+        FilesError::Assemble(AssembleError::CannotGrow(_)) => {
+            Some("without `--size` it starts as large as it is")
+        }
+        FilesError::Assemble(AssembleError::ForeignBitmap) | FilesError::Bitmap { .. } => {
+            Some("without --bitmap it starts, and resyncs everything")
+        }
         FilesError::Assemble(_) if !run => {
             Some("`raidlab examine` shows what each device says; `--run` starts a degraded array")
         }
         FilesError::Examine { .. } => {
             Some("leave it out, if the others are enough; `raidlab create` makes an array")
         }
-        FilesError::Bitmap { .. } => Some("without --bitmap it starts, and resyncs everything"),
         _ => None,
     };
     let failure = Failure::new(Kind::Input, error);
@@ -392,6 +424,9 @@ fn words(assembly: &Assembly) -> String {
     for name in &assembly.forced {
         let _ = writeln!(text, "  {name}: taken by force");
     }
+    if let Some(name) = &assembly.bitmap_does_not_fit {
+        let _ = writeln!(text, "  its bitmap is given up: {name} has no room for it");
+    }
     if assembly.replay.is_some() {
         let _ = writeln!(text, "  the log has to make writes good");
     }
@@ -402,45 +437,6 @@ fn words(assembly: &Assembly) -> String {
         };
     }
     text
-}
-
-/// A modelled disk that is served, as it was asked for.
-pub(super) struct Source<'a> {
-    pub(super) preset: &'a str,
-    pub(super) set: Option<&'a str>,
-    pub(super) storage: Option<&'a Path>,
-    pub(super) seed: u64,
-}
-
-impl Source<'_> {
-    /// Switches it on.
-    ///
-    /// # Errors
-    /// When there is no such preset or set, or the file cannot be used.
-    pub(super) fn start(&self) -> Result<Served, Failure> {
-        let preset = presets::load(self.preset)?;
-        let set = disks::set(&preset, self.set)?;
-        let parameters = preset.parameters(&set).map_err(Failure::input)?;
-        let storage = match self.storage {
-            None => DiskStorage::Memory,
-            Some(path) => {
-                let options = OpenOptions {
-                    buffered: true,
-                    read_only: false,
-                };
-                DiskStorage::File(MemberFile::open(path, options).map_err(claim_refused)?)
-            }
-        };
-        let export = DiskExport::start(DiskConfig {
-            parameters: parameters.clone(),
-            phase: Nanos::ZERO,
-            seed: self.seed,
-            queue: QueueRules::SATA,
-            storage,
-        })
-        .map_err(Failure::run)?;
-        Ok(Served::Disk(Arc::new(export)))
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ pub struct UblkArguments {
         long = "ublk",
         value_name = "N",
         num_args = 0..=1,
-        require_equals = true
+        require_equals = true,
+        value_parser = clap::value_parser!(u32).range(0..1 << 20)
     )]
     number: Option<Option<u32>>,
 
