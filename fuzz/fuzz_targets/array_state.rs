@@ -1,21 +1,4 @@
-//! Any text is read as an array's state, or refused with a line that it has.
-#![no_main]
+//! See `raidlab_fuzz::array_state`.
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
-use raidlab_systems::SystemError;
-use raidlab_systems::array::geom::parse_list;
-use raidlab_systems::array::zfs::properties::parse_properties;
-use raidlab_systems::array::zfs::status::parse_status;
-
-fuzz_target!(|text: &str| {
-    let lines = text.lines().count();
-    check(lines, parse_status(text));
-    check(lines, parse_properties("fuzz", text));
-    check(lines, parse_list("fuzz", text));
-});
-
-fn check<T>(lines: usize, read: Result<T, SystemError>) {
-    if let Err(SystemError::Unreadable { line, .. }) = read {
-        assert!(line <= lines + 1);
-    }
-}
+raidlab_fuzz::target!(array_state);

@@ -1,24 +1,4 @@
-//! Any text is read as any tool's output, or refused; and what is read holds
-//! finite numbers only.
-#![no_main]
+//! See `raidlab_fuzz::tool_output`.
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
-use raidlab_tools::{Tool, detect};
-
-fuzz_target!(|text: &str| {
-    let _ = detect(text);
-    for tool in Tool::all() {
-        let result = match tool.parse(text) {
-            Ok(result) => result,
-            Err(error) => {
-                assert!(!error.to_string().is_empty());
-                continue;
-            }
-        };
-        for part in &result.parts {
-            for rate in [part.operations_per_second, part.bytes_per_second] {
-                assert!(rate.is_none_or(f64::is_finite), "{part:?}");
-            }
-        }
-    }
-});
+raidlab_fuzz::target!(tool_output);
