@@ -142,8 +142,8 @@ fn a_stream_is_as_fast_as_the_data_disks() {
     assert!((4.5..5.05).contains(&factor), "{factor}");
 }
 
-/// 12 GB cannot be filled at more than the outer zone's 171 MB/s, 70 seconds, nor
-/// should they take much more than twice the mean zone's 86 seconds, though a job of 20
+/// 6 GB cannot be filled at more than the outer zone's 171 MB/s, 35 seconds, nor
+/// should they take much more than twice the mean zone's 43 seconds, though a job of 20
 /// seconds takes its part. Meanwhile the array serves.
 #[test]
 fn a_member_comes_back_in_the_time_that_its_disk_takes() {
@@ -158,13 +158,13 @@ fn a_member_comes_back_in_the_time_that_its_disk_takes() {
         )
     };
     let disk = format!("{}/levels-small.toml", env!("CARGO_TARGET_TMPDIR"));
-    std::fs::write(&disk, small_disk()).expect("a file");
+    std::fs::write(&disk, small_disk(6)).expect("a file");
     let subjects = ["md-raid6-clean", "md-raid10-clean"];
     for subject in subjects {
         let name = format!("recovery-{subject}");
-        let early = try_run(&name, subject, (&disk, 4), &steps("50s"));
-        assert!(early.is_err(), "{subject} is whole after 70 seconds");
-        let rows = try_run(&name, subject, (&disk, 4), &steps("3m")).expect("runs");
+        let early = try_run(&name, subject, (&disk, 4), &steps("15s"));
+        assert!(early.is_err(), "{subject} is whole after 35 seconds");
+        let rows = try_run(&name, subject, (&disk, 4), &steps("90s")).expect("runs");
         let health: Vec<&str> = rows
             .iter()
             .map(|row| row.array_state_start.as_str())

@@ -7,9 +7,9 @@ use raidlab_store::{CellResult, Records};
 use raidlab_units::Nanos;
 use std::path::Path;
 
-/// A disk of 12 GB with the whole rate curve of a large one, so that a rebuild takes a
-/// minute and a half.
-pub fn small_disk() -> String {
+/// A disk of so many GB with the whole rate curve of a large one: a rebuild of 6 GB takes three
+/// quarters of a minute.
+pub fn small_disk(gigabytes: u32) -> String {
     let large = include_str!("../../../../data/disks/wd4000fyyz.toml");
     let capacity = large
         .lines()
@@ -19,9 +19,10 @@ pub fn small_disk() -> String {
         .lines()
         .find(|line| line.starts_with("name"))
         .expect("a name");
-    let small = "capacity_sectors = { value = 24000000, source = \"this test\" }";
+    let sectors = gigabytes * 2_000_000;
+    let small = format!("capacity_sectors = {{ value = {sectors}, source = \"this test\" }}");
     large
-        .replace(capacity, small)
+        .replace(capacity, &small)
         .replace(name, "name = \"small\"")
 }
 
@@ -33,7 +34,7 @@ fn experiment(
     without: &[&str],
 ) -> Experiment {
     let disk = folder.join("small.toml");
-    std::fs::write(&disk, small_disk()).expect("a file");
+    std::fs::write(&disk, small_disk(6)).expect("a file");
     let disks = vec![format!("{:?}", disk.to_string_lossy()); members].join(", ");
     let text = format!(
         r#"schema = 1
@@ -74,11 +75,11 @@ fio = "--rw=randread --bs=4k --iodepth=1 --size=8m --direct=1"
     suite.experiments(&suite.subjects, &choices).remove(0)
 }
 
-/// How far the rebuild is after 40 s: with leaps and without.
+/// How far the rebuild is after 20 s: with leaps and without.
 fn assert_as_far_as_simulated(subject: (&str, usize)) {
     let folder = tempfile::tempdir().expect("a folder");
     let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
-        let experiment = experiment(folder.path(), subject, "wait = \"40s\"", without);
+        let experiment = experiment(folder.path(), subject, "wait = \"20s\"", without);
         let rows = rows::of(&experiment).expect("runs");
         rows[0].sync_percent_start.expect("it goes on")
     });
@@ -132,7 +133,7 @@ impl Observer for Impatient {
 #[test]
 fn whoever_interrupts_a_wait_is_heard_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    for wait in ["wait = \"80s\"", "wait = \"sync-done\"\nat_most = \"1h\""] {
+    for wait in ["wait = \"40s\"", "wait = \"sync-done\"\nat_most = \"1h\""] {
         let experiment = experiment(folder.path(), ("md-raid6-clean", 4), wait, &["leaps"]);
         let mut impatient = Impatient::default();
         let finish = ModelBench::default().run(&experiment, &mut impatient);
