@@ -64,7 +64,7 @@ pub mod parts {
     pub use crate::policy::least_pending::Nearest;
     pub use crate::policy::md::{Balance, Lowest, MdRaid1, Positions};
     pub use crate::policy::md_raid10::MdRaid10;
-    pub use crate::recovery::{Plan, Step, SyncWalk};
+    pub use crate::recovery::{Plan, Step, SyncWalk, is_plug_full, tried_in_plug};
     pub use crate::requests::Requests;
     pub use crate::senders::Senders;
     pub use crate::slab::Slab;

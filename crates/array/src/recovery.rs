@@ -27,6 +27,7 @@ mod block;
 pub(crate) mod config;
 mod data_areas;
 mod md_rules;
+mod plug_rule;
 mod status;
 mod throttle;
 mod waits;
@@ -37,6 +38,7 @@ pub use config::{
     RecoveryConfigError, SyncSource, Throttle, WriteBarrier,
 };
 pub use md_rules::MdRules;
+pub use plug_rule::{is_plug_full, tried_in_plug};
 pub use status::{SyncKind, SyncStatus};
 pub use throttle::{Governor, Pause};
 pub use walk::{Plan, Step, SyncWalk};

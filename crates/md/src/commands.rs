@@ -1,17 +1,14 @@
 //! Commands out and in.
 //!
-//! The thread works under a plug (Linux 6.12.117 block/blk-mq.c, `blk_add_rq_to_plug`, and
-//! block/blk-merge.c, `blk_attempt_plug_merge`). A block that it sends is merged into the
-//! newest request there if that is of its member, else into the first of its member in the
-//! plug's list, if it lies beside it and the request is not as long as a disk takes; else it is
-//! a new request. The plug is emptied at the end of the thread's run, and before a new request
-//! when the first one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. The
-//! list begins with the oldest or with the newest ([`MdRules`]). What
-//! leaves together is merged once more and sorted, reads first (`mq-deadline`). A read past the
-//! cache that is too long for one bio has such a plug too (block/fops.c, `__blkdev_direct_IO`).
+//! The thread works under a plug. A block that it sends is merged there with one of its member
+//! that lies beside it, if what becomes of them is not as long as a disk takes; else it is a
+//! new request. The plug is emptied at the end of the thread's run, and when it is full
+//! (`plug_rule` of the room `array`). What leaves together is merged once more and sorted, reads
+//! first (`mq-deadline`). A read past the cache that is too long for one bio has such a plug too
+//! (block/fops.c, `__blkdev_direct_IO`).
 
 use super::{BLOCK, Raid5d};
-use raidlab_array::parts::MemberVerbs;
+use raidlab_array::parts::{MemberVerbs, is_plug_full, tried_in_plug};
 use raidlab_array::{
     BufferId, CommandId, Event, MdRules, MemberCommand, MemberError, Operation, Outputs, Purpose,
     RequestId, Sender, Slot,
@@ -66,23 +63,14 @@ trait Pluggable {
 
 /// Whether something becomes part of what is in a plug.
 fn joins<T: Pluggable>(plugged: &mut [T], new: &mut T, oldest_first: bool, longest: u64) -> bool {
-    let slot = new.slot();
-    let of_member = |it: &T| it.slot() == slot;
-    let at = match plugged.last().is_some_and(of_member) {
-        true => Some(plugged.len() - 1),
-        false if oldest_first => plugged.iter().position(of_member),
-        false => plugged.iter().rposition(of_member),
-    };
+    let slots = plugged.iter().map(T::slot);
+    let at = tried_in_plug(slots, new.slot(), oldest_first);
     at.is_some_and(|at| plugged[at].absorb(new, longest))
 }
 
 /// Whether a plug is emptied before a new request.
 fn is_full<T: Pluggable>(plugged: &[T], oldest_first: bool) -> bool {
-    let first = match oldest_first {
-        true => plugged.first(),
-        false => plugged.last(),
-    };
-    plugged.len() >= PLUG_REQUESTS || first.is_some_and(|it| it.sectors() >= PLUG_SECTORS)
+    is_plug_full(plugged.iter().map(|it| Sectors(it.sectors())), oldest_first)
 }
 
 impl Pluggable for DirectRead {
@@ -107,13 +95,6 @@ impl Pluggable for DirectRead {
         true
     }
 }
-
-/// Sectors of the plug's first request from which on the plug is flushed: 128 KiB
-/// (`BLK_PLUG_FLUSH_SIZE`).
-const PLUG_SECTORS: u64 = 256;
-
-/// Twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.
-const PLUG_REQUESTS: usize = 64;
 
 /// Blocks of a member that lie side by side.
 #[derive(Debug, Clone, Copy)]

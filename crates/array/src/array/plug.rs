@@ -4,26 +4,17 @@
 //! long for one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`).
 //!
 //! A command that lies beside one for its member becomes part of it, up to what a disk takes,
-//! and all parts end together. The newest command in the plug is tried if it is for that
-//! member, else the first one for it in the plug's list (Linux 6.12.117 block/blk-merge.c,
-//! `blk_attempt_plug_merge`), which begins with the oldest or with the newest
-//! ([`MdRules`](crate::MdRules)). Before a new one goes in, the plug is emptied if the first
-//! has 128 KiB and more, or if it has 64 (block/blk-mq.c, `blk_add_rq_to_plug`). What
-//! leaves together goes into the disks' schedulers before any of it goes to a disk: there it
-//! is sorted, and what continues another command is merged with it (block/mq-deadline.c,
-//! `dd_insert_requests`; block/elevator.c, `elv_attempt_insert_merge`).
+//! and all parts end together. Which one is tried, and when a plug is emptied, says
+//! [`plug_rule`](crate::recovery::plug_rule). What leaves together goes into the disks'
+//! schedulers before any of it goes to a disk: there it is sorted, and what continues another
+//! command is merged with it (block/mq-deadline.c, `dd_insert_requests`; block/elevator.c,
+//! `elv_attempt_insert_merge`).
 
 use super::{Array, Command, Role};
-use crate::recovery::MdRules;
+use crate::recovery::{MdRules, is_plug_full, tried_in_plug};
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Purpose, Sender};
 use raidlab_units::Sectors;
 use std::collections::BTreeMap;
-
-/// The length from which on a command empties the plug (`BLK_PLUG_FLUSH_SIZE`).
-const LONG: Sectors = Sectors(256);
-
-/// Twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.
-const MOST: usize = 64;
 
 /// The plug that a command is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,14 +68,8 @@ impl Plug {
         let open = &self.open[Plugged::of(command) as usize];
         let plugged = out.commands.iter_mut();
         let mut plugged: Vec<_> = plugged.filter(|it| open.contains(&it.id)).collect();
-        let newest = plugged.len().checked_sub(1);
-        let newest = newest.filter(|at| plugged[*at].slot == command.slot);
-        let is_for_member = |it: &&mut MemberCommand| it.slot == command.slot;
-        let first = || match self.begins_with_oldest {
-            true => plugged.iter().position(is_for_member),
-            false => plugged.iter().rposition(is_for_member),
-        };
-        if let Some(at) = newest.or_else(first) {
+        let slots = plugged.iter().map(|it| it.slot);
+        if let Some(at) = tried_in_plug(slots, command.slot, self.begins_with_oldest) {
             let other = &mut plugged[at];
             let after = other.start + other.count == command.start;
             let before = command.start + command.count == other.start;
@@ -103,11 +88,7 @@ impl Plug {
     pub(super) fn is_full(&self, plug: Plugged, out: &Outputs) -> bool {
         let open = &self.open[plug as usize];
         let plugged = out.commands.iter().filter(|it| open.contains(&it.id));
-        let first = match self.begins_with_oldest {
-            true => plugged.clone().next(),
-            false => plugged.clone().next_back(),
-        };
-        first.is_some_and(|it| it.count >= LONG) || plugged.count() >= MOST
+        is_plug_full(plugged.map(|it| it.count), self.begins_with_oldest)
     }
 
     /// A command goes in that was part of none.
