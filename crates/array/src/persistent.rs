@@ -122,6 +122,15 @@ enum Mode {
     Broken,
 }
 
+impl Mode {
+    const fn at_start(read_only: bool) -> Self {
+        match read_only {
+            true => Self::Untouched,
+            false => Self::ReadWrite,
+        }
+    }
+}
+
 /// A request in the engine, or waiting to go there; not for reads.
 #[derive(Debug, Clone)]
 struct Tracked {

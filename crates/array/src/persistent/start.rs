@@ -71,10 +71,7 @@ impl PersistentArray {
             flushes: Flushes::default(),
             bit_passes: BitPasses::default(),
             now,
-            mode: match assembly.read_only {
-                true => Mode::Untouched,
-                false => Mode::ReadWrite,
-            },
+            mode: Mode::at_start(assembly.read_only),
             level: assembly.level,
             layout: assembly.layout,
             stripes,

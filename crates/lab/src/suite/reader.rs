@@ -116,12 +116,7 @@ impl Suite {
             subject.steps = Some(own);
         }
         let draw = grid.draw();
-        let places = Places {
-            disks: (raw.disks.get_ref().iter())
-                .map(|disk| document.place(disk.span()))
-                .collect(),
-            processor: raw.processor.as_ref().map(|one| document.place(one.span())),
-        };
+        let places = places(document, &raw);
         let processor = raw.processor.map(Spanned::into_inner);
         Ok(Self {
             name: raw.name,
@@ -145,6 +140,15 @@ impl Suite {
             steps: built.steps,
             remarks: built.remarks,
         })
+    }
+}
+
+/// Where a suite names other files.
+fn places(document: &Document, raw: &RawSuite) -> Places {
+    let disks = raw.disks.get_ref().iter();
+    Places {
+        disks: disks.map(|disk| document.place(disk.span())).collect(),
+        processor: raw.processor.as_ref().map(|one| document.place(one.span())),
     }
 }
 

@@ -101,37 +101,38 @@ impl Machine {
             Action::Ended(command) => cores.hand_on(now, core, command),
             Action::Gather(finished) => cores.gather(now, core, finished),
             Action::Issue(command) => cores.issue(now, core, command),
-            Action::TaskOver => {
-                if let Role::Thread(thread) = role {
-                    cores.task_over(thread);
-                }
-            }
-            Action::Unplug => {
-                if let Role::Thread(process) = role {
-                    cores.unplug(now, core, process);
-                }
-            }
             Action::Unplugged(process) => cores.unplugged(now, core, process),
-            Action::TakeOver { first } => {
+            Action::TaskOver
+            | Action::Unplug
+            | Action::TakeOver { .. }
+            | Action::Turn
+            | Action::TurnOver => {
                 if let Role::Thread(thread) = role {
-                    cores.take_over(core, thread, first);
+                    self.act_of_thread(cores, core, thread, action);
                 }
             }
+        }
+    }
+
+    /// What only a thread of the array comes to.
+    fn act_of_thread(&mut self, cores: &mut Processor, core: usize, thread: usize, action: Action) {
+        let now = self.now;
+        match action {
+            Action::TaskOver => cores.task_over(thread),
+            Action::Unplug => cores.unplug(now, core, thread),
+            Action::TakeOver { first } => cores.take_over(core, thread, first),
             Action::Turn => {
-                if let Role::Thread(thread) = role {
-                    cores.turn_begins(now, core, thread);
-                    self.subject.turn(now, thread, &mut self.outputs);
-                    self.follow(cores, core);
-                }
+                cores.turn_begins(now, core, thread);
+                self.subject.turn(now, thread, &mut self.outputs);
+                self.follow(cores, core);
             }
             Action::TurnOver => {
-                if let Role::Thread(thread) = role {
-                    self.subject.turn_over(now, thread, &mut self.outputs);
-                    self.follow(cores, core);
-                    let due = self.subject.next_tick().is_some_and(|tick| tick <= now);
-                    cores.turn_over(thread, due);
-                }
+                self.subject.turn_over(now, thread, &mut self.outputs);
+                self.follow(cores, core);
+                let due = self.subject.next_tick().is_some_and(|tick| tick <= now);
+                cores.turn_over(thread, due);
             }
+            _ => {}
         }
     }
 

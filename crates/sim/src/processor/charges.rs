@@ -205,38 +205,12 @@ impl ProcessorPreset {
         }
         let begin = raw.numbers.span().start;
         let given = raw.numbers.into_inner();
-        let known = ProcessorNumbers::NAMES;
         for (name, value) in &given {
-            let at = value.span().start;
-            if !known.contains(&name.as_str()) {
-                let what = format!(
-                    "`{name}` is no number of a processor; known are: {}",
-                    known.join(", ")
-                );
-                return Err(fail(at, what));
-            }
-            let (number, (least, most)) = (value.get_ref().value, range(name));
-            if !(least..=most).contains(&number) {
-                let what = format!("`{name}` is {number}, but must be {least} to {most}");
-                return Err(fail(at, what));
-            }
-            if COUNTS.contains(&name.as_str()) && number.fract() != 0.0 {
-                let what = format!("`{name}` is {number}, but must be a whole number");
-                return Err(fail(at, what));
-            }
-            let basis = &value.get_ref().basis;
-            if !BASES.contains(&basis.get_ref().as_str()) {
-                let what = format!(
-                    "the basis `{}` of `{name}` is none of: {}",
-                    basis.get_ref(),
-                    BASES.join(", ")
-                );
-                return Err(fail(basis.span().start, what));
-            }
+            check(name, value).map_err(|(at, what)| fail(at, what))?;
         }
         let mut numbers = ProcessorNumbers::default();
         let mut sources = Vec::new();
-        for &name in known {
+        for &name in ProcessorNumbers::NAMES {
             let Some(value) = given.get(name) else {
                 return Err(fail(begin, format!("the number `{name}` is missing")));
             };
@@ -257,6 +231,34 @@ impl ProcessorPreset {
             sources,
         })
     }
+}
+
+/// Whether there is such a number, and may have this value; where it may not, the place in the
+/// text and why.
+fn check(name: &str, value: &Spanned<Value>) -> Result<(), (usize, String)> {
+    let at = value.span().start;
+    let known = ProcessorNumbers::NAMES;
+    if !known.contains(&name) {
+        let known = known.join(", ");
+        let what = format!("`{name}` is no number of a processor; known are: {known}");
+        return Err((at, what));
+    }
+    let (number, (least, most)) = (value.get_ref().value, range(name));
+    if !(least..=most).contains(&number) {
+        let what = format!("`{name}` is {number}, but must be {least} to {most}");
+        return Err((at, what));
+    }
+    if COUNTS.contains(&name) && number.fract() != 0.0 {
+        let what = format!("`{name}` is {number}, but must be a whole number");
+        return Err((at, what));
+    }
+    let basis = &value.get_ref().basis;
+    let (given, bases) = (basis.get_ref(), BASES.join(", "));
+    if !BASES.contains(&given.as_str()) {
+        let what = format!("the basis `{given}` of `{name}` is none of: {bases}");
+        return Err((basis.span().start, what));
+    }
+    Ok(())
 }
 
 /// Numbers that count something.

@@ -290,6 +290,10 @@ impl MdSpec {
         if syncs && !level.redundant() {
             return self.refuse("there is no resync without redundancy");
         }
+        self.check_numbers()
+    }
+
+    fn check_numbers(&self) -> Result<()> {
         // What the kernel takes (`raid5_set_cache_size` and `raid5_store_group_thread_cnt` of
         // drivers/md/raid5.c).
         for (name, number, known) in [
