@@ -18,6 +18,14 @@ pub enum LoadError {
     /// The file is wrong.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A file that a suite names is wrong.
+    #[error("{error}")]
+    Named {
+        /// What the file describes.
+        kind: Kind,
+        /// What is wrong with it.
+        error: Box<FileError>,
+    },
     /// Nothing built in has this name.
     #[error("{what} `{name}` is not known{}", nearby(.name, .known))]
     Unknown {
@@ -51,6 +59,19 @@ pub enum LoadError {
         #[source]
         source: io::Error,
     },
+}
+
+impl LoadError {
+    /// The error of a file of this kind that a suite names.
+    pub(crate) fn named(self, kind: Kind) -> Self {
+        match self {
+            Self::File(error) => Self::Named {
+                kind,
+                error: Box::new(error),
+            },
+            other => other,
+        }
+    }
 }
 
 /// The names that may be meant by one that is not known: `; did you mean ...?`, those

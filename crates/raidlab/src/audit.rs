@@ -79,12 +79,16 @@ pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
     Ok(audit)
 }
 
-/// As [`renew`]; where nothing may be written, what is found is told all the same, with a
+/// As [`renew`]; where nothing can be written, what is found is told all the same, with a
 /// warning that it was not kept.
 fn again(store: &mut Store, run: &str) -> Result<(Audit, Option<String>), StoreError> {
     let (run, audit) = judged(store, run)?;
     match keep(store, run, &audit) {
-        Err(error @ StoreError::Unwritable { .. }) => {
+        Err(
+            error @ (StoreError::Unwritable { .. }
+            | StoreError::Full { .. }
+            | StoreError::Busy { .. }),
+        ) => {
             let warning = format!("warning: what follows is not kept: {}", in_one_line(&error));
             Ok((audit, Some(warning)))
         }
@@ -94,6 +98,7 @@ fn again(store: &mut Store, run: &str) -> Result<(Audit, Option<String>), StoreE
 
 /// A run, and what the rules find in it.
 fn judged(store: &Store, run: &str) -> Result<(RunId, Audit), StoreError> {
+    let _snapshot = store.snapshot()?;
     let id = store.run_by_name(run)?.id;
     let rows = store.measurements(id)?;
     let observations = store.observations(id)?;

@@ -5,10 +5,10 @@ use crate::run::terminal::Terminal;
 use crate::{audit, output};
 use clap::Args;
 use raidlab_runs::notes::STORE;
-use raidlab_runs::{Merge, merge, see};
+use raidlab_runs::{Merge, go_on, merge, see};
 use raidlab_store::text::visible_path;
 use raidlab_store::to_json_line;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `raidlab merge`.
 #[derive(Debug, Args)]
@@ -88,13 +88,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         output::say(&format!(
             "warning: it is only a part: {} shards are missing or not whole; `{}` does the rest",
             merged.missing.len(),
-            resume(&merged.name, &arguments.store)
+            go_on(&merged.name, &arguments.store)
         ));
     }
     Ok(())
-}
-
-/// The command that goes on with a run.
-fn resume(run: &str, store: &Path) -> String {
-    see(run, store).replace("raidlab report", "raidlab resume")
 }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::{claims, output};
 use clap::Args;
 use raidlab_report::RunData;
+use raidlab_runs::lock_store;
 use raidlab_runs::notes::{REMARK, STORE};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
@@ -103,6 +104,11 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     }
     if let Some(name) = &arguments.delete {
         let found = store.run_by_name(name)?;
+        // It would be taken from under whoever measures it.
+        let unfinished = found.run.finished.is_none();
+        let _lock = unfinished
+            .then(|| lock_store(&arguments.store))
+            .transpose()?;
         store.delete_run(found.id)?;
         let (name, rows) = (found.run.name, found.measurements);
         return output::print(&format!("deleted run {name} with its {rows} rows\n"));
@@ -139,6 +145,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     let mut outputs = vec![("--store", arguments.store.as_path(), Format::Store)];
     outputs.extend(wanted);
     output::check(&outputs)?;
+    let _snapshot = store.snapshot()?;
     let data = claims::with_verdicts(&store, &arguments.run)?;
     let exported = outputs.len() > 1 || arguments.parquet.is_some();
     if exported && data.run.finished.is_none() {

@@ -12,7 +12,7 @@ pub use asked::{Manner, count, features, seed};
 use asked::{Outputs, Wanted};
 use clap::Args;
 use progress::Shown;
-use raidlab_runs::{Asked, On, Ready, Task, file_of, see};
+use raidlab_runs::{Asked, On, Ready, Task, file_of, go_on, see};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
 use raidlab_store::{RunSummary, Shard, Store};
@@ -178,8 +178,13 @@ fn carry_out(
     let ended = ready.run(&mut shown);
     shown.clear();
     let mut ended = ended?;
-    audit::renew(&mut ended.store, &ended.name)?;
-    ended.finish()?;
+    let help = format!(
+        "what was measured is kept; once that is mended, `{}` brings the run to its end",
+        go_on(&ended.name, &outputs.store)
+    );
+    audit::renew(&mut ended.store, &ended.name)
+        .and_then(|_| ended.finish())
+        .map_err(|failure| failure.help(help))?;
     outputs.show(&ended.store, &ended.name)?;
     ended.failure.map_or(Ok(()), Err)
 }

@@ -30,7 +30,6 @@ use crate::compute::standing::Better;
 use crate::compute::trust::MODEL_BENCH;
 use crate::compute::view::{Cell, View};
 use crate::data::RunData;
-use crate::format::figure;
 use crate::html::ReportError;
 use matched::{Found, Key, label, matched, places};
 use order::{count, order, size};
@@ -265,7 +264,7 @@ fn compared_row(
         let band = around(cell.m, value).map(|band| format!(" ({})", words(band)));
         Some(ComparedCell {
             value,
-            text: figure_text(cell, value) + &band.unwrap_or_default(),
+            text: figure_text(rate, cell, value) + &band.unwrap_or_default(),
             repetitions: cell.used,
             at_least: cell.at_least,
             struck: cell.fatal,
@@ -428,9 +427,9 @@ impl ComparedVerdict {
 }
 
 /// A figure; of a time that had not ended that it is more.
-fn figure_text(cell: Cell<'_>, value: f64) -> String {
+fn figure_text(rate: Rate, cell: Cell<'_>, value: f64) -> String {
     let more = if cell.at_least { ">" } else { "" };
-    format!("{more}{}", figure(value))
+    format!("{more}{}", rate.words(value))
 }
 
 fn head(data: &RunData) -> ComparedRun {

@@ -36,6 +36,7 @@ impl RunData {
     /// # Errors
     /// There is no such run, or the store cannot be read.
     pub fn load(store: &Store, name: &str) -> Result<Self, StoreError> {
+        let _snapshot = store.snapshot()?;
         let found = store.run_by_name(name)?;
         let mut data = Self {
             settings: store.settings(found.id)?,

@@ -5,6 +5,7 @@
 
 use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_lab::LoadError;
+use raidlab_lab::catalogue;
 use raidlab_lab::plan::PlanError;
 use raidlab_store::output::OutputError;
 use raidlab_store::text::{visible_lines, visible_path};
@@ -16,6 +17,10 @@ use std::fmt;
 use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
+
+/// The remedy where a subject cannot be loaded.
+pub const SUBJECTS: &str =
+    "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
 
 /// What went wrong, as far as the exit code is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,6 +260,15 @@ fn listing(what: &str) -> &'static str {
     }
 }
 
+/// What helps with a file of this kind that another one names.
+const fn help_with(kind: catalogue::Kind) -> Option<&'static str> {
+    match kind {
+        catalogue::Kind::Subject => Some(SUBJECTS),
+        catalogue::Kind::Published => Some("docs/reference/figures.md tells what such a file has"),
+        catalogue::Kind::Suite | catalogue::Kind::Claims => None,
+    }
+}
+
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         if let LoadError::Unknown { what, name, .. } = &error {
@@ -265,9 +279,14 @@ impl From<LoadError> for Failure {
             LoadError::Read { path, .. } => instead_of_path(path),
             _ => None,
         };
+        let elsewhere = elsewhere.or_else(|| match &error {
+            LoadError::Named { kind, .. } => help_with(*kind).map(str::to_owned),
+            _ => None,
+        });
         let kind = match error {
             LoadError::Unknown { .. } => Kind::Usage,
             LoadError::File(_)
+            | LoadError::Named { .. }
             | LoadError::JobFile(_)
             | LoadError::Placeholder { .. }
             | LoadError::Figures(_)

@@ -75,15 +75,25 @@ impl Kept<'_> {
         Some(Failure::new(Kind::Run, ExperimentFailed { experiment, source }).help(help))
     }
 
-    pub fn help(&self) -> String {
+    /// What the run gave could no longer be kept or shown.
+    pub fn broken_off(&self, failure: Failure) -> Failure {
+        failure.help(format!(
+            "{} kept; {}; once that is mended, `{}` goes on",
+            kept_words(self.rows, self.planned),
+            self.help(),
+            self.again()
+        ))
+    }
+
+    fn help(&self) -> String {
         format!("`{}` shows them", see(self.run, self.store))
     }
 
     fn again(&self) -> String {
-        if self.shard.is_some() {
-            return typed::command_line();
+        match self.shard {
+            Some(_) => typed::command_line(),
+            None => go_on(self.run, self.store),
         }
-        see(self.run, self.store).replace("raidlab report", "raidlab resume")
     }
 }
 
@@ -107,6 +117,7 @@ struct ExperimentFailed {
 }
 
 /// The command that shows a run.
+#[must_use]
 pub fn see(run: &str, store: &Path) -> String {
     if store == Path::new(STORE) {
         format!("raidlab report {run}")
@@ -116,6 +127,12 @@ pub fn see(run: &str, store: &Path) -> String {
             typed::in_shell(store.as_os_str())
         )
     }
+}
+
+/// The command that goes on with a run.
+#[must_use]
+pub fn go_on(run: &str, store: &Path) -> String {
+    see(run, store).replacen("raidlab report", "raidlab resume", 1)
 }
 
 #[cfg(test)]

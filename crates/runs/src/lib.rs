@@ -38,12 +38,12 @@ pub use asked::{
     MEMBER_SIZE, On, TRIAL_FOLDER,
 };
 pub use explain::{ExplainedJob, explain};
-pub use failure::{Failure, Kind};
+pub use failure::{Failure, Kind, SUBJECTS};
 pub use front::{Front, KeepError, Watcher};
-pub use kept::see;
+pub use kept::{go_on, see};
 pub use kernel::serve_guest;
 pub use merge::{Merge, Merged, merge};
-pub use prepare::{SUBJECTS, SUITES};
-pub use ready::{Ended, Ready};
+pub use prepare::SUITES;
+pub use ready::{Ended, Ready, lock_store};
 pub use sharded::file_of;
 pub use task::{Task, holder, threads};

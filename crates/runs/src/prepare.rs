@@ -1,7 +1,7 @@
 //! From arguments to experiments: which suite, subjects, disks and fits.
 
 use crate::asked::{ALL_FITS, Asked, On};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, SUBJECTS};
 use crate::notes::remark;
 use crate::prepared::Prepared;
 use crate::task::Task;
@@ -26,9 +26,6 @@ const QUICK: Nanos = Nanos::from_secs(6);
 /// The remedy where a suite cannot be loaded.
 pub const SUITES: &str =
     "`raidlab suites` lists the suites; `raidlab suites mirror-2015 --toml` prints a complete one";
-/// The remedy where a subject cannot be loaded.
-pub const SUBJECTS: &str =
-    "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
 
 /// What every bench begins with: the suite as it is asked for, and its subjects.
 ///

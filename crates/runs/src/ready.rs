@@ -308,7 +308,7 @@ impl Ready<'_> {
         };
         let end = match end {
             Ok(end) => end,
-            Err(RunError::Sink(error)) => return Err(error.into_failure().or_help(&kept.help())),
+            Err(RunError::Sink(error)) => return Err(kept.broken_off(error.into_failure())),
             Err(error @ RunError::Check { .. }) => {
                 let failure = Failure::input(error);
                 let real = task.asked.on != On::Host && prepared.needs_real_systems();
@@ -316,7 +316,7 @@ impl Ready<'_> {
                 return Err(if real { failure.help(help) } else { failure });
             }
         };
-        last.map_err(KeepError::into_failure)?;
+        last.map_err(|error| kept.broken_off(error.into_failure()))?;
         if end.finish == Finish::Cancelled {
             if kept.rows == 0 && !kept.begun_before {
                 // A run without a row is not worth keeping.
@@ -353,8 +353,16 @@ impl Ready<'_> {
 }
 
 /// One run at a time writes into a store; the lock dies with this process.
-pub(crate) fn lock_store(store: &Path) -> Result<Lock, Failure> {
-    let mut path = store.as_os_str().to_owned();
+///
+/// # Errors
+/// When a run goes on, or no lock can be had.
+pub fn lock_store(store: &Path) -> Result<Lock, Failure> {
+    // By whichever link it is named, it is one store.
+    let store = match store.is_symlink() {
+        true => std::fs::canonicalize(store).unwrap_or_else(|_| store.to_owned()),
+        false => store.to_owned(),
+    };
+    let mut path = store.into_os_string();
     path.push(".lock");
     lock_file(Path::new(&path), &holder()).map_err(|error| match error {
         LockError::Held { .. } => {

@@ -75,10 +75,14 @@ pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failu
             let age = written.map(|time| now.duration_since(time).unwrap_or_default());
             State::Begun(age.map_err(unreadable)?)
         };
-        // A file that has its name stands for the shard, whatever is left beside it.
-        if whole || !states.contains_key(&shard) {
-            states.insert(shard, state);
-        }
+        // A file that has its name stands for the shard, whatever is left beside it; of one
+        // that is begun the file that was written last.
+        let state = match (states.remove(&shard), state) {
+            (Some(State::Begun(age)), State::Begun(other)) => State::Begun(age.min(other)),
+            (Some(other), State::Begun(_)) => other,
+            (_, state) => state,
+        };
+        states.insert(shard, state);
     }
     let Some(count) = count else {
         return Ok(None);
@@ -121,5 +125,35 @@ fn look(path: &Path, shard: Shard) -> State {
         Ok(Some(state)) => state,
         Ok(None) => State::Broken(format!("it is not shard {shard}")),
         Err(error) => State::Broken(reasons(&error).join(": ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    /// Rows go into the journal, and into the file itself only now and then.
+    #[test]
+    fn a_shard_was_last_written_when_its_journal_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let hour = Duration::from_secs(3600);
+        for index in 0..8 {
+            let mut files = [("-wal", Duration::ZERO), ("", hour)];
+            if index % 2 == 0 {
+                files.reverse();
+            }
+            for (ending, age) in files {
+                let name = format!("shard-{index}-of-8.db.part{ending}");
+                let file = File::create(folder.path().join(name)).expect("a file");
+                file.set_modified(SystemTime::now() - age).expect("a time");
+            }
+        }
+        let states = status(folder.path()).expect("eight shards");
+        assert_eq!(states.len(), 8);
+        for (shard, state) in states {
+            let recent = matches!(state, State::Begun(age) if age < hour / 2);
+            assert!(recent, "{shard}: {state:?}");
+        }
     }
 }

@@ -57,7 +57,7 @@ pub enum LockError {
 #[derive(Debug)]
 struct LockedFile {
     path: PathBuf,
-    _file: File,
+    file: File,
 }
 
 impl Drop for LockedFile {
@@ -105,15 +105,19 @@ pub fn lock_file(path: &Path, holder: &str) -> Result<Lock, LockError> {
             // The holder before has just given it back, and removed its file.
             continue;
         }
+        // From here on it goes with whoever has it: where a full disk does not take the
+        // holder's words too.
+        let mut held = LockedFile {
+            path: path.to_owned(),
+            file,
+        };
+        let file = &mut held.file;
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(holder.as_bytes()))
             .map_err(failed)?;
         return Ok(Lock {
-            _held: Box::new(LockedFile {
-                path: path.to_owned(),
-                _file: file,
-            }),
+            _held: Box::new(held),
         });
     }
 }
@@ -221,6 +225,33 @@ mod tests {
         std::os::unix::fs::symlink(&other, &path).unwrap();
         lock_file(&path, "run E").unwrap_err();
         assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+    }
+
+    /// Names the lock for the child process; unset in an ordinary test run.
+    const LOCK_VARIABLE: &str = "RAIDLAB_TEST_LOCK";
+
+    #[test]
+    fn a_lock_for_whose_words_there_is_no_room_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        // No file may have a byte: as on a full disk.
+        let without_room = "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact \"$1\"";
+        let child = std::process::Command::new("sh")
+            .args(["-c", without_room])
+            .arg(std::env::current_exe().unwrap())
+            .arg("hold::tests::child_without_room")
+            .env(LOCK_VARIABLE, &path)
+            .stdout(std::process::Stdio::null())
+            .status();
+        assert!(child.unwrap().success());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn child_without_room() {
+        if let Some(path) = std::env::var_os(LOCK_VARIABLE) {
+            lock_file(Path::new(&path), "run A").unwrap_err();
+        }
     }
 
     #[test]

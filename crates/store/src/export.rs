@@ -23,8 +23,12 @@ pub fn published_error_percent(m: &Measurement) -> Option<f64> {
     Some(100.0 * (own - published) / published)
 }
 
+/// A rate that is known; `None` of one that nobody told, which the store has as 0.
+fn told(rate: f64) -> Option<f64> {
+    (rate > 0.0).then_some(rate)
+}
+
 /// Operations per second of the first published figure; `None` where it tells bytes alone.
 fn published_iops(m: &Measurement) -> Option<f64> {
-    let iops = m.published.first()?.iops;
-    (iops > 0.0).then_some(iops)
+    told(m.published.first()?.iops)
 }

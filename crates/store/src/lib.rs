@@ -41,4 +41,4 @@ pub use record::{
 };
 pub use schema::SCHEMA_VERSION;
 pub use shard::{Shard, ShardError};
-pub use store::{AccuracyNote, LATEST, Merging, ParquetError, RunSummary, Store, Taken};
+pub use store::{AccuracyNote, LATEST, Merging, ParquetError, RunSummary, Snapshot, Store, Taken};

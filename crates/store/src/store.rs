@@ -10,7 +10,7 @@ use crate::rows;
 use crate::schema::{self, failure};
 use crate::{Measurement, Run, Setting, StoreError, output};
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::ParseIntError;
@@ -62,6 +62,12 @@ pub struct RunSummary {
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+}
+
+/// A look at a store in which nothing changes; see [`Store::snapshot`].
+#[derive(Debug)]
+pub struct Snapshot<'a> {
+    _reading: Option<Transaction<'a>>,
 }
 
 impl Store {
@@ -162,6 +168,26 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Holds the store as it is now: what others write meanwhile shows in no answer until
+    /// this is dropped. Where one is held already, that one counts.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        if !self.connection.is_autocommit() {
+            return Ok(Snapshot { _reading: None });
+        }
+        let fail = |error| failure("read", &self.path, error);
+        let reading = self.connection.unchecked_transaction().map_err(fail)?;
+        // SQLite takes its hold with the first question.
+        let first = "SELECT count(*) FROM sqlite_schema";
+        let asked = reading.query_row(first, [], |_| Ok(()));
+        asked.map_err(fail)?;
+        Ok(Snapshot {
+            _reading: Some(reading),
+        })
     }
 
     /// Every run, the one begun last first.

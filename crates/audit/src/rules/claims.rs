@@ -340,7 +340,7 @@ fn wrong_direction(case: &Case<'_>, ruling: &mut Ruling) {
                 continue;
             };
             ruling.judged();
-            if winner && row.value() <= worst && best > worst {
+            if winner && row.value() > 0.0 && row.value() <= worst && best > worst {
                 let text = format!(
                     "called best with {:.1}, the best has {best:.1}",
                     row.value()

@@ -70,6 +70,12 @@ fn units() -> Vec<Pair> {
         let lab = printed(lab, 0, claim_part::WINNER, freebsd, "");
         printed(lab, 1, claim_part::WINNER, linux, "")
     };
+    // A winner whose figure nobody told is not the slowest.
+    let untold = {
+        let both = [on("gmirror", seeks(165.1)), on("md", seeks(148.5))];
+        let lab = Lab::of(both.into_iter().chain([on("zfs", seeks(0.0))]));
+        printed(lab, 2, claim_part::WINNER, "true", "")
+    };
     let other = |value: &str| {
         printed(
             Lab::of([random(Read, 168.0)]),
@@ -91,6 +97,7 @@ fn units() -> Vec<Pair> {
             winner("false", "true"),
             winner("true", "false"),
         ),
+        pair("T30", Warning, winner("false", "true"), untold),
         pair("T31", Warning, other("172"), other("167")),
     ]
 }

@@ -350,6 +350,11 @@ fn what_a_job_keeps_is_told_against_its_like() {
         words(&rows),
         ["kept rebuilding read: 25 % (job rebuilding, against job whole without a sync)"]
     );
+    // What nobody timed is not all of the rate lost.
+    let timed = rows[3].iops;
+    (rows[3].iops, rows[3].bytes_per_second) = (0.0, 0.0);
+    assert_eq!(words(&rows), [""; 0]);
+    (rows[3].iops, rows[3].bytes_per_second) = (timed, timed * 4096.0);
     rows.remove(0);
     assert_eq!(
         words(&rows),

@@ -8,7 +8,7 @@ use super::regions::{RawDisk, read_disks};
 use super::selection::{RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
 use super::{Begin, Job, Places, Rounds, Step, Suite};
-use crate::catalogue::{self, LoadError};
+use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, Problem, Reserved};
 use crate::files::Files;
 use crate::published::Published;
@@ -225,7 +225,7 @@ fn read_published(
     let loaded = Published::load_from(files, &catalogue::resolve(entry.get_ref(), folder));
     loaded
         .map(Some)
-        .map_err(|error| named_at(document, entry.span(), error))
+        .map_err(|error| named_at(document, entry.span(), error.named(Kind::Published)))
 }
 
 /// Puts steps together: jobs that follow each other and name the same rounds

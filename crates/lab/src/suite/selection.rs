@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::matrix::{Combination, RawMatrix, combinations};
 use super::named::named_at;
 use super::step::Context;
-use crate::catalogue::{self, LoadError};
+use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, Problem, check_name};
 use crate::subject::{SCHEDULERS, Subject, SubjectKind};
 use raidlab_store::Setting;
@@ -232,7 +232,7 @@ fn read_subject(
     let path = catalogue::resolve(&combination.apply(name), folder);
     let RawSelection::Table(table) = entry.get_ref() else {
         let loaded = Subject::load_from(files, &path);
-        return loaded.map_err(|error| named_at(document, span, error));
+        return loaded.map_err(|error| named_at(document, span, error.named(Kind::Subject)));
     };
     let loaded = match &table.build {
         None => Subject::load_from(files, &path),
@@ -241,17 +241,18 @@ fn read_subject(
             let settings =
                 settings.map(|(name, value)| (name.clone(), combination.apply_to(value)));
             let loaded = Subject::load_built(files, &path, settings.collect(), suite);
-            loaded.map_err(|error| match error {
-                LoadError::File(error) => {
+            match loaded {
+                Err(LoadError::File(error)) => {
                     let what = format!("`{}` cannot be built so: {}", name, error.in_short());
                     let remedy = "these settings take the place of its own [build]";
-                    document.invalid(build.span(), what, remedy).into()
+                    return Err(document.invalid(build.span(), what, remedy).into());
                 }
-                error => error,
-            })
+                loaded => loaded,
+            }
         }
     };
-    let mut subject = loaded.map_err(|error| named_at(document, span, error))?;
+    let mut subject =
+        loaded.map_err(|error| named_at(document, span, error.named(Kind::Subject)))?;
     select(document, table, &mut subject, disks, combination)?;
     schedule(context, table, &mut subject, combination)?;
     Ok(subject)

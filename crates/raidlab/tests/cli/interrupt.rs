@@ -140,10 +140,15 @@ fn a_second_run_on_a_store_is_told_who_goes_on_and_a_dead_one_holds_nothing() {
     ] {
         assert!(message.contains(words), "no {words} in {message}");
     }
+    // Nor can it be taken from under the first one.
+    let deleted = lab.run(&["report", "--delete", "latest"]);
+    assert_eq!(deleted.code, 1, "{}", deleted.stderr);
+    assert!(deleted.stderr.contains(&holder), "{}", deleted.stderr);
     // Another store is another matter.
     lab.ok(&[&short[..], &["--store", "other.db"]].concat());
     signal(&child, "KILL");
     child.wait().expect("it ends");
+    lab.ok(&["report", "--delete", "latest"]);
     lab.ok(&short);
     let locks = lab
         .files()

@@ -353,6 +353,32 @@ fn a_full_disk_is_an_error_and_leaves_the_rows() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_store_that_takes_no_more_tells_how_to_go_on() {
+    let lab = Lab::new();
+    lab.write("long.toml", &crate::interrupt::long_suite(60));
+    let run = ["run", "./long.toml", "--fit", "strict", "--no-report"];
+    // No file may have more than 300 KiB.
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$@\"", "sh"]);
+    limited.arg(env!("CARGO_BIN_EXE_raidlab")).args(run);
+    let output = limited.current_dir(lab.path("")).output();
+    let ran = Ran::new(output.expect("it starts"));
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let store = Store::open_existing(lab.path("raidlab.db")).expect("a store");
+    let run = store.run_by_name("latest").expect("a run");
+    assert!((1..60).contains(&run.measurements), "{}", run.measurements);
+    let kept = format!("{} of 60 rows are kept", run.measurements);
+    let again = format!("`raidlab resume {}` goes on", run.run.name);
+    for words in [kept, again] {
+        assert!(ran.stderr.contains(&words), "no {words} in {}", ran.stderr);
+    }
+    lab.ok(&["resume", "--no-report"]);
+    let run = store.run_by_name("latest").expect("a run");
+    assert_eq!(run.measurements, 60);
+}
+
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let lab = Lab::new();

@@ -260,3 +260,24 @@ fn names_of_presets_are_told_at_their_lines() {
     assert!(!error.contains("own.toml"), "{error}");
     lab.ok(&[&words[..], &["wd4000fyyz"]].concat());
 }
+
+/// What helps with a file that a suite names is said of that file, and not of the suite.
+#[test]
+fn a_file_that_a_suite_names_has_help_of_its_own() {
+    let lab = Lab::new();
+    let suite = crate::lab::SUITE;
+    lab.write("own-subject.toml", "schema = 1\nnam = \"x\"\n");
+    lab.write(
+        "own.toml",
+        &suite.replace("\"md\"", "\"./own-subject.toml\""),
+    );
+    let error = lab.fails(3, &["run", "./own.toml", "--no-report"]);
+    assert!(error.contains("own-subject.toml:2: nam: "), "{error}");
+    assert!(error.contains("help: `raidlab subjects` lists"), "{error}");
+    lab.write(
+        "own.toml",
+        &suite.replace("schema = 1", "schema = 1\nnam = 2"),
+    );
+    let error = lab.fails(3, &["run", "./own.toml", "--no-report"]);
+    assert!(error.contains("help: `raidlab suites` lists"), "{error}");
+}

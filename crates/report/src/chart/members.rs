@@ -69,7 +69,7 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
 fn lines(row: &Row<'_>, kinds: &[shape::MemberLine], megabytes: bool) -> Vec<Line> {
     let line = |(place, kind): (usize, &shape::MemberLine)| {
         let points = kind.columns.iter().filter_map(|&(members, column)| {
-            let own = shape::Figure::new(row, row.cells[column]?, megabytes);
+            let own = shape::Figure::told(row, row.cells[column]?, megabytes)?;
             let unit = if megabytes { "MB/s" } else { row.rate.unit() };
             let text = format!("{members} members: {} {unit}", figure(own.value));
             Some(Point {

@@ -111,7 +111,7 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
         let point = |row: &&Row<'_>| {
             let cell = row.cells[column]?;
             let percent = progress_percent(cell.m)?;
-            let own = shape::Figure::new(row, cell, megabytes);
+            let own = shape::Figure::told(row, cell, megabytes)?;
             let first = cell.m.published.first();
             let text = format!("{percent:.0} % in sync: {} {unit}", figure(own.value));
             Some(Point {

@@ -252,7 +252,8 @@ fn cell(row: &ComparedRow, run: usize, bound: Option<f64>) -> Option<AgreementCe
     let (base, other) = (row.cells[0].as_ref()?, row.cells[run].as_ref()?);
     // Of a time that had not ended nobody knows how far it is from another.
     let is_known = |cell: &ComparedCell| !cell.struck && !cell.at_least;
-    if !is_known(base) || !is_known(other) || base.value <= 0.0 {
+    let told = |cell: &ComparedCell| cell.value > 0.0 || !row.more_is_better;
+    if !is_known(base) || !is_known(other) || base.value <= 0.0 || !told(other) {
         return None;
     }
     let percent = (other.value / base.value - 1.0) * 100.0;

@@ -13,9 +13,9 @@ use raidlab_store::{DiskBand, Measurement};
 use std::collections::BTreeSet;
 
 /// Where the real figure may lie, in the unit of `value`; `None` where all disks were
-/// fitted, or are real.
+/// fitted, or are real, and where there is no figure.
 pub(crate) fn around(m: &Measurement, value: f64) -> Option<(f64, f64)> {
-    let band = m.disk_band?;
+    let band = m.disk_band.filter(|_| value > 0.0)?;
     Some((value * band.low, value * band.high))
 }
 

@@ -3,8 +3,8 @@
 //! The figure is the median. With several repetitions it has a 95 % interval
 //! (bootstrap, Student's t for few values); its random stream is forked from
 //! the run's seed by the cell's place, so the same run gives the same page.
-//! Repetitions that the audit struck out stay out of the figure as long as any
-//! other is left; outliers stay in it and are marked.
+//! Repetitions that the audit struck out, and those without a rate, stay out of the figure
+//! as long as any other is left; outliers stay in it and are marked.
 
 use super::rate::Rate;
 use raidlab_random::Stream;
@@ -40,6 +40,12 @@ pub(crate) fn fold<'a>(
         .filter(|(_, struck)| fatal || !struck)
         .map(|(m, _)| *m)
         .collect();
+    // One that was too quick to be timed says nothing of how quick it was.
+    let told = |m: &&Measurement| rate.tells(rate.of(m));
+    let kept: Vec<&Measurement> = match kept.iter().any(told) {
+        true => kept.into_iter().filter(told).collect(),
+        false => kept,
+    };
     let head = *kept.first()?;
     let values: Vec<f64> = kept.iter().map(|m| rate.of(m)).collect();
     let mut folded = Folded {

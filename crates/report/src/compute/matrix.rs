@@ -4,7 +4,6 @@
 use super::rate::Rate;
 use super::standing::best_of;
 use super::view::{Row, View, matrix_sizes};
-use crate::format::figure;
 use serde::Serialize;
 
 /// A table of file sizes (down) by record sizes (across).
@@ -93,7 +92,7 @@ fn matrix(view: &View<'_>, rows: &[&Row<'_>], column: usize) -> Option<Matrix> {
         let own = value(row)?;
         let struck = struck(row, column);
         Some(MatrixCell {
-            value: figure(own),
+            value: rate.words(own),
             best: !struck && Some(own) == best,
             struck,
         })

@@ -8,6 +8,7 @@
 //! is better, and what jobs keep of their rate meanwhile in percent.
 
 use super::standing::Better;
+use crate::format::figure;
 use raidlab_store::{Measurement, Metric, Operation};
 
 /// Suites whose source prints KiB/s: the 2015 comparison of mirrors quotes
@@ -111,6 +112,21 @@ impl Rate {
         }
     }
 
+    /// Whether a figure of this unit tells anything: a rate of 0 is one that nobody told,
+    /// while something may take no time.
+    pub(crate) fn tells(self, value: f64) -> bool {
+        self == Self::Seconds || value > 0.0
+    }
+
+    /// A figure of this unit for people, `-` where there is none.
+    pub(crate) fn words(self, value: f64) -> String {
+        if self.tells(value) {
+            figure(value)
+        } else {
+            "-".to_owned()
+        }
+    }
+
     /// Bytes per second in this unit; `None` for operations.
     pub(crate) fn of_bytes(self, bytes_per_second: f64) -> Option<f64> {
         self.bytes().map(|bytes| bytes_per_second / bytes)
@@ -129,11 +145,12 @@ impl Rate {
             .map_or(iops, |bytes| iops * m.block_size_bytes as f64 / bytes)
     }
 
-    /// The first published figure in this unit.
+    /// The first published figure in this unit, if it tells one.
     pub(crate) fn published(self, m: &Measurement) -> Option<f64> {
         let figure = m.published.first()?;
         let rate = figure.bytes_per_second.and_then(|rate| self.of_bytes(rate));
-        Some(rate.unwrap_or_else(|| self.convert_iops(figure.iops, m)))
+        let rate = rate.unwrap_or_else(|| self.convert_iops(figure.iops, m));
+        self.tells(rate).then_some(rate)
     }
 }
 

@@ -180,7 +180,7 @@ impl<'v, 'a> Job<'v, 'a> {
             sum.published = both.map(|(a, b)| a + b);
             sum.struck |= other.struck;
         }
-        Some(sum)
+        (sum.value > 0.0).then_some(sum)
     }
 }
 
@@ -197,8 +197,14 @@ pub(crate) struct Figure<'a> {
 }
 
 impl<'a> Figure<'a> {
+    /// A cell's figure, if it has one: where none was told nothing is drawn.
+    pub(crate) fn told(row: &Row<'_>, cell: Cell<'a>, megabytes: bool) -> Option<Self> {
+        let tells = row.rate.tells(cell.value);
+        tells.then(|| Self::new(row, cell, megabytes))
+    }
+
     /// A cell's figure, in megabytes or in operations per second.
-    pub(crate) fn new(row: &Row<'_>, cell: Cell<'a>, megabytes: bool) -> Self {
+    fn new(row: &Row<'_>, cell: Cell<'a>, megabytes: bool) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
         let block = cell.m.block_size_bytes as f64;
         let of = |value: f64| match (megabytes, row.rate.is_bytes()) {

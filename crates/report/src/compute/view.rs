@@ -81,11 +81,14 @@ impl<'a> Row<'a> {
         self.cells.iter().map(valid).collect()
     }
 
-    /// The repetitions of a column that are not struck out, and have ended.
+    /// The repetitions of a column that are not struck out, have ended, and have a figure.
     pub(crate) fn kept(&self, column: usize) -> impl Iterator<Item = &'a Measurement> {
         let kept = self.repetitions[column].iter();
-        let has_ended = |m: &Measurement| self.rate != Rate::Seconds || !m.is_unfinished();
-        kept.filter(move |(m, struck)| !struck && has_ended(m))
+        let counts = |m: &Measurement| match self.rate {
+            Rate::Seconds => !m.is_unfinished(),
+            rate => rate.tells(rate.of(m)),
+        };
+        kept.filter(move |(m, struck)| !struck && counts(m))
             .map(|(m, _)| *m)
     }
 

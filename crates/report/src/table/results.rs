@@ -162,7 +162,7 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
         half_width.push(format!("({})", words(band)));
     }
     ResultCell {
-        value: value_words(cell),
+        value: value_words(row.rate, cell),
         mark: fitted_mark(cell),
         spread: spread.join("; "),
         half_width: half_width.join(" "),
@@ -186,17 +186,17 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
 /// What stands for the interval of repetitions without any spread.
 const ALL_EQUAL: &str = "all equal";
 /// `640`; of a time that had not ended `> 640, 12 % done`.
-fn value_words(cell: Cell<'_>) -> String {
+fn value_words(rate: Rate, cell: Cell<'_>) -> String {
     let done = cell.m.sync_percent_end;
     let done = done.filter(|_| cell.at_least && cell.m.is_unfinished());
     let done = done.map(|percent| format!(", {percent:.1}\u{a0}% done"));
-    time_words(cell.value, cell.at_least) + &done.unwrap_or_default()
+    words_of(rate, cell.value, cell.at_least) + &done.unwrap_or_default()
 }
 
 /// A figure; of a time that had not ended that it is more.
-fn time_words(value: f64, at_least: bool) -> String {
+fn words_of(rate: Rate, value: f64, at_least: bool) -> String {
     let more = if at_least { ">\u{a0}" } else { "" };
-    format!("{more}{}", figure(value))
+    format!("{more}{}", rate.words(value))
 }
 
 /// `98.1 to 101`; of one value only that.
@@ -244,7 +244,7 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
             let far = outlying(&values);
             let goes_on = |m: &Measurement| row.rate == Rate::Seconds && m.is_unfinished();
             let repetition = |(place, (m, struck)): (usize, &(&Measurement, bool))| Repetition {
-                value: time_words(values[place], goes_on(m)),
+                value: words_of(row.rate, values[place], goes_on(m)),
                 outlier: far.contains(&place),
                 struck: *struck,
             };
@@ -252,7 +252,7 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
                 label: row.label.clone(),
                 column,
                 unit: row.rate.unit(),
-                value: time_words(cell.value, cell.at_least),
+                value: words_of(row.rate, cell.value, cell.at_least),
                 interval: cell
                     .interval
                     .map_or_else(|| ALL_EQUAL.to_owned(), |(low, high)| range(low, high)),
@@ -269,6 +269,31 @@ mod tests {
     use crate::compute::view::View;
     use crate::sample;
     use raidlab_store::Operation;
+
+    #[test]
+    fn a_rate_that_nobody_told_is_no_rate_of_0() {
+        let mut data = sample::data();
+        data.measurements.clear();
+        for (repetition, rate) in [(0, 0.0), (1, 120.0), (2, 120.0)] {
+            let mut m = sample::cell("md", 0);
+            (m.repetition, m.iops, m.bytes_per_second) = (repetition, rate, 4096.0 * rate);
+            data.measurements.push(m.clone());
+            if repetition == 0 {
+                m.subject = "zfs".to_owned();
+                data.measurements.push(m);
+            }
+        }
+        let view = View::new(&data);
+        let shown = results(&data, &view).steady;
+        let [Some(md), Some(zfs)] = shown[0].cells.as_slice() else {
+            panic!("two subjects");
+        };
+        assert_eq!((md.value.as_str(), md.standing.as_str()), ("120.0", "best"));
+        assert_eq!((zfs.value.as_str(), zfs.standing.as_str()), ("-", "-"));
+        let repeated = repetitions(&view);
+        let all: Vec<&str> = repeated[0].all.iter().map(|one| &*one.value).collect();
+        assert_eq!(all, ["-", "120.0", "120.0"]);
+    }
 
     #[test]
     fn a_time_that_had_not_ended_is_told_as_one() {

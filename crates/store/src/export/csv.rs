@@ -4,7 +4,7 @@
 
 use crate::rows::role_text;
 use crate::text::visible;
-use crate::{ExportError, Measurement};
+use crate::{ExportError, Measurement, MemberUse};
 use serde::{Serialize, Serializer};
 use std::io::Write;
 
@@ -62,8 +62,8 @@ struct MeasurementRow<'a> {
     total_bytes: u64,
     started_ns: u64,
     runtime_ns: u64,
-    iops: f64,
-    bytes_per_second: f64,
+    iops: Option<f64>,
+    bytes_per_second: Option<f64>,
     cpu_percent: Option<f64>,
     latency_mean_ns: f64,
     latency_p50_ns: u64,
@@ -113,7 +113,8 @@ struct MemberRow<'a> {
     sync_bytes: Option<u64>,
 }
 
-/// Writes one row per measurement, with the first published figure beside it.
+/// Writes one row per measurement, with the first published figure beside it. A rate that
+/// nobody told is an empty cell.
 ///
 /// # Errors
 /// The destination does not take the bytes.
@@ -121,61 +122,8 @@ pub fn write_measurements(
     out: impl Write,
     measurements: &[Measurement],
 ) -> Result<(), ExportError> {
-    let mut writer = csv::Writer::from_writer(out);
-    for m in measurements {
-        let published = m.published.first();
-        writer.serialize(MeasurementRow {
-            bench: Text(&m.bench),
-            suite: Text(&m.suite),
-            host: Text(&m.host),
-            subject: Text(&m.subject),
-            filesystem: Text(&m.filesystem),
-            fit: Text(&m.fit),
-            sequence: m.sequence,
-            repetition: m.repetition,
-            tool: Text(&m.tool),
-            part: Text(&m.part),
-            job: Text(&m.job),
-            job_title: Text(&m.job_title),
-            class: Text(&m.class),
-            op: m.op.name(),
-            block_size_bytes: m.block_size_bytes,
-            queue_depth: m.queue_depth,
-            streams: m.streams,
-            total_ios: m.total_ios,
-            total_bytes: m.total_bytes,
-            started_ns: m.started_ns,
-            runtime_ns: m.runtime_ns,
-            iops: m.iops,
-            bytes_per_second: m.bytes_per_second,
-            cpu_percent: m.cpu_percent,
-            latency_mean_ns: m.latency.mean_ns,
-            latency_p50_ns: m.latency.p50_ns,
-            latency_p90_ns: m.latency.p90_ns,
-            latency_p99_ns: m.latency.p99_ns,
-            latency_p999_ns: m.latency.p999_ns,
-            latency_max_ns: m.latency.max_ns,
-            array_state_start: Text(&m.array_state_start),
-            array_state_end: Text(&m.array_state_end),
-            sync_percent_start: m.sync_percent_start,
-            sync_percent_end: m.sync_percent_end,
-            tag_overflows_count: m.tag_overflows,
-            leaped_percent: m.leaped_percent,
-            role: role_text(m.role),
-            published_source: published.map(|figure| Text(&figure.source)),
-            published_iops: super::published_iops(m),
-            published_bytes_per_second: published.and_then(|figure| figure.bytes_per_second),
-            published_reliability: published.map(|figure| Text(&figure.reliability)),
-            published_error_percent: super::published_error_percent(m),
-            disk_band_low: m.disk_band.map(|band| band.low),
-            disk_band_high: m.disk_band.map(|band| band.high),
-            disk_band_ratio: m.disk_band.map(|band| band.ratio),
-            runtime_band_ns: m.runtime_band_ns,
-            kept_percent: m.kept_percent,
-        })?;
-    }
-    writer.flush()?;
-    Ok(())
+    let blank = Measurement::blank("");
+    write(out, measurements.iter().map(row_of), row_of(&blank))
 }
 
 /// Writes one row per measurement and member.
@@ -183,34 +131,113 @@ pub fn write_measurements(
 /// # Errors
 /// The destination does not take the bytes.
 pub fn write_members(out: impl Write, measurements: &[Measurement]) -> Result<(), ExportError> {
-    let mut writer = csv::Writer::from_writer(out);
-    for m in measurements {
-        for member in &m.members {
-            writer.serialize(MemberRow {
-                host: Text(&m.host),
-                subject: Text(&m.subject),
-                filesystem: Text(&m.filesystem),
-                fit: Text(&m.fit),
-                sequence: m.sequence,
-                repetition: m.repetition,
-                part: Text(&m.part),
-                job: Text(&m.job),
-                op: m.op.name(),
-                member: Text(&member.member),
-                model: Text(&member.model),
-                read_ios: member.read_ios,
-                read_bytes: member.read_bytes,
-                read_ticks_ns: member.read_ticks_ns,
-                write_ios: member.write_ios,
-                write_bytes: member.write_bytes,
-                write_ticks_ns: member.write_ticks_ns,
-                busy_ns: member.busy_ns,
-                sync_bytes: member.sync_bytes,
-            })?;
-        }
+    let (blank, member) = (Measurement::blank(""), MemberUse::default());
+    let all = measurements.iter();
+    let rows = all.flat_map(|m| m.members.iter().map(move |one| member_row_of(m, one)));
+    write(out, rows, member_row_of(&blank, &member))
+}
+
+/// Writes rows below their head, which stands there also where there is none of them:
+/// that of `blank`.
+fn write<T: Serialize>(
+    mut out: impl Write,
+    rows: impl Iterator<Item = T>,
+    blank: T,
+) -> Result<(), ExportError> {
+    let mut head = csv::Writer::from_writer(Vec::new());
+    head.serialize(blank)?;
+    head.flush()?;
+    let lines = head.get_ref().split_inclusive(|byte| *byte == b'\n');
+    for line in lines.take(1) {
+        out.write_all(line)?;
+    }
+    let mut writer = csv::WriterBuilder::new()
+        .has_headers(false)
+        .from_writer(out);
+    for row in rows {
+        writer.serialize(row)?;
     }
     writer.flush()?;
     Ok(())
+}
+
+/// A measurement as a row.
+fn row_of(m: &Measurement) -> MeasurementRow<'_> {
+    let published = m.published.first();
+    MeasurementRow {
+        bench: Text(&m.bench),
+        suite: Text(&m.suite),
+        host: Text(&m.host),
+        subject: Text(&m.subject),
+        filesystem: Text(&m.filesystem),
+        fit: Text(&m.fit),
+        sequence: m.sequence,
+        repetition: m.repetition,
+        tool: Text(&m.tool),
+        part: Text(&m.part),
+        job: Text(&m.job),
+        job_title: Text(&m.job_title),
+        class: Text(&m.class),
+        op: m.op.name(),
+        block_size_bytes: m.block_size_bytes,
+        queue_depth: m.queue_depth,
+        streams: m.streams,
+        total_ios: m.total_ios,
+        total_bytes: m.total_bytes,
+        started_ns: m.started_ns,
+        runtime_ns: m.runtime_ns,
+        iops: super::told(m.iops),
+        bytes_per_second: super::told(m.bytes_per_second),
+        cpu_percent: m.cpu_percent,
+        latency_mean_ns: m.latency.mean_ns,
+        latency_p50_ns: m.latency.p50_ns,
+        latency_p90_ns: m.latency.p90_ns,
+        latency_p99_ns: m.latency.p99_ns,
+        latency_p999_ns: m.latency.p999_ns,
+        latency_max_ns: m.latency.max_ns,
+        array_state_start: Text(&m.array_state_start),
+        array_state_end: Text(&m.array_state_end),
+        sync_percent_start: m.sync_percent_start,
+        sync_percent_end: m.sync_percent_end,
+        tag_overflows_count: m.tag_overflows,
+        leaped_percent: m.leaped_percent,
+        role: role_text(m.role),
+        published_source: published.map(|figure| Text(&figure.source)),
+        published_iops: super::published_iops(m),
+        published_bytes_per_second: published.and_then(|figure| figure.bytes_per_second),
+        published_reliability: published.map(|figure| Text(&figure.reliability)),
+        published_error_percent: super::published_error_percent(m),
+        disk_band_low: m.disk_band.map(|band| band.low),
+        disk_band_high: m.disk_band.map(|band| band.high),
+        disk_band_ratio: m.disk_band.map(|band| band.ratio),
+        runtime_band_ns: m.runtime_band_ns,
+        kept_percent: m.kept_percent,
+    }
+}
+
+/// What a member did as a row.
+fn member_row_of<'a>(m: &'a Measurement, member: &'a MemberUse) -> MemberRow<'a> {
+    MemberRow {
+        host: Text(&m.host),
+        subject: Text(&m.subject),
+        filesystem: Text(&m.filesystem),
+        fit: Text(&m.fit),
+        sequence: m.sequence,
+        repetition: m.repetition,
+        part: Text(&m.part),
+        job: Text(&m.job),
+        op: m.op.name(),
+        member: Text(&member.member),
+        model: Text(&member.model),
+        read_ios: member.read_ios,
+        read_bytes: member.read_bytes,
+        read_ticks_ns: member.read_ticks_ns,
+        write_ios: member.write_ios,
+        write_bytes: member.write_bytes,
+        write_ticks_ns: member.write_ticks_ns,
+        busy_ns: member.busy_ns,
+        sync_bytes: member.sync_bytes,
+    }
 }
 
 #[cfg(test)]

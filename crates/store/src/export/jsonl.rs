@@ -14,8 +14,8 @@ struct Line<'a> {
     subject: &'a str,
     job: &'a str,
     op: &'static str,
-    iops: f64,
-    bytes_per_second: f64,
+    iops: Option<f64>,
+    bytes_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     published: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ const fn is_first(repetition: &u32) -> bool {
 
 /// A measurement as one JSON object without a line end.
 ///
-/// `published` is the iops of the figure to compare with and stands only
+/// A rate that nobody told is `null`. `published` is the iops of the figure to compare with and stands only
 /// where there is one, with `published_error_percent`, ours against it.
 ///
 /// # Errors
@@ -85,8 +85,8 @@ pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
         subject: &m.subject,
         job: &m.job,
         op: m.op.name(),
-        iops: m.iops,
-        bytes_per_second: m.bytes_per_second,
+        iops: super::told(m.iops),
+        bytes_per_second: super::told(m.bytes_per_second),
         published: super::published_iops(m),
         published_error_percent: super::published_error_percent(m),
         role: role_text(m.role),

@@ -75,3 +75,44 @@ fn csv_of_members_has_a_row_for_each() {
     write_members_csv(&mut out, &[measurement(0)]).unwrap();
     insta::assert_snapshot!(String::from_utf8(out).unwrap());
 }
+
+/// As of a directory test whose operations were too quick to be timed.
+#[test]
+fn a_rate_that_nobody_told_is_absent() {
+    let mut row = measurement(0);
+    (row.iops, row.bytes_per_second) = (0.0, 0.0);
+    let value: Value = serde_json::from_str(&to_json_line(&row).unwrap()).unwrap();
+    assert!(value["iops"].is_null() && value["bytes_per_second"].is_null());
+    let mut out = Vec::new();
+    write_csv(&mut out, &[row]).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let mut lines = text.lines();
+    let place = |line: &str, name| line.split(',').position(|own| own == name).unwrap();
+    let head = lines.next().unwrap();
+    let behind = head.split(',').count() - place(head, "iops");
+    // A title has a comma in it, and quotes around it.
+    let cells: Vec<&str> = lines
+        .next()
+        .unwrap()
+        .rsplit('"')
+        .next()
+        .unwrap()
+        .split(',')
+        .collect();
+    let at = cells.len() - behind;
+    assert_eq!(cells[at..at + 2], ["", ""]);
+}
+
+#[test]
+fn a_run_without_a_row_has_its_columns() {
+    let (mut rows, mut members) = (Vec::new(), Vec::new());
+    write_csv(&mut rows, &[]).unwrap();
+    write_members_csv(&mut members, &[]).unwrap();
+    for (own, format) in [
+        (rows, crate::output::Format::Rows),
+        (members, crate::output::Format::MemberRows),
+    ] {
+        assert!(format.begins(&own));
+        assert_eq!(String::from_utf8(own).unwrap().lines().count(), 1);
+    }
+}

@@ -91,3 +91,58 @@ fn kill_9_leaves_complete_rows() {
         assert_eq!(row, measurement(sequence));
     }
 }
+
+/// While experiments of several threads end, rows come in before others that are there, and
+/// move the numbers by which tables of an export refer to each other.
+#[test]
+fn an_export_of_a_run_that_goes_on_fits_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let mut writer = Store::open(&path).unwrap();
+    let id = writer.begin_run(&run("a")).unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let relaxed = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for experiment in (0..5000).rev() {
+                if over.load(relaxed) {
+                    break;
+                }
+                let mut row = measurement(experiment);
+                row.members.truncate(1);
+                row.members[0].member = row.job.clone();
+                let origin = id.experiment(experiment);
+                writer.add_cell(origin, &cell(row)).unwrap();
+            }
+        });
+        let reader = Store::open(&path).unwrap();
+        for number in 0..5 {
+            let tables = folder.path().join(number.to_string());
+            let summary = reader.run_by_name(LATEST).unwrap();
+            reader.write_parquet(&summary, &tables).unwrap();
+            let mut read = Store::open_in_memory().unwrap();
+            let taken = read.read_parquet(&tables);
+            let id = read.run_by_name(LATEST).map(|run| run.id);
+            let fit = |row: &crate::Measurement| row.members[0].member == row.job;
+            let rows = id.map(|id| read.measurements(id).unwrap());
+            over.store(taken.is_err() || number == 4, relaxed);
+            taken.unwrap();
+            assert!(rows.unwrap().iter().all(fit));
+        }
+    });
+}
+
+#[test]
+fn what_is_held_does_not_change_and_is_not_held_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let mut writer = Store::open(&path).unwrap();
+    let id = writer.begin_run(&run("a")).unwrap();
+    let reader = Store::open(&path).unwrap();
+    let held = reader.snapshot().unwrap();
+    drop(reader.snapshot().unwrap());
+    writer.add_cell(id, &cell(measurement(0))).unwrap();
+    assert_eq!(reader.measurements(id).unwrap(), []);
+    drop(held);
+    assert_eq!(reader.measurements(id).unwrap().len(), 1);
+}

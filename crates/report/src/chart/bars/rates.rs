@@ -214,7 +214,7 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
         .iter()
         .filter_map(|&(row, column, at)| {
             let row = rows[row];
-            let mut own = shape::Figure::new(row, row.cells[column]?, bytes);
+            let mut own = shape::Figure::told(row, row.cells[column]?, bytes)?;
             // An import is not compared with itself.
             own.published = own.published.filter(|_| !view.compared().is_empty());
             Some(Bar {

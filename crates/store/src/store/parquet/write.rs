@@ -3,7 +3,7 @@
 use super::{
     CREATED_BY, Column, KEYS, Kind, Parent, ParquetError, TABLES, Table, message, path, version,
 };
-use crate::output::{Format, OutputFile};
+use crate::output::{Format, OutputError, OutputFile};
 use crate::schema::{failure, open_in_memory};
 use crate::{RunSummary, Store};
 use hdrhistogram::Histogram;
@@ -33,6 +33,9 @@ impl Store {
     /// The store cannot be read, or the folder not be written to; or a file stands there
     /// that raidlab did not write.
     pub fn write_parquet(&self, run: &RunSummary, folder: &Path) -> Result<(), ParquetError> {
+        // A run that goes on would else have members of measurements that are not there, or of
+        // others.
+        let _snapshot = self.snapshot()?;
         std::fs::create_dir_all(folder).map_err(|source| ParquetError::Folder {
             path: folder.to_owned(),
             source,
@@ -330,8 +333,35 @@ impl Filled {
 }
 
 fn failed(path: &Path, source: parquet::errors::ParquetError) -> ParquetError {
-    ParquetError::Format {
-        path: path.to_owned(),
-        source,
+    let path = path.to_owned();
+    // What the disk does not take is no fault of the bytes.
+    match source {
+        parquet::errors::ParquetError::External(cause) => match cause.downcast() {
+            Ok(source) => OutputError::Write {
+                path,
+                source: *source,
+            }
+            .into(),
+            Err(cause) => ParquetError::Format {
+                path,
+                source: parquet::errors::ParquetError::External(cause),
+            },
+        },
+        source => ParquetError::Format { path, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_fault_of_the_bytes() {
+        let path = Path::new("runs/today/run.parquet");
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = failed(path, full.into());
+        assert!(matches!(error, ParquetError::Output(_)), "{error:?}");
+        let wrong = parquet::errors::ParquetError::EOF("no end".to_owned());
+        assert!(matches!(failed(path, wrong), ParquetError::Format { .. }));
     }
 }
