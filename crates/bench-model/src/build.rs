@@ -25,7 +25,7 @@ use raidlab_sim::{
 };
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::{Pool, PoolConfig};
-use refusals::{check_discards, check_modelled};
+use refusals::{check_cache, check_discards, check_modelled};
 use thiserror::Error;
 
 /// Why an experiment cannot be built.
@@ -82,6 +82,16 @@ pub enum BuildError {
     /// The model of ZFS refuses what the subject says.
     #[error("the pool cannot be set up")]
     Pool(#[source] raidlab_zfs::ConfigError),
+    /// A pool may keep more in its cache than the host has memory.
+    #[error("a cache of {cache} is more than the {memory} of memory of host `{host}`")]
+    Cache {
+        /// What the pool's cache may hold.
+        cache: Bytes,
+        /// The name of the host.
+        host: String,
+        /// The host's memory.
+        memory: Bytes,
+    },
     /// A feature that is to be left out is none.
     #[error(transparent)]
     Ablation(#[from] UnknownAblation),
@@ -134,6 +144,7 @@ impl Plan {
             subject: subject.name.clone(),
             what: "host to be modelled on",
         })?;
+        check_cache(subject, &host)?;
         let ablations = experiment
             .without
             .iter()

@@ -46,8 +46,11 @@ pub struct QueueConfig {
     pub scrub: ClassLimits,
     /// The most commands of all classes at a disk (`zfs_vdev_max_active`).
     pub total_active: u32,
-    /// Neighbours are merged up to this size.
+    /// Neighbours are merged up to this size (`zfs_vdev_aggregation_limit`).
     pub aggregation_limit: Sectors,
+    /// The same on a disk that does not turn
+    /// (`zfs_vdev_aggregation_limit_non_rotating`).
+    pub aggregation_limit_non_rotating: Sectors,
     /// Reads this far apart are merged, the gap read and thrown away.
     pub read_gap_limit: Sectors,
     /// How scrub and resilver give way to what somebody waits for.
@@ -58,6 +61,16 @@ pub struct QueueConfig {
     /// Whether reads that somebody waits for are merged with prefetch beside them,
     /// and likewise writes (`vq_read_offset_tree`, `vq_write_offset_tree`).
     pub merges_classes: bool,
+}
+
+impl QueueConfig {
+    /// The settings before one disk (`vdev_queue_aggregate`).
+    pub(crate) const fn of(mut self, member: &MemberConfig) -> Self {
+        if !member.rotational {
+            self.aggregation_limit = self.aggregation_limit_non_rotating;
+        }
+        self
+    }
 }
 
 /// How scrub and resilver give way, since OpenZFS 2.1 (`vdev_queue.c`).
@@ -428,6 +441,13 @@ impl PoolConfig {
         self.sync_block_time = Nanos::ZERO;
         self.resilver.block_time = Nanos::ZERO;
         self
+    }
+
+    /// What the queues of all members merge at least, in sectors.
+    pub(crate) fn aggregation_limit(&self) -> u64 {
+        let limits = self.members.iter().map(|member| self.queue.of(member));
+        let limits = limits.map(|queue| queue.aggregation_limit.0);
+        limits.min().unwrap_or(self.queue.aggregation_limit.0)
     }
 
     /// The smallest member's size.

@@ -169,7 +169,7 @@ impl Pool {
             leaves: config
                 .members
                 .iter()
-                .map(|_| io::Leaf::new(config.queue))
+                .map(|member| io::Leaf::new(config.queue.of(member)))
                 .collect(),
             cache: Cache::new(&config, [map.indirect_blocks(1), map.indirect_blocks(2)]),
             map,

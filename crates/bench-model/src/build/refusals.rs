@@ -2,7 +2,9 @@
 
 use super::BuildError;
 use raidlab_disk::DiskParameters;
-use raidlab_lab::{Condition, EventKind, Experiment, PlannedStep, QueueStyle, SubjectKind, Wait};
+use raidlab_lab::{
+    Condition, EventKind, Experiment, Host, PlannedStep, QueueStyle, Subject, SubjectKind, Wait,
+};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
 use raidlab_workload::{Engine, JobSpec};
@@ -60,6 +62,20 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
         }
     }
     Ok(())
+}
+
+/// Refuses a pool's cache that its host has no memory for, by which all else of the pool is
+/// reckoned.
+pub(super) fn check_cache(subject: &Subject, host: &Host) -> Result<(), BuildError> {
+    let cache = subject.zfs.as_ref().map(|zfs| zfs.cache);
+    match cache.filter(|cache| *cache > host.memory) {
+        None => Ok(()),
+        Some(cache) => Err(BuildError::Cache {
+            cache,
+            host: host.name.clone(),
+            memory: host.memory,
+        }),
+    }
 }
 
 /// Refuses discards where the array takes none. A volume of ZFS takes them whatever its

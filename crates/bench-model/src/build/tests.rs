@@ -177,3 +177,21 @@ fn what_cannot_be_built_is_refused_by_the_check() {
         assert!(all.contains("bogus") || all.contains("slot 9"), "{all}");
     }
 }
+
+#[test]
+fn a_cache_above_the_memory_of_its_host_is_refused() {
+    let suite = Suite::load("zfs-volume").expect("built in");
+    let choices = Choices {
+        fits: vec!["strict".to_owned()],
+        ..Choices::default()
+    };
+    let mut all = suite.experiments(&suite.subjects, &choices);
+    let experiment = &mut all[0];
+    let refused = |experiment: &Experiment| Plan::new(experiment, &Files::default()).err();
+    assert!(refused(experiment).is_none(), "as it is built in");
+    let zfs = experiment.subject.zfs.as_mut().expect("a pool");
+    zfs.cache.0 = 1 << 32;
+    let error = refused(experiment).expect("two GiB are less than four");
+    let words = "a cache of 4 GiB is more than the 2 GiB of memory of host `linux-6.12-2g`";
+    assert_eq!(error.to_string(), words);
+}

@@ -26,7 +26,7 @@ struct RawSubject {
     host: Option<Spanned<String>>,
     read_policy: Option<Spanned<String>>,
     data_offset: Option<Spanned<Size>>,
-    metadata: Option<Metadata>,
+    metadata: Option<Spanned<Metadata>>,
     recovery: Option<Spanned<RawRecovery>>,
     zfs: Option<Spanned<RawZfs>>,
     build: Option<Spanned<ArraySpec>>,
@@ -117,6 +117,9 @@ impl Subject {
         let recovery = raw.recovery.map(|table| read_recovery(document, table));
         let recovery = recovery.transpose()?;
         let zfs = raw.zfs.map(|table| read_zfs(document, table)).transpose()?;
+        if let (Some(zfs), Some(policy)) = (&zfs, &raw.read_policy) {
+            check_selection(document, zfs.release, policy)?;
+        }
         let scope = format!("subject {}", raw.name.get_ref());
         let mut settings = settings::collect(document, &[], None, &scope)?;
         settings.extend(host.iter().flat_map(|host| host.settings.iter().cloned()));
@@ -128,7 +131,7 @@ impl Subject {
             host,
             read_policy: raw.read_policy.map(Spanned::into_inner),
             data_offset: raw.data_offset.map_or(Bytes(0), |size| size.get_ref().0),
-            metadata: raw.metadata.unwrap_or(Metadata::None),
+            metadata: raw.metadata.map_or(Metadata::None, Spanned::into_inner),
             recovery,
             zfs,
             build: raw.build.map(Spanned::into_inner),
@@ -232,7 +235,13 @@ fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
             kind == SubjectKind::ZfsMirror,
         ),
     ];
-    for (field, span, needed) in needs {
+    // A pool's labels and a real array's metadata lie where their systems put them.
+    let placed = matches!(kind, SubjectKind::Disk | SubjectKind::Mirror);
+    let offset = raw.data_offset.as_ref().map(Spanned::span);
+    let metadata = raw.metadata.as_ref().map(Spanned::span);
+    let useless = offset.or(metadata).filter(|_| !placed);
+    let useless = useless.map(|span| ("", Some(span), false));
+    for (field, span, needed) in needs.into_iter().chain(useless) {
         match (span, needed) {
             (None, true) => {
                 let (field, remedy) = (
@@ -295,6 +304,21 @@ fn check_read_policy(
     read_policy(text)
         .map(drop)
         .map_err(|error| document.invalid(policy.span(), in_one_line(&error), remedy))
+}
+
+/// A pool chooses between its members as its release does.
+fn check_selection(
+    document: &Document,
+    release: ZfsRelease,
+    policy: &Spanned<String>,
+) -> Result<(), FileError> {
+    let own = match release {
+        ZfsRelease::Freebsd10_1 | ZfsRelease::OpenZfs2_3 => "zfs-freebsd-10",
+        ZfsRelease::Zol0_6_4 => "zol-0.6",
+    };
+    let remedy = format!("write `{own}`, or change `release`");
+    let refused = document.invalid(policy.span(), "a pool of this release has its own", remedy);
+    (policy.get_ref() == own).then_some(()).ok_or(refused)
 }
 
 /// Checks a recovery table and puts its rules together.

@@ -127,6 +127,22 @@ fn broken() -> Vec<(&'static str, String)> {
     let zfs = |from: &str, to: &str| text_of("zfs").replacen(from, to, 1);
     vec![
         ("host", md("\"linux-3.16\"", "\"linux-3.17\"")),
+        (
+            "a policy of no pool",
+            zfs("\"zfs-freebsd-10\"", "\"md-6.9\""),
+        ),
+        (
+            "a policy of another release",
+            zfs("\"zfs-freebsd-10\"", "\"zol-0.6\""),
+        ),
+        (
+            "an offset of a pool",
+            zfs("host =", "data_offset = \"1m\"\nhost ="),
+        ),
+        (
+            "metadata of a pool",
+            zfs("host =", "metadata = \"1.2\"\nhost ="),
+        ),
         ("host unlike any", md("\"linux-3.16\"", "\"plan9\"")),
         ("kind", md("\"mirror\"", "\"miror\"")),
         ("policy", md("\"md-3.16\"", "\"md-3.15\"")),

@@ -81,8 +81,8 @@ impl PoolConfig {
     }
 
     /// ZFS on Linux 0.6.4 on a host with `memory` bytes of RAM. It differs
-    /// from FreeBSD 10.1 in child selection and in the cache: half of RAM,
-    /// three quarters of that for metadata.
+    /// from FreeBSD 10.1 in child selection, in the length of a tick, and in the cache: half
+    /// of RAM, three quarters of that for metadata.
     #[must_use]
     pub fn zol_0_6_4(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
         let cache = memory.0 / 2;
@@ -90,6 +90,11 @@ impl PoolConfig {
         config.selection = ChildSelection::Zol06;
         config.cache = Bytes(cache);
         config.metadata_limit = Bytes(cache / 4 * 3 - headers(cache));
+        // Ticks are the kernel's (SPL sys/timer.h: `ddi_get_lbolt64` is `get_jiffies_64`),
+        // of which Ubuntu's and Debian's have 250 in a second, and FreeBSD's 1000.
+        const TICK: Nanos = Nanos::from_millis(4);
+        config.resilver.idle = TICK * 50;
+        config.resilver.delay = TICK * 2;
         config
     }
 
@@ -217,6 +222,7 @@ impl QueueConfig {
             scrub: limits(1, 2),
             total_active: 1000,
             aggregation_limit: Sectors(256),
+            aggregation_limit_non_rotating: Sectors(256),
             read_gap_limit: Sectors(64),
             courtesy: None,
             batch: None,
@@ -224,7 +230,7 @@ impl QueueConfig {
         }
     }
 
-    /// OpenZFS 2.3.2 (`vdev_queue.c`), for disks that turn.
+    /// OpenZFS 2.3.2 (`vdev_queue.c`).
     #[must_use]
     pub const fn of_2_3() -> Self {
         let mut config = Self::of_2014();
@@ -238,5 +244,42 @@ impl QueueConfig {
             delay: 5,
         });
         config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(rotational: &[bool]) -> Vec<MemberConfig> {
+        let member = |&rotational| MemberConfig {
+            size: Sectors(1 << 27),
+            rotational,
+        };
+        rotational.iter().map(member).collect()
+    }
+
+    #[test]
+    fn disks_that_do_not_turn_get_shorter_commands_since_openzfs_0_8() {
+        let (volume, memory) = (Sectors(1 << 24), Bytes(4 << 30));
+        let limits = |rotational: &[bool]| {
+            let config = PoolConfig::openzfs_2_3(members(rotational), volume, memory);
+            let own = config.members.iter().map(|one| config.queue.of(one));
+            let own: Vec<u64> = own.map(|queue| queue.aggregation_limit.0).collect();
+            (own, config.aggregation_limit())
+        };
+        assert_eq!(limits(&[true, true]), (vec![2048, 2048], 2048));
+        assert_eq!(limits(&[false, false]), (vec![256, 256], 256));
+        assert_eq!(limits(&[true, false]), (vec![2048, 256], 256));
+    }
+
+    #[test]
+    fn a_tick_is_as_long_as_the_system_s() {
+        let (volume, memory) = (Sectors(1 << 24), Bytes(16 << 30));
+        let freebsd = PoolConfig::freebsd_10_1(members(&[true; 2]), volume, memory).resilver;
+        let linux = PoolConfig::zol_0_6_4(members(&[true; 2]), volume, memory).resilver;
+        assert_eq!(freebsd.idle, Nanos::from_millis(50));
+        assert_eq!(linux.idle, Nanos::from_millis(200));
+        assert_eq!(linux.delay, Nanos::from_millis(8));
     }
 }

@@ -52,7 +52,7 @@ impl Pool {
         }
         let leaf = &mut self.leaves[slot.index()];
         leaf.state = LeafState::Resilvering;
-        leaf.queue = LeafQueue::new(self.config.queue);
+        leaf.queue = LeafQueue::new(self.config.queue.of(&self.config.members[slot.index()]));
         leaf.epoch = leaf.epoch.wrapping_add(1);
         self.selection.member_added(slot);
         out.events.push(Event::MemberAdded(slot));

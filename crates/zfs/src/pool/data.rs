@@ -67,7 +67,7 @@ impl Pool {
         let merged = if one_by_one {
             1
         } else {
-            self.config.queue.aggregation_limit.0 / self.map.placed_sectors()
+            self.config.aggregation_limit() / self.map.placed_sectors()
         };
         let class = match job {
             Some(_) => Class::SyncRead,

@@ -265,7 +265,7 @@ impl Pool {
         if self.scan_needs_indirect(now, block, out) {
             return;
         }
-        let merged = self.config.queue.aggregation_limit.0 / self.map.placed_sectors();
+        let merged = self.config.aggregation_limit() / self.map.placed_sectors();
         let limit = if self.is_loaded(now) {
             1
         } else {

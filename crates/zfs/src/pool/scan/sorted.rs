@@ -138,7 +138,7 @@ impl Pool {
     /// Orders reads of what was found while there is room.
     fn read_found(&mut self, now: Nanos, in_flight: Bytes, over: bool, out: &mut Outputs) {
         let limit = (in_flight.0 / self.config.volume_block.0).max(1);
-        let merged = self.config.queue.aggregation_limit.0 / self.map.placed_sectors();
+        let merged = self.config.aggregation_limit() / self.map.placed_sectors();
         let mut complete = false;
         let mut empty = false;
         while !over && !empty && self.scan.in_flight < limit {

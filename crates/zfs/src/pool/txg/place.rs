@@ -36,7 +36,7 @@ impl Pool {
             return;
         };
         sync.now = now;
-        let limit = self.config.queue.aggregation_limit.0;
+        let limit = self.config.aggregation_limit();
         if self.config.allocations.is_some() {
             self.place_some(&mut sync, out);
             self.txg.sync = Some(sync);
@@ -150,7 +150,7 @@ impl Pool {
             let start = sync.copy_cursor;
             let grown = sync.copies.filter(|copies| {
                 copies.start + copies.count == start
-                    && copies.count + place.count <= self.config.queue.aggregation_limit.0
+                    && copies.count + place.count <= self.config.aggregation_limit()
             });
             if grown.is_none() {
                 self.send_copies(sync);
