@@ -286,6 +286,7 @@ impl Machine {
                 device: chosen.disk.device.clone(),
                 size: Bytes(chosen.disk.size_bytes),
                 backing: chosen.disk.backing_file.clone(),
+                away: false,
             })
         };
         names.iter().map(member).collect()

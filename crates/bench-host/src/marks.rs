@@ -188,6 +188,7 @@ mod tests {
                 device: device.to_owned(),
                 size: Bytes(0),
                 backing: None,
+                away: false,
             });
             let built = Built {
                 name: "raidlab0".to_owned(),

@@ -88,6 +88,7 @@ pub fn invocations<'a>(
 /// The first event that cannot.
 pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostError> {
     let system = &**spec(experiment)?;
+    let mut then = built.clone();
     // LVM lets a member go only from a volume that is not active, and a mounted
     // one cannot be made so.
     let deactivates = |command: &Command| {
@@ -99,7 +100,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
             system.check_all(built)?;
         }
         if let PlannedStep::Event(event) = step {
-            let commands = event_commands(*event, system, built)?;
+            let commands = event_commands(*event, system, &mut then)?;
             if experiment.filesystem.is_some() && commands.iter().any(deactivates) {
                 return Err(HostError::Unsuitable {
                     what: format!(
@@ -113,7 +114,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
     }
     for job in experiment.jobs() {
         for event in &job.events {
-            let commands = event_commands(event.event, system, built)?;
+            let commands = event_commands(event.event, system, &mut then)?;
             let idle = |command: &Command| command.program == "umount" || deactivates(command);
             if commands.iter().any(idle) {
                 return Err(HostError::Unsuitable {
@@ -136,7 +137,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
 /// When the experiment cannot run on the machine.
 pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostError> {
     let system = &**spec(experiment)?;
-    let built = built(machine, experiment)?;
+    let mut built = built(machine, experiment)?;
     let mut text = Plan(String::new());
     let filesystem = match experiment.filesystem_label() {
         label if label.is_empty() => "no file system".to_owned(),
@@ -187,7 +188,7 @@ pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostEr
     }
     let mut invocations = invocations(machine, experiment)?.into_iter();
     for (index, step) in experiment.steps.iter().enumerate() {
-        text.step(index + 1, step, system, &built, &mut invocations)?;
+        text.step(index + 1, step, system, &mut built, &mut invocations)?;
     }
     text.line("  take down");
     text.commands(&take_down_commands(experiment, system, &built));
@@ -219,7 +220,7 @@ impl Plan {
         number: usize,
         step: &PlannedStep,
         system: &dyn ArraySystem,
-        built: &Built,
+        built: &mut Built,
         invocations: &mut impl Iterator<Item = (&'a PlannedJob, Invocation)>,
     ) -> Result<(), HostError> {
         match step {
@@ -278,7 +279,7 @@ impl Plan {
         job: &PlannedJob,
         invocation: &Invocation,
         system: &dyn ArraySystem,
-        built: &Built,
+        built: &mut Built,
     ) -> Result<(), HostError> {
         self.commands(std::slice::from_ref(&invocation.command));
         if !job.note.is_empty() {
@@ -299,16 +300,19 @@ impl Plan {
     }
 }
 
+/// The commands of an event, behind which the member is away or there.
 fn event_commands(
     event: Event,
     system: &dyn ArraySystem,
-    built: &Built,
+    built: &mut Built,
 ) -> Result<Vec<Command>, SystemError> {
     let slot = usize::from(event.member);
-    match event.kind {
+    let commands = match event.kind {
         EventKind::Fail => system.fail(built, slot),
         EventKind::Remove => system.remove(built, slot),
         EventKind::Insert => system.add(built, slot),
         EventKind::ReAdd => system.re_add(built, slot),
-    }
+    };
+    built.set_away(slot, event.kind == EventKind::Remove);
+    commands
 }

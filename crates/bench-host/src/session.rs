@@ -286,6 +286,7 @@ impl<'a> Session<'a> {
         let text = format!("member {} ({device}) {text}", event.member);
         self.note(event.kind.name(), Some(u32::from(event.member)), text);
         self.deeds.happens(event);
+        self.built.set_away(slot, event.kind == EventKind::Remove);
         self.carry_out(&commands)
     }
 

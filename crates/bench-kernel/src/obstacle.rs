@@ -115,6 +115,7 @@ pub fn check(experiment: &Experiment, kernel: &Kernel, sizes: &[Bytes]) -> Resul
             device,
             size: *size,
             backing: None,
+            away: false,
         })
         .collect();
     system.check(&members)?;

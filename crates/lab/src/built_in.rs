@@ -84,6 +84,7 @@ mod tests {
                     device: format!("/dev/disk{disk}"),
                     size: Bytes(4_000_787_030_016),
                     backing: None,
+                    away: false,
                 })
                 .collect();
             for subject in &suite.subjects {

@@ -45,6 +45,9 @@ pub struct Member {
     pub size: Bytes,
     /// For a loop device the file behind it.
     pub backing: Option<String>,
+    /// Whether it was taken out and not put back: the array must not find it again by
+    /// itself, where its device is still there.
+    pub away: bool,
 }
 
 impl Member {
@@ -54,6 +57,7 @@ impl Member {
             device: device.into(),
             size,
             backing: None,
+            away: false,
         }
     }
 }
@@ -73,6 +77,21 @@ pub struct Built {
 }
 
 impl Built {
+    /// A member was taken out, or put back.
+    pub fn set_away(&mut self, slot: usize, away: bool) {
+        if let Some(member) = self.members.get_mut(slot) {
+            member.away = away;
+        }
+    }
+
+    /// The members that are there beside this one.
+    fn others(&self, slot: usize) -> impl Iterator<Item = &Member> {
+        let others = self.members.iter().enumerate();
+        others
+            .filter(move |(other, member)| *other != slot && !member.away)
+            .map(|(_, member)| member)
+    }
+
     /// Whether a device is one of the members.
     fn has(&self, device: &str) -> bool {
         self.members.iter().any(|member| member.device == device)

@@ -23,6 +23,7 @@ fn replay(spec: &str, transcript: &str, size: u64) -> String {
         device: device.to_owned(),
         size: Bytes(size),
         backing: None,
+        away: false,
     });
     let array = Built {
         name: format!("{}7", play::PREFIX),

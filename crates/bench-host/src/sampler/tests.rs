@@ -62,6 +62,7 @@ fn frames_become_series_and_changes_of_state_events() {
         device: device.to_owned(),
         size: Bytes(512 << 20),
         backing: None,
+        away: false,
     };
     let built = Built {
         name: "raidlab0".to_owned(),

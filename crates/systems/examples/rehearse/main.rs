@@ -56,5 +56,6 @@ fn member(device: &str) -> Result<Member> {
         device: device.to_owned(),
         size: Sectors(sectors.trim().parse()?).to_bytes(),
         backing: None,
+        away: false,
     })
 }

@@ -264,6 +264,7 @@ fn every_draw_of_cells_held_back_can_be_built_and_is_large_enough() {
                 device: format!("/dev/disk{disk}"),
                 size: Bytes(4_000_787_030_016),
                 backing: None,
+                away: false,
             })
             .collect();
         for subject in &suite.subjects {

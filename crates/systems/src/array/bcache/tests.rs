@@ -18,6 +18,7 @@ fn array(members: usize) -> Built {
                 device: format!("/dev/vd{}", ["a", "b", "c"][slot]),
                 size: Bytes(1 << 30),
                 backing: None,
+                away: false,
             })
             .collect(),
         folder: String::new(),

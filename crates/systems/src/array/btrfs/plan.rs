@@ -62,8 +62,11 @@ impl ChangeMembers for BtrfsSpec {
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         redundant(self, "remove a member")?;
         let gone = member(&self.title(), &array.members, slot)?;
-        // check() has seen to it that there is another one.
-        let other = &array.members[usize::from(slot == 0)];
+        // By the device of one that is away the kernel would know that one again.
+        let other = array.others(slot).next();
+        let other = other.ok_or_else(|| {
+            SystemError::unsupported(&self.title(), "remove a member", "no other is there")
+        })?;
         Ok(vec![
             unmount(array),
             Command::changes("btrfs", ["device", "scan", "--forget", &gone.device]),
@@ -97,11 +100,12 @@ impl ChangeMembers for BtrfsSpec {
             ));
         }
         let back = member(&self.title(), &array.members, slot)?;
-        let other = &array.members[usize::from(slot == 0)];
+        let other = array.others(slot).next().unwrap_or(back);
+        let degraded = array.others(slot).count() + 1 < array.members.len();
         Ok(vec![
             unmount(array),
             Command::changes("btrfs", ["device", "scan", &back.device]),
-            mount(self, array, &other.device, false),
+            mount(self, array, &other.device, degraded),
             Command::changes("btrfs", ["scrub", "start", &array.folder]),
         ])
     }

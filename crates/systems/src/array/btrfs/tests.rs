@@ -17,6 +17,7 @@ fn array(sizes: &[u64]) -> Built {
                 device: format!("/dev/loop{slot}"),
                 size: Bytes(size << 30),
                 backing: None,
+                away: false,
             })
             .collect(),
         folder: "/mnt/raidlab0".to_owned(),
@@ -81,4 +82,21 @@ fn unequal_members_pair_as_far_as_they_can() {
     assert_eq!(capacity("data = 'raid1'", &[1, 1, 10]), nine_tenths(2));
     assert_eq!(capacity("data = 'single'", &[1, 2, 3]), nine_tenths(6));
     assert_eq!(capacity("data = 'raid6'", &[2, 2, 2, 2]), nine_tenths(4));
+}
+
+/// A second member goes while the first that went is still in the machine.
+#[test]
+fn who_is_away_is_not_mounted_by() {
+    let system = spec("data = 'raid1c3'");
+    let mut array = array(&[1, 1, 1]);
+    array.set_away(1, true);
+    let mounted = |commands: Vec<Command>| text(&commands).lines().last().map(str::to_owned);
+    let removed = mounted(system.remove(&array, 0).expect("a plan"));
+    let last = removed.expect("a command");
+    assert!(last.contains("degraded /dev/loop2 /mnt"), "{last}");
+    array.set_away(0, true);
+    let back = text(&system.re_add(&array, 1).expect("a plan"));
+    assert!(back.contains("-o degraded /dev/loop2"), "{back}");
+    array.set_away(2, true);
+    assert!(system.remove(&array, 2).is_err());
 }

@@ -16,6 +16,7 @@ fn array(devices: &[&str]) -> Built {
                 device: (*device).to_owned(),
                 size: Bytes(10_000_000_000),
                 backing: None,
+                away: false,
             })
             .collect(),
         folder: String::new(),

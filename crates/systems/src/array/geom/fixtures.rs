@@ -14,6 +14,7 @@ pub fn array(name: &str, devices: &[&str]) -> Built {
                 device: format!("/dev/{device}"),
                 size: Bytes(4_000_787_030_016),
                 backing: None,
+                away: false,
             })
             .collect(),
         folder: String::new(),

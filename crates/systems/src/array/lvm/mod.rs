@@ -25,6 +25,9 @@ use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
+/// The size of an extent unless said.
+const EXTENT: u64 = 4 << 20;
+
 /// The least that one is described by: with it they are looked for.
 pub(crate) const LEAST: &str = r#"{"level": "raid1"}"#;
 
@@ -124,6 +127,18 @@ impl LvmLevel {
             Self::Raid6 => members.saturating_sub(2),
         }
     }
+
+    /// Whether data are gone when these members are, slot by slot.
+    fn has_lost(self, gone: &[bool]) -> bool {
+        let count = gone.iter().filter(|gone| **gone).count();
+        match self {
+            Self::Linear | Self::Striped | Self::Raid0 => count > 0,
+            Self::Raid1 | Self::Mirror => count == gone.len(),
+            Self::Raid10 => gone.chunks(2).any(|pair| pair.iter().all(|gone| *gone)),
+            Self::Raid5 => count > 1,
+            Self::Raid6 => count > 2,
+        }
+    }
 }
 
 impl LvmSpec {
@@ -182,6 +197,10 @@ impl ArraySystem for LvmSpec {
                     "stripe size {size} is no power of two from 4 KiB on"
                 ));
             }
+            // LVM would take an extent's in its place (tools/lvcreate.c).
+            if size.0 > EXTENT {
+                return self.refuse(format!("stripe size {size} is above an extent's, 4 MiB"));
+            }
         }
         // lvcreate 2.03 refuses it: both parities have to be made.
         if self.nosync && (!level.redundant() || level == LvmLevel::Raid6) {
@@ -205,7 +224,6 @@ impl ArraySystem for LvmSpec {
     /// Whole extents of 4 MiB after a MiB of metadata, one of them for the
     /// bitmap of each member.
     fn capacity(&self, members: &[Member]) -> Bytes {
-        const EXTENT: u64 = 4 << 20;
         let usable = |size: Bytes| size.0.saturating_sub(1 << 20) / EXTENT * EXTENT;
         let members = &members[..self.data_count(members.len())];
         if self.level == LvmLevel::Linear {

@@ -124,26 +124,31 @@ fn switch(array: &Built, seen: &[&str], on: bool) -> Command {
     }
 }
 
+/// The devices of the members that are there, with or without that of a slot. LVM takes back
+/// what it sees of its own.
+fn there(array: &Built, slot: usize, own: bool) -> Vec<&str> {
+    let members = array.members.iter().enumerate();
+    let there = members.filter(|(index, member)| match *index == slot {
+        true => own,
+        false => !member.away,
+    });
+    there.map(|(_, member)| member.device.as_str()).collect()
+}
+
 impl ChangeMembers for LvmSpec {
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         redundant(self)?;
-        let gone = member(&self.title(), &array.members, slot)?;
-        let all = devices(&array.members);
-        let others: Vec<&str> = all
-            .iter()
-            .copied()
-            .filter(|device| *device != gone.device)
-            .collect();
+        member(&self.title(), &array.members, slot)?;
         Ok(vec![
-            switch(array, &all, false),
-            switch(array, &others, true),
+            switch(array, &there(array, slot, true), false),
+            switch(array, &there(array, slot, false), true),
         ])
     }
 
     fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         redundant(self)?;
         let new = member(&self.title(), &array.members, slot)?;
-        let all = devices(&array.members);
+        let all = there(array, slot, true);
         let device = new.device.as_str();
         Ok(vec![
             wipe(&[device]),
@@ -164,7 +169,7 @@ impl ChangeMembers for LvmSpec {
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         redundant(self)?;
         member(&self.title(), &array.members, slot)?;
-        let all = devices(&array.members);
+        let all = there(array, slot, true);
         Ok(vec![switch(array, &all, false), switch(array, &all, true)])
     }
 }

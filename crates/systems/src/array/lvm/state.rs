@@ -99,13 +99,12 @@ impl ReadState for LvmSpec {
             .ok_or_else(no_array)?;
         let sync = sync(volume)?;
         let members = members(self, array, &rows, sync.as_ref());
-        let lost = members
-            .iter()
-            .filter(|member| member.state != MemberState::InSync)
-            .count();
+        let lost = |member: &MemberStatus| member.state != MemberState::InSync;
+        let lost: Vec<bool> = members.iter().map(lost).collect();
+        let data = &lost[..self.data_count(lost.len())];
         let health = match column(volume, "lv_health_status") {
-            _ if lost > 0 && !self.level.redundant() => Health::Failed,
-            "" if lost == 0 => Health::Optimal,
+            _ if self.level.has_lost(data) => Health::Failed,
+            "" if !lost.contains(&true) => Health::Optimal,
             _ => Health::Degraded,
         };
         Ok(ArrayStatus {

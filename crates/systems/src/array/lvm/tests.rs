@@ -16,6 +16,7 @@ fn array(members: usize) -> Built {
                 device: format!("/dev/loop{slot}"),
                 size: Bytes(1 << 30),
                 backing: None,
+                away: false,
             })
             .collect(),
         folder: String::new(),
@@ -47,6 +48,24 @@ fn each_level_has_its_plan() {
 
 const CACHED: &str = "level = 'raid1'\n[cache]\nmode = 'writeback'\nchunk = '128k'\n\
     policy = 'smq'\nsettings = { migration_threshold = 4096 }\n";
+
+/// A second member goes while the first that went is still in the machine.
+#[test]
+fn who_is_away_is_not_seen() {
+    let system = spec("level = 'raid6'");
+    let mut array = array(5);
+    array.set_away(1, true);
+    let seen = |commands: Vec<Command>| {
+        let words = commands.into_iter().map(|one| one.to_string());
+        words.collect::<Vec<_>>()
+    };
+    for command in seen(system.remove(&array, 0).expect("a plan")) {
+        assert!(!command.contains(&array.members[1].device), "{command}");
+    }
+    for command in seen(system.re_add(&array, 1).expect("a plan")) {
+        assert!(command.contains(&array.members[1].device), "{command}");
+    }
+}
 
 #[test]
 fn a_cache_is_put_before_the_volume_on_the_last_members() {
@@ -110,6 +129,7 @@ fn settings_that_exclude_each_other_are_refused() {
         ("level = 'raid10'", 5),
         ("level = 'raid1'\nstripe_size = '64k'", 2),
         ("level = 'raid5'\nstripe_size = '65k'", 3),
+        ("level = 'raid5'\nstripe_size = '8m'", 3),
         ("level = 'raid6'\nnosync = true", 5),
         ("level = 'striped'\nregion_size = '2m'", 2),
         ("level = 'raid1'\nregion_size = '512'", 2),
@@ -148,6 +168,47 @@ fn a_dead_disk_is_missing() {
     let mirror = spec("level = 'raid1'");
     let status = mirror.interpret(&array(2), &[Some(report.to_owned())]);
     insta::assert_snapshot!(format!("{:?}", status.expect("a state")));
+}
+
+/// More members are gone than the level can do without.
+#[test]
+fn an_array_that_has_lost_data_is_not_degraded() {
+    use crate::array::Health::{Degraded, Failed, Optimal};
+    let health = |level: &str, count: usize, gone: &[usize]| {
+        let image = |slot: usize| {
+            let (attributes, device) = match gone.contains(&slot) {
+                true => ("Iwi-aor-p-", "[unknown]".to_owned()),
+                false => ("iwi-aor---", format!("/dev/loop{slot}")),
+            };
+            serde_json::json!({
+                "lv_name": format!("[volume_rimage_{slot}]"), "lv_attr": attributes,
+                "devices": format!("{device}(1)"),
+            })
+        };
+        let partial = if gone.is_empty() { "" } else { "partial" };
+        let mut rows = vec![serde_json::json!({
+            "lv_name": "volume", "lv_attr": "rwi-a-r---", "sync_percent": "100.00",
+            "raid_sync_action": "idle", "lv_health_status": partial, "devices": "",
+        })];
+        rows.extend((0..count).map(image));
+        let report = serde_json::json!({"report": [{"lv": rows}]}).to_string();
+        let system = spec(&format!("level = '{level}'"));
+        let status = system.interpret(&array(count), &[Some(report)]);
+        status.expect("a state").health
+    };
+    for (level, count, gone, expected) in [
+        ("raid5", 3, &[][..], Optimal),
+        ("raid5", 3, &[1], Degraded),
+        ("raid5", 3, &[1, 2], Failed),
+        ("raid6", 5, &[1, 2], Degraded),
+        ("raid6", 5, &[0, 1, 2], Failed),
+        ("raid10", 4, &[0, 2], Degraded),
+        ("raid10", 4, &[2, 3], Failed),
+        ("raid1", 3, &[0, 1], Degraded),
+        ("raid1", 2, &[0, 1], Failed),
+    ] {
+        assert_eq!(health(level, count, gone), expected, "{level} {gone:?}");
+    }
 }
 
 #[test]

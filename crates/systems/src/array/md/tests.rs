@@ -19,6 +19,7 @@ fn array(members: usize) -> Built {
                 ),
                 size: Bytes(100 << 30),
                 backing: None,
+                away: false,
             })
             .collect(),
         folder: String::new(),

@@ -268,21 +268,40 @@ impl ZfsSpec {
     }
 
     /// What the pool holds: the members without parity and copies, less the
-    /// 32nd part, at most 128 GiB, that ZFS keeps for itself
-    /// (`spa_slop_shift`, zfs(4)).
+    /// 32nd part that ZFS keeps for itself, at most 128 GiB, and at least 128 MiB or half
+    /// of a small pool (spa_misc.c, `spa_get_slop_space`).
     fn pool_capacity(&self, members: &[Member]) -> Bytes {
         let data = &members[..self.data_count(members.len())];
         let disks = match self.topology {
             Topology::Single | Topology::Mirror => 1,
             Topology::Stripe => data.len(),
             Topology::StripedMirrors => data.len() / self.copies().max(1),
-            Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => {
-                let parity = self.topology.parity().unwrap_or(0);
-                data.len().saturating_sub(parity)
-            }
+            Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => data.len(),
         };
-        let raw = smallest(data).0.saturating_mul(disks as u64);
-        Bytes(raw - (raw / 32).min(128 << 30))
+        let all = smallest(data).0.saturating_mul(disks as u64);
+        let raw = match self.topology.parity() {
+            Some(parity) => self.in_raidz(all, data.len() as u64, parity as u64),
+            None => all,
+        };
+        let slop = (raw / 32).min(128 << 30).max((raw / 2).min(128 << 20));
+        Bytes(raw - slop)
+    }
+
+    /// What of a raidz's sectors is left for data: each block has its own parity, and as
+    /// many sectors as a multiple of one more than that (vdev_raidz.c,
+    /// `vdev_raidz_asize`). Small blocks leave much less of it than large ones.
+    fn in_raidz(&self, all: u64, disks: u64, parity: u64) -> u64 {
+        let block = match &self.volume {
+            Some(volume) => volume.volblocksize.map_or(8 << 10, |size| size.0),
+            None => self.recordsize.map_or(128 << 10, |size| size.0),
+        };
+        // Disks with larger sectors are the rule, and leave the least.
+        let shift = self.ashift.filter(|shift| *shift != 0).unwrap_or(12);
+        let sectors = block.div_ceil(1 << shift);
+        let rows = sectors.div_ceil(disks.saturating_sub(parity).max(1));
+        let taken = (sectors + rows * parity).next_multiple_of(parity + 1);
+        let data = u128::from(all) * u128::from(block) / (u128::from(taken) << shift);
+        u64::try_from(data).unwrap_or(u64::MAX)
     }
 
     /// Whether the members suit the topology.

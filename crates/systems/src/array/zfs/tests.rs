@@ -218,8 +218,23 @@ fn a_pool_holds_less_than_its_disks() {
     let slop = 128 << 30;
     assert_eq!(holds("mirror"), each - each / 32);
     assert_eq!(holds("striped-mirrors"), 2 * each - slop);
-    assert_eq!(holds("raidz1"), 3 * each - slop);
+    // 32 sectors of 4 KiB in 11 rows: 43 with parity, of which raidz1 makes 44.
+    assert_eq!(holds("raidz1"), 4 * each * 32 / 44 - slop);
+    // Each sector has three of parity beside it.
     assert_eq!(holds("raidz3"), each - each / 32);
+    let of = |more: &str| spec(&format!("topology = \"raidz2\"\n{more}"));
+    let [small, large] = ["4k", "1m"].map(|size| {
+        let disks = in_folder(&["a", "b", "c", "d", "e", "f", "g", "h"]).members;
+        let spec = of(&format!("recordsize = \"{size}\""));
+        spec.capacity(&disks).0 as f64 / (8.0 * each as f64)
+    });
+    assert!((small - 1.0 / 3.0).abs() < 0.02, "two of three are parity");
+    assert!((large - 0.75).abs() < 0.02, "{large}");
+    let nines = of("ashift = 9\n[volume]\nvolblocksize = \"8k\"")
+        .capacity(&disks)
+        .0;
+    let twelves = of("[volume]").capacity(&disks).0;
+    assert!(nines > twelves);
     assert_eq!(holds("stripe"), 4 * each - slop);
     let volume = spec("topology = \"mirror\"\n[volume]").capacity(&disks).0;
     assert!(volume < each / 32 * 31 / 5 * 4 + 1 && volume.is_multiple_of(16 << 20));
