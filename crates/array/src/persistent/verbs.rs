@@ -143,7 +143,12 @@ impl PersistentArray {
                     .0
                     .checked_sub(offset.0.saturating_add(kept));
                 let room = Sectors(room.ok_or_else(|| too_small.clone())?);
-                own.data_size = room.min(own.data_room(new.size));
+                // Behind its data it keeps a write log where the other members have theirs.
+                let most = match self.ring {
+                    Some(_) => own.data_size,
+                    None => own.data_room(new.size),
+                };
+                own.data_size = room.min(most);
             }
             _ => own.data_size = own.data_room(new.size),
         }

@@ -146,7 +146,8 @@ impl Draft<'_> {
             let wanted = self.bitmap_sectors() + LOG_SECTORS;
             let left = wanted.min(super_offset.saturating_sub(held));
             let taken = data_offset + left + self.space.reserve.0;
-            let data_size = super_offset
+            let data_size = self
+                .common_end(super_offset)
                 .saturating_sub(taken)
                 .max(self.space.used_size.0);
             let log = (left >= LOG_SECTORS).then(|| BadBlockLog::new(-8));
@@ -163,6 +164,18 @@ impl Draft<'_> {
         let offset = offset.and_then(|offset| i32::try_from(offset).ok());
         let data_size = size.0.saturating_sub(data_offset);
         (Sectors(data_size), offset.map(BadBlockLog::new))
+    }
+
+    /// Where the data end on all members alike, if the write log is to be behind them: its
+    /// records have one place. Otherwise they end where the superblock of version 1.0 is.
+    fn common_end(&self, super_offset: u64) -> u64 {
+        let sizes = self.members.iter().flatten().map(|member| member.size);
+        let places = sizes.filter_map(|size| place_of(Version::V1_0, size.to_sectors()));
+        let least = places.map(|place| place.0).min();
+        match self.space.reserve {
+            Sectors::ZERO => super_offset,
+            _ => least.map_or(super_offset, |least| least.min(super_offset)),
+        }
     }
 
     fn superblock(&self, index: usize, member: &MemberSize) -> Result<Superblock, CreateError> {

@@ -263,6 +263,25 @@ fn what_a_level_cannot_bear_is_refused() {
     }
 }
 
+/// The records of the write log have one place on all members, wherever their superblocks are.
+#[test]
+fn members_of_different_sizes_have_room_for_the_log_in_common() {
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        let mut spec = spec(version, Level::Raid5, 3);
+        spec.log = LogReserve::Automatic;
+        let planned = plan(&spec, &members(&[100, 96, 130])).expect("an array");
+        let areas = planned.members.iter().map(|member| &member.log_area);
+        let start = areas
+            .clone()
+            .map(|area| area.start.0)
+            .max()
+            .expect("members");
+        let end = areas.map(|area| area.end.0).min().expect("members");
+        let wanted = default_log_reserve(Sectors(96 << 11)).0;
+        assert!(start + wanted <= end, "{version:?}: {start}..{end}");
+    }
+}
+
 /// mdadm: RAID 4 and 5 with a member missing are clean; RAID 6 gives up a second
 /// member for the sake of one that is missing.
 #[test]

@@ -21,6 +21,16 @@ fn mirror_with_superblocks_at_the_end() -> Vec<Candidate> {
     found
 }
 
+fn new(sectors: u64) -> NewDevice {
+    NewDevice {
+        name: "new".to_owned(),
+        size: Sectors(sectors),
+        rotational: false,
+        write_mostly: false,
+        uuid: Uuid([9; 16]),
+    }
+}
+
 fn grown(found: &[Candidate]) -> Assembly {
     decide_with(found, |options| options.update = Some(Update::Size)).unwrap()
 }
@@ -82,16 +92,7 @@ fn a_new_device_has_room_for_the_data_and_for_what_lies_behind_them() {
     let out = &mut Outputs::default();
     let started = PersistentArray::start(assembly, &options, settings, Nanos::ZERO, out);
     let mut array = started.unwrap();
-    let mut add = |sectors| {
-        let new = NewDevice {
-            name: "new".to_owned(),
-            size: Sectors(sectors),
-            rotational: false,
-            write_mostly: false,
-            uuid: Uuid([9; 16]),
-        };
-        array.add(Nanos::ZERO, Slot(9), new, out)
-    };
+    let mut add = |sectors| array.add(Nanos::ZERO, Slot(9), new(sectors), out);
     let needed = DATA.0 + USED.0;
     let too_small = VerbError::TooSmall {
         size: needed + 16,
@@ -100,6 +101,34 @@ fn a_new_device_has_room_for_the_data_and_for_what_lies_behind_them() {
     // Its superblock would lie behind the data, and its bitmap in them.
     assert_eq!(add(needed + 16), Err(too_small));
     assert_eq!(add(needed + 32), Ok(()));
+}
+
+/// With superblocks at the end the write log lies before them, at one place on all members.
+#[test]
+fn a_larger_device_has_the_write_log_where_the_others_have_it() {
+    let mut found = set(Level::Raid5, &[4, 4, 4]);
+    for candidate in &mut found {
+        let superblock = superblock(candidate);
+        superblock.version = Version::V1_0;
+        superblock.super_offset = Sectors(MEMBER.0 - 16);
+        superblock.data_size = Sectors(USED.0 + 1024);
+        candidate.metadata.log_area = superblock.log_area(None);
+    }
+    let assembly = decide(&found).unwrap();
+    let options = EngineOptions::new(ReadPolicyKind::LEAST_PENDING);
+    let settings = Settings::new(Nanos::ZERO, 1);
+    let out = &mut Outputs::default();
+    let started = PersistentArray::start(assembly, &options, settings, Nanos::ZERO, out);
+    let mut array = started.unwrap();
+    assert!(array.status().log > Sectors::ZERO);
+    assert_eq!(
+        array.add(Nanos::ZERO, Slot(9), new(MEMBER.0 - 8), out),
+        Err(VerbError::NoLogRoom)
+    );
+    assert_eq!(
+        array.add(Nanos::ZERO, Slot(9), new(2 * MEMBER.0), out),
+        Ok(())
+    );
 }
 
 #[test]
