@@ -197,6 +197,7 @@ impl Owner {
     /// Takes no more requests, finishes those that are there, and ends.
     pub fn stop(&mut self, now: Nanos) {
         self.stopping = true;
+        self.requests.stop();
         if self.broken.is_none() {
             self.core.stop(now, &mut self.out);
             self.settle(now);

@@ -35,6 +35,7 @@ pub(crate) struct Requests {
     count: usize,
     generation: u64,
     zeroes: Option<Arc<Memory>>,
+    stopping: bool,
 }
 
 /// Bits of a [`RequestId`] that are a place in the table. The rest tells apart
@@ -99,6 +100,12 @@ impl Requests {
         }
     }
 
+    /// No further part of a long request goes to the core: its client is told that the server
+    /// is going away.
+    pub(crate) fn stop(&mut self) {
+        self.stopping = true;
+    }
+
     /// How many requests are not answered yet.
     pub(crate) fn len(&self) -> usize {
         self.count
@@ -121,7 +128,10 @@ impl Requests {
         };
         let result = result
             .map_err(error_code)
-            .and_then(|()| next(active, &mut self.zeroes, payloads));
+            .and_then(|()| match self.stopping {
+                true if active.next < active.end => Err(ErrorCode::Shutdown),
+                _ => next(active, &mut self.zeroes, payloads),
+            });
         match result {
             Ok(Some(part)) => return Some(part),
             Ok(None) => self.answer(place, Ok(()), payloads),
@@ -228,8 +238,44 @@ fn error_code(error: RequestError) -> ErrorCode {
 
 #[cfg(test)]
 mod tests {
-    use super::{Payloads, ZERO_SECTORS, length, zeroes_of};
+    use super::{Payloads, Requests, ZERO_SECTORS, length, zeroes_of};
+    use crate::export::{Buffer, Completions, ErrorCode, Operation, Request, RequestFlags};
+    use raidlab_array::Finished;
     use raidlab_units::Sectors;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Result<(), ErrorCode>>>);
+
+    impl Completions for Told {
+        fn completed(&self, _: u64, _: Buffer, result: Result<(), ErrorCode>) {
+            self.0.lock().unwrap().push(result);
+        }
+    }
+
+    /// Zeroes of 4 GiB would keep a server from its end for as long as they take.
+    #[test]
+    fn a_long_request_ends_with_the_part_under_way_when_the_server_ends() {
+        for (parts, answer) in [(3, Err(ErrorCode::Shutdown)), (1, Ok(()))] {
+            let told = Arc::new(Told::default());
+            let (mut requests, mut payloads) = (Requests::default(), Payloads::default());
+            let request = Request::new(
+                Operation::WriteZeroes,
+                0,
+                parts << 20,
+                RequestFlags::default(),
+                Buffer::empty(),
+                (Arc::clone(&told) as Arc<dyn Completions>, 0),
+            );
+            let part = requests.begin(request, &mut payloads).expect("a part");
+            assert_eq!(part.count, Sectors(ZERO_SECTORS));
+            requests.stop();
+            let (id, result) = (part.id, Ok(()));
+            let more = requests.finished(Finished { id, result }, &mut payloads);
+            assert!(more.is_none() && requests.len() == 0);
+            assert_eq!(*told.0.lock().unwrap(), [answer]);
+        }
+    }
 
     #[test]
     fn zeroes_are_none_of_the_bytes_that_the_memory_had_before() {
