@@ -12,12 +12,14 @@ use raidlab_import::{
 use raidlab_report::RunData;
 use raidlab_runs::notes::{STORE, remark};
 use raidlab_runs::typed;
+use raidlab_store::output::{Format, Found, look};
 use raidlab_store::text::{visible_bytes, visible_path};
 use raidlab_store::{Run, Store, StoreError, Taken};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab import`.
@@ -229,19 +231,40 @@ fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {
     if !path.exists() && figures().contains(&name) {
         return import_figures(name, &options).map_err(refused);
     }
-    let bytes = std::fs::read(path).map_err(|source: io::Error| {
+    let bytes = bytes_of(path).map_err(|source: io::Error| {
         let help = match source.kind() {
             io::ErrorKind::IsADirectory => {
                 "name the files in it; there is no run in it that `raidlab report --parquet` wrote"
             }
+            io::ErrorKind::FileTooLarge => "no output of a tool has more than 1 GiB",
             _ => "`raidlab import --list` lists the figures that come with raidlab",
         };
         let name = name.to_owned();
         Failure::new(Kind::Input, CannotImport { name, source }).help(help)
     })?;
-    import_file(name, &text(&bytes), &options).map_err(|error| {
-        refused(error).help("`raidlab import --help` says what is read, and how to make it")
-    })
+    let help = match look(path) {
+        Ok(Found::Ours(Format::Store)) => {
+            "it is a store: `raidlab report RUN --parquet FOLDER --store FILE` writes a run of it as \
+             can be imported"
+        }
+        _ => "`raidlab import --help` says what is read, and how to make it",
+    };
+    import_file(name, &text(&bytes), &options).map_err(|error| refused(error).help(help))
+}
+
+/// All of a file, which may be a pipe, if it is not absurdly large, as a disk's image is.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    const MOST: u64 = 1 << 30;
+    let file = File::open(path)?;
+    let mut bytes = Vec::new();
+    let length = match file.metadata()?.len() {
+        length @ 0..=MOST => length.max(file.take(MOST + 1).read_to_end(&mut bytes)? as u64),
+        length => length,
+    };
+    match length > MOST {
+        true => Err(io::Error::from(io::ErrorKind::FileTooLarge)),
+        false => Ok(bytes),
+    }
 }
 
 /// Puts an import into the store as a finished run.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub fn file_of(shard: Shard, store: &Path) -> PathBuf {
     if store == Path::new(STORE) {
         PathBuf::from(shard.file_name())
-    } else if store.is_dir() {
+    } else if store.is_dir() || store.as_os_str().as_encoded_bytes().ends_with(b"/") {
         store.join(shard.file_name())
     } else {
         store.to_owned()

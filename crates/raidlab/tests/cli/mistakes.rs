@@ -281,3 +281,19 @@ fn a_file_that_a_suite_names_has_help_of_its_own() {
     let error = lab.fails(3, &["run", "./own.toml", "--no-report"]);
     assert!(error.contains("help: `raidlab suites` lists"), "{error}");
 }
+
+#[test]
+fn a_store_and_a_disk_s_image_are_no_output_of_a_tool() {
+    let lab = Lab::new();
+    raidlab_store::Store::open(lab.path("full.db")).expect("a store");
+    let error = lab.fails(3, &["import", "full.db", "--store", "other.db"]);
+    assert!(error.contains("it is a store"), "{error}");
+    let image = std::fs::File::create(lab.path("disk.img")).expect("a file");
+    image.set_len(1 << 40).expect("a file of holes");
+    let error = lab.fails(3, &["import", "disk.img", "--store", "other.db"]);
+    assert!(error.contains("more than 1 GiB"), "{error}");
+    // A folder that is not there yet is one by its last letter.
+    let words = ["run", "./short.toml", "--shard", "0/3", "--store", "parts/"];
+    let error = lab.fails(4, &words);
+    assert!(error.contains("parts/shard-0-of-3.db.part"), "{error}");
+}
