@@ -14,7 +14,7 @@ mod space;
 use crate::bitmap::{
     Bitmap, BitmapError, BitmapSuperblock, bitmap_space, external_chunk, internal_chunk,
 };
-use crate::superblock::version_1::{EncodeError, MAXIMUM_ROLES};
+use crate::superblock::version_1::{EncodeError, MAXIMUM_ROLES, NAME_BYTES};
 use crate::superblock::{DeviceFlags, Superblock, Uuid, Version};
 use raidlab_geometry::{Layout, Level, Shape, ShapeError};
 use raidlab_units::{Bytes, Sectors};
@@ -233,6 +233,9 @@ pub enum CreateError {
         /// The smallest data offset that leaves room for the metadata, in sectors.
         needed: Sectors,
     },
+    /// A name that would be cut.
+    #[error("the name `{0}` is longer than the 31 bytes that a superblock has for it")]
+    Name(String),
     /// A bitmap's chunk that no bitmap can have.
     #[error("a bitmap has chunks of a power of two from 4 KiB to 2 GiB, not of {0}")]
     BitmapChunk(Bytes),
@@ -259,6 +262,9 @@ pub enum CreateError {
 /// Whatever mdadm would refuse.
 pub fn plan(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<CreatePlan, CreateError> {
     check_members(spec, members)?;
+    if spec.name.len() >= NAME_BYTES {
+        return Err(CreateError::Name(spec.name.clone()));
+    }
     let layout = spec.layout.unwrap_or(Layout::default_of(spec.level));
     let chunk = chunk(spec)?;
     let space = space::choose(spec, chunk, members)?;

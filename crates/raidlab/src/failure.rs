@@ -72,6 +72,14 @@ pub fn exit_code(kind: Kind) -> u8 {
     found.map_or(1, |one| one.code)
 }
 
+/// The kind of failure for which a program of ours has ended with this code, although it
+/// should not have ended; it may have been killed, and have none.
+pub fn kind_of(code: Option<i32>) -> Kind {
+    let is_it = |one: &&ExitCode| one.code > 0 && code == Some(one.code.into());
+    let found = EXIT_CODES.iter().find(is_it);
+    found.map_or(Kind::Run, |one| one.kind)
+}
+
 /// Prints a failure on standard error; the code to end with.
 pub fn report(failure: &Failure) -> process::ExitCode {
     if failure.kind() != Kind::ReaderGone {
@@ -83,7 +91,7 @@ pub fn report(failure: &Failure) -> process::ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXIT_CODES, Failure, Kind, exit_code};
+    use super::{EXIT_CODES, Failure, Kind, exit_code, kind_of};
     use std::fmt::Write;
     use std::io;
 
@@ -101,6 +109,11 @@ mod tests {
         let kinds = EXIT_CODES.iter().map(|one| one.kind);
         assert_eq!(kinds.collect::<Vec<_>>(), Kind::ALL);
         assert!(EXIT_CODES.is_sorted_by(|one, next| one.code < next.code));
+        let again = EXIT_CODES[1..]
+            .iter()
+            .map(|one| kind_of(Some(one.code.into())));
+        assert_eq!(again.collect::<Vec<_>>(), Kind::ALL[1..]);
+        assert_eq!([kind_of(Some(0)), kind_of(None)], [Kind::Run; 2]);
     }
 
     /// `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab --bin raidlab exit_codes` writes it.

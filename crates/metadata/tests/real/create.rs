@@ -236,6 +236,11 @@ fn what_a_level_cannot_bear_is_refused() {
         refused(&chunk, &[96; 2]),
         CreateError::Chunk { .. }
     ));
+    let mut name = spec(Version::V1_2, Level::Raid1, 2);
+    name.name = "n".repeat(31);
+    assert!(plan(&name, &members(&[96; 2])).is_ok());
+    name.name.push('n');
+    assert!(matches!(refused(&name, &[96; 2]), CreateError::Name(_)));
     let mut size = spec(Version::V1_2, Level::Raid1, 2);
     size.size = Some(Sectors(96 << 11));
     assert!(matches!(

@@ -2,7 +2,7 @@
 
 use super::control::status;
 use super::serve::Assembling;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, kind_of};
 use crate::output;
 use clap::Args;
 use raidlab_serve::control::{ControlClient, control_path};
@@ -76,13 +76,13 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         if let Ok(client) = ControlClient::connect(&control) {
             break client;
         }
-        if server.try_wait().map_err(start_failed)?.is_some() {
+        if let Some(ended) = server.try_wait().map_err(start_failed)? {
             let said = std::fs::read_to_string(&log_path).unwrap_or_default();
             let (before, error) = parted(said.trim_end());
             if !before.is_empty() {
                 output::say(before);
             }
-            return Err(Failure::words(Kind::Input, error));
+            return Err(Failure::words(kind_of(ended.code()), error));
         }
         std::thread::sleep(LOOK);
     };

@@ -23,6 +23,7 @@ fn files_that_cannot_be_what_they_are_named_as_are_told_as_such() {
     for words in [
         &["serve", "m0", "./m0"][..],
         &["serve", "-b", "m0", "m0", "m1"],
+        &["assemble", "home", "m0", "m0"],
         &["assemble", "home", "--dry-run", "[", "m0", "m1", "]", "m0"],
     ] {
         let said = place.refused(words, 2);
