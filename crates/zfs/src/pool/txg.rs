@@ -34,7 +34,7 @@ use crate::cache::IndirectId;
 use crate::leaf_queue::Class;
 use crate::map::Place;
 use raidlab_array::{Outputs, RequestId};
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::{Bytes, Nanos, Span, SpanSet};
 use std::collections::{BTreeSet, VecDeque};
 
 /// A slot of the uberblock ring, and the distance between two labels.
@@ -44,10 +44,9 @@ const LABEL_SECTORS: u64 = 512;
 /// All groups. See the file's head.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// Dirty blocks of the open group, as runs (first, number) in the order
-    /// in which they came; a block may be in several.
-    open: Vec<(u64, u64)>,
-    /// How many blocks these runs have together.
+    /// Dirty blocks of the open group, by their numbers.
+    open: SpanSet,
+    /// How many these are.
     open_blocks: u64,
     /// Indirect blocks above them, where these count.
     open_parents: BTreeSet<IndirectId>,
@@ -104,9 +103,9 @@ enum Stage {
 }
 
 impl Groups {
-    pub(super) const fn new(deadline: Nanos) -> Self {
+    pub(super) fn new(deadline: Nanos) -> Self {
         Self {
-            open: Vec::new(),
+            open: SpanSet::default(),
             open_blocks: 0,
             open_parents: BTreeSet::new(),
             open_flushes: Vec::new(),
@@ -119,24 +118,26 @@ impl Groups {
         }
     }
 
-    pub(super) const fn is_clean(&self) -> bool {
+    /// A write makes blocks dirty in the open group; how many were not yet: one that is
+    /// written twice is dirty once (`dbuf_dirty`).
+    fn add(&mut self, first: u64, end: u64) -> u64 {
+        let before = self.remove(first, end);
+        self.open.insert(Span::new(first, end));
+        self.open_blocks += end - first;
+        end - first - before
+    }
+
+    /// Blocks are dirty in the open group no more; how many were.
+    fn remove(&mut self, first: u64, end: u64) -> u64 {
+        let removed = self.open.remove(Span::new(first, end));
+        let blocks = removed.iter().map(|span| span.count().0).sum();
+        self.open_blocks -= blocks;
+        blocks
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
         self.open.is_empty() && self.open_flushes.is_empty() && self.sync.is_none()
     }
-}
-
-/// The same blocks in rising order, each once.
-fn disjoint(mut runs: Vec<(u64, u64)>) -> VecDeque<(u64, u64)> {
-    runs.sort_unstable();
-    let mut merged: VecDeque<(u64, u64)> = VecDeque::with_capacity(runs.len());
-    for (first, blocks) in runs {
-        match merged.back_mut() {
-            Some((start, length)) if *start + *length >= first => {
-                *length = (*length).max(first + blocks - *start);
-            }
-            _ => merged.push_back((first, blocks)),
-        }
-    }
-    merged
 }
 
 impl Pool {
@@ -201,16 +202,12 @@ impl Pool {
             self.txg.deadline += Nanos((late / timeout + 1) * timeout);
         }
         self.note_stream(first, end);
-        self.txg.dirty += end - first;
-        self.txg.open_blocks += end - first;
+        let new = self.txg.add(first, end);
+        self.txg.dirty += new;
         if self.config.indirect_dirty.0 > 0 {
             self.dirty_above(first, end);
         }
         self.cache.insert_data(first, end);
-        match self.txg.open.last_mut() {
-            Some((start, blocks)) if *start + *blocks == first => *blocks += end - first,
-            _ => self.txg.open.push((first, end - first)),
-        }
         let time = self.config.write_time;
         self.finish_later(now, index, time);
     }
@@ -218,18 +215,7 @@ impl Pool {
     /// The blocks `first..end` are free: those of the open group need not be written.
     pub(super) fn free(&mut self, first: u64, end: u64) {
         self.map.free(first, end);
-        let runs = std::mem::take(&mut self.txg.open);
-        let parts = |(start, blocks): (u64, u64)| {
-            let stop = start + blocks;
-            let before = (start, first.min(stop).saturating_sub(start));
-            let after = end.max(start);
-            [before, (after, stop.saturating_sub(after))]
-        };
-        let left = runs.into_iter().flat_map(parts).filter(|run| run.1 > 0);
-        self.txg.open = left.collect();
-        let left = self.txg.open.iter().map(|run| run.1).sum();
-        self.txg.dirty -= self.txg.open_blocks - left;
-        self.txg.open_blocks = left;
+        self.txg.dirty -= self.txg.remove(first, end);
     }
 
     /// The indirect blocks above `first..end` are dirty in the open group.
@@ -276,11 +262,10 @@ impl Pool {
         if self.sync_due().is_none_or(|due| due > now) {
             return;
         }
-        let runs = disjoint(std::mem::take(&mut self.txg.open));
-        // A block written twice in one group is dirty once.
-        let written = std::mem::take(&mut self.txg.open_blocks);
-        let blocks: u64 = runs.iter().map(|run| run.1).sum();
-        self.txg.dirty -= written - blocks;
+        let open = std::mem::take(&mut self.txg.open);
+        let runs = open.iter().map(|span| (span.start.0, span.count().0));
+        let runs = runs.collect();
+        let blocks = std::mem::take(&mut self.txg.open_blocks);
         let prepared = now + self.config.sync_prepare_time * blocks;
         self.txg.deadline = now + self.config.txg_timeout;
         self.txg.sync = Some(Sync {

@@ -200,6 +200,21 @@ fn compressed_blocks_are_written_and_read_as_they_are_placed() {
     );
 }
 
+/// Two streams of writes of half a block, by turns, and once more from the front.
+#[test]
+fn a_block_that_is_written_in_parts_is_dirty_once() {
+    let mut pool = pool();
+    for (turn, half) in (0..).zip((0..6).chain(0..6)) {
+        for stream in [0, 1 << 20] {
+            let write = request(stream + turn, Operation::Write, stream + half * 8, 8);
+            let now = Nanos::from_micros(turn * 100);
+            call(&mut pool, |pool, out| pool.submit(now, write, out));
+            call(&mut pool, |pool, out| pool.tick(now, out));
+        }
+    }
+    assert_eq!(pool.dirty(), Bytes(2 * 3 * 8192));
+}
+
 /// One block: data with level 1 and 2 behind it, their second copies; two
 /// rounds of pool metadata of three copies; flush; four uberblocks; flush.
 #[test]
