@@ -1,6 +1,6 @@
 //! Every rule of the audit over every suite that the model can run, its jobs cut at
 //! six seconds, those of `md-held`, whose arrays are synced beside its jobs, at two; `quick`,
-//! which syncs its arrays twice, on disks of 6 GB. What is found
+//! which syncs its arrays twice, on disks of 4 GB. What is found
 //! stands in `docs/notes/audit-suites.md`, each finding with a verdict by somebody who
 //! knows the system: a finding that nobody has looked at, or one that is no longer found,
 //! fails here.
@@ -135,7 +135,7 @@ fn every_finding_in_the_model_s_suites_has_been_looked_at() {
     let mut unseen = Vec::new();
     let folder = tempfile::tempdir().expect("a folder");
     let small = folder.path().join("small.toml");
-    std::fs::write(&small, small_disk(6)).expect("a file");
+    std::fs::write(&small, small_disk(4)).expect("a file");
     for mut suite in built_in::suites().expect("built in") {
         if suite.name == "quick" {
             let small = small.to_string_lossy().into_owned();
