@@ -4,7 +4,7 @@
 use crate::text;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
-use raidlab_workload::{Direction, FioJobs, JobFile, JobSpec, Permission, StopClock};
+use raidlab_workload::{Direction, FioJobs, JobFile, JobSpec, Permission, Sizes, StopClock};
 
 const DEVICE: Bytes = Bytes(4_000_787_030_016);
 
@@ -44,7 +44,12 @@ fn draw(job: &JobSpec, clone: u32) {
             return;
         };
         if unit.direction != Direction::Flush {
-            assert!(unit.length == job.block_size && unit.length <= DEVICE);
+            let may_be = |sizes: &Sizes| (sizes.least()..=sizes.most()).contains(&unit.length);
+            let fits = match &job.sizes {
+                None => unit.length == job.block_size,
+                Some(sizes) => sizes.iter().any(may_be),
+            };
+            assert!(fits && unit.length <= DEVICE);
             assert!(unit.offset <= DEVICE - unit.length);
         }
     }
