@@ -10,6 +10,7 @@ use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyError, ReadPolicyKind,
     Stale, Update,
 };
+use raidlab_geometry::Level;
 use raidlab_serve::array::{
     Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, decide,
 };
@@ -89,10 +90,10 @@ pub struct Assembling {
     #[arg(long)]
     no_log: bool,
 
-    /// Which copy serves a read: md-6.9, md-raid10-5.4, least-pending or round-robin, which
-    /// may be followed by its stripe, `round-robin:256k`.
-    #[arg(long, value_name = "NAME", default_value = "md-6.9", value_parser = served_policy)]
-    read_policy: ReadPolicyKind,
+    /// Which copy serves a read at levels 1 and 10: md-6.9 (unless said), md-raid10-5.4,
+    /// least-pending or round-robin, which may be followed by its stripe, `round-robin:256k`.
+    #[arg(long, value_name = "NAME", value_parser = served_policy)]
+    read_policy: Option<ReadPolicyKind>,
 
     /// How commands reach the members.
     #[arg(long, value_enum, default_value = "auto")]
@@ -175,7 +176,7 @@ impl Assembling {
 
     fn nest(&self, log: bool) -> Arc<Nest> {
         Nest::new(ServeOptions {
-            engine: EngineOptions::new(self.read_policy),
+            engine: EngineOptions::new(self.read_policy.unwrap_or(ReadPolicyKind::MD_6_9)),
             log,
             driver: self.driver(),
         })
@@ -227,17 +228,25 @@ impl Assembling {
             ..self.options()
         };
         let mut text = String::new();
-        let mut report = |one: &Assembled| text.push_str(&words(&one.assembly));
+        let mut chooses = false;
+        let mut report = |one: &Assembled| {
+            chooses |= has_copies(&one.assembly);
+            text.push_str(&words(&one.assembly));
+        };
         let members = self.members(&self.nest(false), &how, &look_at, &mut report)?;
         let bitmap = self.bitmap(LOOKING)?;
         decide(&members, bitmap.as_ref(), &self.options())
-            .map(|assembly| text + &self.words_of(&assembly))
+            .map(|assembly| text + &self.words_of(&assembly, chooses))
             .map_err(|error| not_assembled(error, self.run))
     }
 
-    /// What devices make, in words, and whether it is larger than before if it should be.
-    fn words_of(&self, assembly: &Assembly) -> String {
+    /// What devices make, in words, and which option has no effect on it. `chooses`: an array
+    /// among its members has copies.
+    fn words_of(&self, assembly: &Assembly, chooses: bool) -> String {
         let mut text = words(assembly);
+        if self.read_policy.is_some() && !chooses && !has_copies(assembly) {
+            text.push_str("  it has no copies to choose from: `--read-policy` has no effect\n");
+        }
         if self.size.is_some() && !assembly.has_grown() {
             text.push_str("  it keeps its size: the smallest member has no more room\n");
         }
@@ -271,7 +280,9 @@ impl Assembling {
         words.extend(["--backend".into(), word(self.backend)]);
         let registered = format!("{}k", self.registered_memory.0.div_ceil(2));
         words.extend(["--registered-memory".into(), registered.into()]);
-        words.extend(["--read-policy".into(), self.read_policy.to_string().into()]);
+        if let Some(policy) = self.read_policy {
+            words.extend(["--read-policy".into(), policy.to_string().into()]);
+        }
         words.extend([
             "--member-timeout".into(),
             self.member_timeout.to_string().into(),
@@ -307,14 +318,20 @@ impl Assembling {
         }
     }
 
-    /// The devices put together, the log replayed; nothing is started.
+    /// The devices put together, the log replayed; nothing is started. It is said what they are.
     fn assemble(&self, nest: &Arc<Nest>) -> Result<Assembled, Failure> {
         let open = |path: &Path| self.open(path).map(Member::from);
-        let mut report = |inner: &Assembled| announce(inner, &words(&inner.assembly));
+        let mut chooses = false;
+        let mut report = |inner: &Assembled| {
+            chooses |= has_copies(&inner.assembly);
+            announce(inner, &words(&inner.assembly));
+        };
         let members = self.members(nest, &self.options(), &open, &mut report)?;
         let bitmap = self.bitmap(self.opening())?;
-        assemble(&members, bitmap.as_ref(), &self.options())
-            .map_err(|error| not_assembled(error, self.run))
+        let assembled = assemble(&members, bitmap.as_ref(), &self.options())
+            .map_err(|error| not_assembled(error, self.run))?;
+        announce(&assembled, &self.words_of(&assembled.assembly, chooses));
+        Ok(assembled)
     }
 }
 
@@ -326,7 +343,6 @@ impl Assembling {
     pub(super) fn array(&self) -> Result<(Served, String), Failure> {
         let nest = self.nest(!self.no_log && !self.readonly);
         let assembled = self.assemble(&nest)?;
-        announce(&assembled, &self.words_of(&assembled.assembly));
         let full = assembled.assembly.array.name.clone();
         let name = full.rsplit(':').next().unwrap_or_default();
         let name = if name.is_empty() { "array" } else { name }.to_owned();
@@ -388,6 +404,11 @@ pub fn not_assembled(error: FilesError, run: bool) -> Failure {
         Some(help) => failure.help(help),
         None => failure,
     }
+}
+
+/// Whether a policy chooses who serves a read.
+const fn has_copies(assembly: &Assembly) -> bool {
+    matches!(assembly.level, Level::Raid1 | Level::Raid10)
 }
 
 /// What devices make, in words.

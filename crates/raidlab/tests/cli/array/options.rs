@@ -64,6 +64,25 @@ fn an_array_that_cannot_be_larger_says_so() {
 }
 
 #[test]
+fn a_read_policy_that_has_nothing_to_choose_from_is_told() {
+    let place = Place::new(8);
+    place.must(&MIRROR);
+    place.must(&["create", "-l", "0", "-n", "2", "m2", "m3"]);
+    place.must(&["create", "-l", "1", "-n", "2", "m4", "m5"]);
+    place.must(&["create", "-l", "1", "-n", "2", "m6", "m7"]);
+    let mirrors = ["[", "m4", "m5", "]", "[", "m6", "m7", "]"];
+    place.must(&[&["create", "-l", "0", "-n", "2"], &mirrors[..]].concat());
+    let policy = ["assemble", "home", "--dry-run", "--read-policy", "md-6.9"];
+    let said = |devices: &[&str]| place.must(&[&policy, devices].concat());
+    let no_effect = "`--read-policy` has no effect";
+    assert!(said(&["m2", "m3"]).contains(no_effect));
+    assert!(!said(&["m0", "m1"]).contains(no_effect));
+    assert!(!said(&mirrors).contains(no_effect));
+    let plain = place.must(&["assemble", "home", "--dry-run", "m2", "m3"]);
+    assert!(!plain.contains(no_effect), "{plain}");
+}
+
+#[test]
 fn a_dry_run_finds_the_logs_that_a_start_finds() {
     let place = Place::new(3);
     let create = [
