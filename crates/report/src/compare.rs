@@ -128,6 +128,8 @@ pub struct ComparedCell {
     pub repetitions: usize,
     /// Whether it is a time that had not ended.
     pub at_least: bool,
+    /// Whether there is a figure: a rate of 0 may be one that nobody told.
+    pub told: bool,
     /// Whether the run's audit struck it out.
     pub struck: bool,
     /// Signs and rules of fatal findings and warnings: `✗ C1`.
@@ -267,6 +269,7 @@ fn compared_row(
             text: figure_text(rate, cell, value) + &band.unwrap_or_default(),
             repetitions: cell.used,
             at_least: cell.at_least,
+            told: rate.tells(cell.m, value),
             struck: cell.fatal,
             marks: marks(&run.findings, &row.findings[column]),
             members: cell.m.members.iter().map(counts).collect(),
@@ -429,7 +432,7 @@ impl ComparedVerdict {
 /// A figure; of a time that had not ended that it is more.
 fn figure_text(rate: Rate, cell: Cell<'_>, value: f64) -> String {
     let more = if cell.at_least { ">" } else { "" };
-    format!("{more}{}", rate.words(value))
+    format!("{more}{}", rate.words(cell.m, value))
 }
 
 fn head(data: &RunData) -> ComparedRun {

@@ -163,7 +163,7 @@ fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<Publi
         provenance.push_str(&first.note);
     }
     Some(PublishedCell {
-        ours: row.rate.words(cell.value),
+        ours: row.rate.words(cell.m, cell.value),
         mark: fitted_mark(cell),
         published: figure(row.rate.published(cell.m)?),
         published_mark: if is_disputed(cell) { DISPUTED_MARK } else { "" },

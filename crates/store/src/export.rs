@@ -23,12 +23,14 @@ pub fn published_error_percent(m: &Measurement) -> Option<f64> {
     Some(100.0 * (own - published) / published)
 }
 
-/// A rate that is known; `None` of one that nobody told, which the store has as 0.
-fn told(rate: f64) -> Option<f64> {
-    (rate > 0.0).then_some(rate)
+/// A rate of a measurement that is known; `None` of one that nobody told, which the store has
+/// as 0.
+fn told(m: &Measurement, rate: f64) -> Option<f64> {
+    (rate > 0.0 || m.did_nothing()).then_some(rate)
 }
 
 /// Operations per second of the first published figure; `None` where it tells bytes alone.
 fn published_iops(m: &Measurement) -> Option<f64> {
-    told(m.published.first()?.iops)
+    let iops = m.published.first()?.iops;
+    (iops > 0.0).then_some(iops)
 }

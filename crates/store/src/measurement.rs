@@ -351,6 +351,14 @@ impl Measurement {
         }
     }
 
+    /// Whether a job had time and did nothing in it, as one that starves: its rate is 0. Any other
+    /// rate of 0 is one that nobody told.
+    #[must_use]
+    pub const fn did_nothing(&self) -> bool {
+        let nothing = self.total_ios == 0 && self.total_bytes == 0;
+        nothing && self.runtime_ns > 0 && !self.op.is_background()
+    }
+
     /// Whether it went on when the run ended: its time is at least what the row says.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {

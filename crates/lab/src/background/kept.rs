@@ -22,7 +22,7 @@ pub(crate) fn kept(experiment: &Experiment, bench: &str, rows: &[Measurement]) -
     };
     let disturbed = rows.iter().filter(|row| {
         let through = row.sync_percent_start.is_some() && row.sync_percent_end.is_some();
-        through && !row.op.is_background() && row.value() > 0.0
+        through && !row.op.is_background() && (row.value() > 0.0 || row.did_nothing())
     });
     disturbed
         .filter_map(|row| {

@@ -251,9 +251,8 @@ fn beyond_cell(row: &ComparedRow, run: usize, cell: Option<&AgreementCell>) -> O
 fn cell(row: &ComparedRow, run: usize, bound: Option<f64>) -> Option<AgreementCell> {
     let (base, other) = (row.cells[0].as_ref()?, row.cells[run].as_ref()?);
     // Of a time that had not ended nobody knows how far it is from another.
-    let is_known = |cell: &ComparedCell| !cell.struck && !cell.at_least;
-    let told = |cell: &ComparedCell| cell.value > 0.0 || !row.more_is_better;
-    if !is_known(base) || !is_known(other) || base.value <= 0.0 || !told(other) {
+    let is_known = |cell: &ComparedCell| !cell.struck && !cell.at_least && cell.told;
+    if !is_known(base) || !is_known(other) || base.value <= 0.0 {
         return None;
     }
     let percent = (other.value / base.value - 1.0) * 100.0;
@@ -463,6 +462,22 @@ mod tests {
         let after = found.agreement(1, &bounds);
         assert_eq!(after.not_compared, before.not_compared + 1);
         assert_eq!(after.beyond.len(), before.beyond.len());
+    }
+
+    #[test]
+    fn a_rate_of_0_is_judged_where_it_was_told() {
+        for told in [false, true] {
+            let mut found = compare(&[sample::data(), sample::data()]).unwrap();
+            let bounds = ["3".parse::<Bound>().unwrap()];
+            let before = found.agreement(1, &bounds).not_compared;
+            let rows = found.rows.iter_mut().filter(|row| row.more_is_better);
+            let cell = rows.flat_map(|row| &mut row.cells[1]).next().unwrap();
+            (cell.told, cell.value) = (told, 0.0);
+            let after = found.agreement(1, &bounds);
+            assert_eq!(after.not_compared - before, usize::from(!told));
+            let starved = after.beyond.iter().filter(|cell| cell.percent == -100.0);
+            assert_eq!(starved.count(), usize::from(told));
+        }
     }
 
     #[test]

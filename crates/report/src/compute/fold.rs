@@ -41,7 +41,7 @@ pub(crate) fn fold<'a>(
         .map(|(m, _)| *m)
         .collect();
     // One that was too quick to be timed says nothing of how quick it was.
-    let told = |m: &&Measurement| rate.tells(rate.of(m));
+    let told = |m: &&Measurement| rate.tells(m, rate.of(m));
     let kept: Vec<&Measurement> = match kept.iter().any(told) {
         true => kept.into_iter().filter(told).collect(),
         false => kept,

@@ -89,10 +89,10 @@ fn matrix(view: &View<'_>, rows: &[&Row<'_>], column: usize) -> Option<Matrix> {
         let row = there
             .iter()
             .find(|row| split(&row.head.part) == (file, record))?;
-        let own = value(row)?;
+        let (own, m) = (value(row)?, row.cells[column]?.m);
         let struck = struck(row, column);
         Some(MatrixCell {
-            value: rate.words(own),
+            value: rate.words(m, own),
             best: !struck && Some(own) == best,
             struck,
         })

@@ -112,15 +112,15 @@ impl Rate {
         }
     }
 
-    /// Whether a figure of this unit tells anything: a rate of 0 is one that nobody told,
-    /// while something may take no time.
-    pub(crate) fn tells(self, value: f64) -> bool {
-        self == Self::Seconds || value > 0.0
+    /// Whether this figure of a measurement, in this unit, tells anything: a rate of 0 is one
+    /// that nobody told, unless nothing was done. But something may take no time.
+    pub(crate) fn tells(self, m: &Measurement, value: f64) -> bool {
+        self == Self::Seconds || value > 0.0 || m.did_nothing()
     }
 
-    /// A figure of this unit for people, `-` where there is none.
-    pub(crate) fn words(self, value: f64) -> String {
-        if self.tells(value) {
+    /// This figure of a measurement for people, `-` where there is none.
+    pub(crate) fn words(self, m: &Measurement, value: f64) -> String {
+        if self.tells(m, value) {
             figure(value)
         } else {
             "-".to_owned()
@@ -150,7 +150,7 @@ impl Rate {
         let figure = m.published.first()?;
         let rate = figure.bytes_per_second.and_then(|rate| self.of_bytes(rate));
         let rate = rate.unwrap_or_else(|| self.convert_iops(figure.iops, m));
-        self.tells(rate).then_some(rate)
+        (rate > 0.0).then_some(rate)
     }
 }
 

@@ -199,7 +199,7 @@ pub(crate) struct Figure<'a> {
 impl<'a> Figure<'a> {
     /// A cell's figure, if it has one: where none was told nothing is drawn.
     pub(crate) fn told(row: &Row<'_>, cell: Cell<'a>, megabytes: bool) -> Option<Self> {
-        let tells = row.rate.tells(cell.value);
+        let tells = row.rate.tells(cell.m, cell.value);
         tells.then(|| Self::new(row, cell, megabytes))
     }
 

@@ -86,7 +86,7 @@ impl<'a> Row<'a> {
         let kept = self.repetitions[column].iter();
         let counts = |m: &Measurement| match self.rate {
             Rate::Seconds => !m.is_unfinished(),
-            rate => rate.tells(rate.of(m)),
+            rate => rate.tells(m, rate.of(m)),
         };
         kept.filter(move |(m, struck)| !struck && counts(m))
             .map(|(m, _)| *m)

@@ -190,13 +190,13 @@ fn value_words(rate: Rate, cell: Cell<'_>) -> String {
     let done = cell.m.sync_percent_end;
     let done = done.filter(|_| cell.at_least && cell.m.is_unfinished());
     let done = done.map(|percent| format!(", {percent:.1}\u{a0}% done"));
-    words_of(rate, cell.value, cell.at_least) + &done.unwrap_or_default()
+    words_of(rate, cell.m, (cell.value, cell.at_least)) + &done.unwrap_or_default()
 }
 
 /// A figure; of a time that had not ended that it is more.
-fn words_of(rate: Rate, value: f64, at_least: bool) -> String {
+fn words_of(rate: Rate, m: &Measurement, (value, at_least): (f64, bool)) -> String {
     let more = if at_least { ">\u{a0}" } else { "" };
-    format!("{more}{}", rate.words(value))
+    format!("{more}{}", rate.words(m, value))
 }
 
 /// `98.1 to 101`; of one value only that.
@@ -244,7 +244,7 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
             let far = outlying(&values);
             let goes_on = |m: &Measurement| row.rate == Rate::Seconds && m.is_unfinished();
             let repetition = |(place, (m, struck)): (usize, &(&Measurement, bool))| Repetition {
-                value: words_of(row.rate, values[place], goes_on(m)),
+                value: words_of(row.rate, m, (values[place], goes_on(m))),
                 outlier: far.contains(&place),
                 struck: *struck,
             };
@@ -252,7 +252,7 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
                 label: row.label.clone(),
                 column,
                 unit: row.rate.unit(),
-                value: words_of(row.rate, cell.value, cell.at_least),
+                value: words_of(row.rate, cell.m, (cell.value, cell.at_least)),
                 interval: cell
                     .interval
                     .map_or_else(|| ALL_EQUAL.to_owned(), |(low, high)| range(low, high)),
@@ -293,6 +293,21 @@ mod tests {
         let repeated = repetitions(&view);
         let all: Vec<&str> = repeated[0].all.iter().map(|one| &*one.value).collect();
         assert_eq!(all, ["-", "120.0", "120.0"]);
+    }
+
+    #[test]
+    fn a_job_that_did_nothing_in_its_time_has_a_rate_of_0() {
+        let mut data = sample::data();
+        let mut starved = sample::cell("zfs", 0);
+        (starved.iops, starved.bytes_per_second) = (0.0, 0.0);
+        (starved.total_ios, starved.total_bytes) = (0, 0);
+        data.measurements = vec![sample::cell("md", 0), starved];
+        let shown = results(&data, &View::new(&data)).steady;
+        let [Some(_), Some(zfs)] = shown[0].cells.as_slice() else {
+            panic!("two subjects");
+        };
+        let words = (zfs.value.as_str(), zfs.standing.as_str());
+        assert_eq!(words, ("0.00", "-"));
     }
 
     #[test]

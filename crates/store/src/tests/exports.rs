@@ -83,6 +83,17 @@ fn a_rate_that_nobody_told_is_absent() {
     (row.iops, row.bytes_per_second) = (0.0, 0.0);
     let value: Value = serde_json::from_str(&to_json_line(&row).unwrap()).unwrap();
     assert!(value["iops"].is_null() && value["bytes_per_second"].is_null());
+    // One that did nothing in its time has a rate of 0.
+    let mut idle = row.clone();
+    (idle.total_ios, idle.total_bytes, idle.runtime_ns) = (0, 0, 1_000_000_000);
+    let value: Value = serde_json::from_str(&to_json_line(&idle).unwrap()).unwrap();
+    assert_eq!(
+        (&value["iops"], &value["bytes_per_second"]),
+        (&0.0.into(), &0.0.into())
+    );
+    idle.runtime_ns = 0;
+    let value: Value = serde_json::from_str(&to_json_line(&idle).unwrap()).unwrap();
+    assert!(value["iops"].is_null(), "it had no time");
     let mut out = Vec::new();
     write_csv(&mut out, &[row]).unwrap();
     let text = String::from_utf8(out).unwrap();
