@@ -475,8 +475,7 @@ mod tests {
             (cell.told, cell.value) = (told, 0.0);
             let after = found.agreement(1, &bounds);
             assert_eq!(after.not_compared - before, usize::from(!told));
-            let starved = after.beyond.iter().filter(|cell| cell.percent == -100.0);
-            assert_eq!(starved.count(), usize::from(told));
+            assert_eq!(after.beyond.iter().any(|cell| cell.percent == -100.0), told);
         }
     }
 
