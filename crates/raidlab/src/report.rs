@@ -13,7 +13,7 @@ use raidlab_store::{
     write_members_csv,
 };
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab report`.
 #[derive(Debug, Args)]
@@ -103,15 +103,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
         return list(&store);
     }
     if let Some(name) = &arguments.delete {
-        let found = store.run_by_name(name)?;
-        // It would be taken from under whoever measures it.
-        let unfinished = found.run.finished.is_none();
-        let _lock = unfinished
-            .then(|| lock_store(&arguments.store))
-            .transpose()?;
-        store.delete_run(found.id)?;
-        let (name, rows) = (found.run.name, found.measurements);
-        return output::print(&format!("deleted run {name} with its {rows} rows\n"));
+        return delete(&mut store, &arguments.store, name);
     }
     let exports: [(&str, &Option<PathBuf>, Format, Export); 5] = [
         ("--html", &arguments.html, Format::Page, |data| {
@@ -167,6 +159,16 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     output::print(&text(&data))
+}
+
+/// Deletes a run, unless it is being measured: it would be taken from under whoever does.
+fn delete(store: &mut Store, path: &Path, name: &str) -> Result<(), Failure> {
+    let found = store.run_by_name(name)?;
+    let unfinished = found.run.finished.is_none();
+    let _lock = unfinished.then(|| lock_store(path)).transpose()?;
+    store.delete_run(found.id)?;
+    let (name, rows) = (found.run.name, found.measurements);
+    output::print(&format!("deleted run {name} with its {rows} rows\n"))
 }
 
 /// What goes into a file.
