@@ -23,8 +23,7 @@ pub fn published_error_percent(m: &Measurement) -> Option<f64> {
     Some(100.0 * (own - published) / published)
 }
 
-/// A rate of a measurement that is known; `None` of one that nobody told, which the store has
-/// as 0.
+/// A rate of a measurement that is known. Of one that nobody told, 0 in the store, it is `None`.
 fn told(m: &Measurement, rate: f64) -> Option<f64> {
     (rate > 0.0 || m.did_nothing()).then_some(rate)
 }

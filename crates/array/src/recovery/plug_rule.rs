@@ -33,8 +33,7 @@ pub fn tried_in_plug(
     }
 }
 
-/// Whether a plug with requests of these lengths, oldest first, is emptied before another one
-/// goes in.
+/// Whether a plug with requests of these lengths, oldest first, is emptied before it takes another.
 pub fn is_plug_full(
     mut plugged: impl DoubleEndedIterator<Item = Sectors> + Clone,
     begins_with_oldest: bool,

@@ -64,8 +64,7 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     Ok(())
 }
 
-/// Refuses a pool's cache that its host has no memory for, by which all else of the pool is
-/// reckoned.
+/// Refuses a pool's cache that is larger than its host's memory.
 pub(super) fn check_cache(subject: &Subject, host: &Host) -> Result<(), BuildError> {
     let cache = subject.zfs.as_ref().map(|zfs| zfs.cache);
     match cache.filter(|cache| *cache > host.memory) {

@@ -51,8 +51,7 @@ fn growth_ends_before_what_lies_behind_the_data() {
     assert!(assembly.has_grown() && !decide(&found).unwrap().has_grown());
 }
 
-/// An old kernel has put the bitmap 1 KiB behind the superblock, and the bad blocks 3 KiB
-/// behind that.
+/// An old kernel has put the bitmap 1 KiB behind the superblock, and 3 KiB later the bad blocks.
 #[test]
 fn a_bitmap_grows_no_further_than_to_what_lies_behind_it() {
     let mut found = set(Level::Raid1, &[4, 4]);
