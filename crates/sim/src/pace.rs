@@ -7,9 +7,8 @@
 //! The rules are those of fio's `rate_ddir` (io_u.c), `usec_for_io`,
 //! `handle_thinktime` and `check_min_rate` (backend.c) and
 //! `flow_threshold_exceeded` (flow.c). A clone that has to sleep waits for all
-//! of its requests in flight first, but not under `io_submit_mode=offload`. In a
-//! mixed job fio issues in the other direction where that is behind its rate;
-//! here the request waits for its own.
+//! of its requests in flight first, but not under `io_submit_mode=offload`. A mixed job
+//! issues in the other direction where that is behind its rate, so that each keeps its own.
 
 use raidlab_random::Stream;
 use raidlab_units::Nanos;
@@ -60,7 +59,7 @@ impl Pace {
     pub(crate) fn new(job: &JobSpec, random: Stream, begun: Nanos) -> Self {
         let arrivals = |index: usize| {
             let rate = job.rate.filter(|rate| rate.per_second[index] > 0)?;
-            let smallest = job.block_size.0.max(1);
+            let smallest = job.least(index).0.max(1);
             Some(rate.process.begin(rate.per_second[index], smallest))
         };
         Self {
@@ -115,6 +114,20 @@ impl Pace {
     pub(crate) fn due(&self, direction: Direction) -> Option<Nanos> {
         let arrivals = self.arrivals[direction.index()?].as_ref()?;
         Some(Nanos(self.begun.0.saturating_add(arrivals.due().0)))
+    }
+
+    /// The direction in which a mixed job goes on at `now` whose next request was drawn to be
+    /// a `drawn` one: where that is not due yet, the one that is due first.
+    pub(crate) fn turn(&self, drawn: Direction, now: Nanos) -> Direction {
+        let other = match drawn {
+            Direction::Read => Direction::Write,
+            _ => Direction::Read,
+        };
+        let due = |direction| self.due(direction).unwrap_or(Nanos::ZERO);
+        match due(drawn) <= now || due(drawn) <= due(other) {
+            true => drawn,
+            false => other,
+        }
     }
 
     /// From when the latency of a request counts that is sent at `now`: in an open loop from

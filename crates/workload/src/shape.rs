@@ -174,6 +174,8 @@ pub struct Verify {
     /// After so many writes those are read (fio `verify_backlog`); 0: after all
     /// of a pass.
     pub backlog: u64,
+    /// So many are read then (fio `verify_backlog_batch`); 0: the whole backlog.
+    pub batch: u64,
 }
 
 /// Zones that are written in sequence only, which fio emulates on a device that is

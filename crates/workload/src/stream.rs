@@ -36,12 +36,12 @@
 //! `get_next_block` of io_u.c, `io_bytes_exceeded` of backend.c).
 //!
 //! With `verify`, what a pass wrote is read back when the pass is through, or
-//! after each backlog: in the order of writing, or without a random map by
-//! offset, each block once (`log_io_piece` of fio's iolog.c).
+//! after each backlog (see [`read_back`]).
 
 mod begin;
 mod draws;
 mod finer;
+mod read_back;
 
 use self::draws::Draws;
 use self::finer::Finer;
@@ -129,6 +129,8 @@ pub struct RequestStream {
     random: Stream,
     /// fio's own draws, where the job has a seed.
     draws: Option<Box<Draws>>,
+    /// The direction of the next request, where it has been chosen.
+    drawn: Option<Direction>,
     fsync_every: u32,
     fdatasync_every: u32,
     /// Writes since the last multiple of `fsync_every`, `fdatasync_every`.
@@ -158,7 +160,7 @@ impl RequestStream {
         if self.pass_left == 0 {
             self.start_pass();
         }
-        let mut direction = self.direction();
+        let mut direction = self.next_direction();
         if self.is_at_end(direction) {
             direction = self.wrap(direction);
         }
@@ -326,6 +328,29 @@ impl RequestStream {
             2
         } else {
             usize::from(self.pattern.writes())
+        }
+    }
+
+    /// Has the next request of a mixed job go in another direction than the one that was
+    /// drawn for it, which `turn` is asked. fio turns to the direction that is behind its rate.
+    pub fn choose_direction(&mut self, turn: impl FnOnce(Direction) -> Direction) {
+        if !self.pattern.is_mixed() || !(1..100).contains(&self.read_mix_percent) {
+            return;
+        }
+        let drawn = self.next_direction();
+        let chosen = turn(drawn);
+        if let Some(draws) = self.draws.as_mut().filter(|_| chosen != drawn) {
+            draws.turn_to(chosen);
+        }
+        self.drawn = Some(chosen);
+    }
+
+    /// The direction that was chosen for the next request, or one that is drawn.
+    #[inline]
+    fn next_direction(&mut self) -> Direction {
+        match self.drawn.take() {
+            Some(drawn) => drawn,
+            None => self.direction(),
         }
     }
 

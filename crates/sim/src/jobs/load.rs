@@ -54,6 +54,10 @@ impl Load for Jobs {
             clone.stream.pass_over_flush();
         }
         let drawn = clone.pace.waiting.take();
+        if drawn.is_none() && clone.job.rate.is_some() {
+            let pace = &clone.pace;
+            clone.stream.choose_direction(|drawn| pace.turn(drawn, now));
+        }
         match drawn.or_else(|| clone.stream.next_unit()) {
             Some(unit) => {
                 if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {

@@ -4,7 +4,8 @@ use crate::bench::{Bench, group, random, sequential, timed};
 use raidlab_sim::JobResult;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
-    ArrivalProcess, Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Thinking, Verify,
+    ArrivalProcess, Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Sizes, Thinking,
+    Verify,
 };
 
 const MIB: u64 = 1 << 20;
@@ -35,6 +36,41 @@ fn a_rate_is_kept_whatever_the_depth() {
         let ios = result.reads().ios;
         assert!((490..=505).contains(&ios), "{depth}: {ios}");
     }
+}
+
+#[test]
+fn each_direction_of_a_mixed_job_keeps_its_own_rate() {
+    // Requests a second of reads and of writes; what is not limited is not held up.
+    for rates in [[50, 5], [5, 50], [5, 0]] {
+        let result = run(JobSpec {
+            rate: Some(Rate {
+                per_second: [rates[0] * 4096, rates[1] * 4096, 0],
+                ..Rate::default()
+            }),
+            ..timed(Pattern::RandRw, 1, 20)
+        });
+        let ios = [result.reads().ios, result.writes().ios];
+        assert!(ios[0].abs_diff(rates[0] * 20) <= 3, "{rates:?} {ios:?}");
+        match rates[1] {
+            0 => assert!(ios[1] > 1_000, "{rates:?} {ios:?}"),
+            rate => assert!(ios[1].abs_diff(rate * 20) <= 3, "{rates:?} {ios:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_poisson_process_counts_requests_of_its_direction() {
+    let result = run(JobSpec {
+        sizes: Some([4096, 65_536, 4096].map(|size| Sizes::One(Bytes(size)))),
+        rate: Some(Rate {
+            per_second: [0, 5 * 65_536, 0],
+            process: ArrivalProcess::Poisson,
+            ..Rate::default()
+        }),
+        ..timed(Pattern::RandRw, 1, 60)
+    });
+    let ios = result.writes().ios;
+    assert!((240..=360).contains(&ios), "{ios}");
 }
 
 #[test]
@@ -217,7 +253,10 @@ fn null_reaches_no_disk_and_takes_the_host_s_time() {
 #[test]
 fn what_is_verified_is_read_from_the_disks() {
     let result = run(JobSpec {
-        verify: Some(Verify { backlog: 0 }),
+        verify: Some(Verify {
+            backlog: 0,
+            batch: 0,
+        }),
         ..sequential(Pattern::Write, 16 * MIB)
     });
     assert_eq!((result.writes().ios, result.reads().ios), (128, 128));

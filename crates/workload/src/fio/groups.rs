@@ -76,12 +76,12 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
     ),
     (
         "what `verify` reads back is not compared",
-        "verify_offset verify_interval verify_pattern verify_pattern_interval \
-         verify_policy verify_fatal verify_dump verify_async verify_async_cpus verify_backlog_batch \
+        "verify_offset verify_interval verify_pattern_interval \
+         verify_policy verify_fatal verify_dump verify_async verify_async_cpus \
          verify_state_save verify_write_sequence verify_header_seed \
          verifysort verifysort_nr experimental_verify",
     ),
-    ("fio itself ignores it", "rwmixcycle flow_watermark"),
+    ("fio itself ignores it", "flow_watermark"),
     (
         "modelled disks have no priorities: all requests are equal, as on a disk without them",
         "prio prioclass priohint cmdprio cmdprio_percentage cmdprio_class cmdprio_hint \
@@ -129,6 +129,7 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
 
 /// Options that the model refuses.
 pub(super) const NOT_MODELLED: &[Group] = &[
+    ("an option that fio itself takes no longer", "rwmixcycle"),
     ("sizes that follow the order of offsets", "bs_is_seq_rand"),
     (
         "offsets that nothing else here draws so",

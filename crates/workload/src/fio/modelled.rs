@@ -6,6 +6,7 @@ mod engines;
 mod errors;
 mod finer;
 mod preconditioning;
+mod sizes;
 mod zones;
 
 use super::error::OptionError;
@@ -13,11 +14,12 @@ pub(super) use super::value::choice;
 use super::value::{KiloBase, count, number, size, switch, time};
 use crate::arrivals::ArrivalProcess;
 use crate::job::{JobSpec, Pattern};
-use crate::shape::{ExitWhat, Rate, Sizes};
+use crate::shape::{ExitWhat, Rate};
 use endings::EndDraft;
 use errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
 use preconditioning::PreconditioningDraft;
 use raidlab_units::{Bytes, Nanos};
+use sizes::SizeDraft;
 use zones::ZoneDraft;
 
 pub(super) use finer::settle;
@@ -28,8 +30,7 @@ pub(super) use finer::settle;
 pub(super) struct Draft {
     pub(super) spec: JobSpec,
     pub(super) kilo_base: KiloBase,
-    /// For reads, writes and discards, by fio's `bs`, `bsrange` or `bssplit`.
-    pub(super) sizes: Option<[Sizes; 3]>,
+    sizes: SizeDraft,
     pub(super) rate: Rate,
     /// Requests a second, of reads, writes and discards, and the least ones.
     pub(super) rate_iops: [u64; 3],
@@ -37,7 +38,10 @@ pub(super) struct Draft {
     pub(super) flow_weight: u32,
     pub(super) flow_id: u32,
     pub(super) flow_sleep: Nanos,
-    pub(super) verifies: bool,
+    /// Whether what is written is read back, where a section says so, and whether it gives a
+    /// pattern, with which it is read back too.
+    pub(super) verifies: Option<bool>,
+    pub(super) has_pattern: bool,
     /// fio `writefua`: the engine's commands go to the medium.
     pub(super) writes_through: bool,
     /// Whether the device is flushed when a job ends (fio `fsync_on_close`).
@@ -45,6 +49,7 @@ pub(super) struct Draft {
     /// What was written is not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,
     pub(super) verify_backlog: u64,
+    pub(super) verify_batch: u64,
     zones: ZoneDraft,
     ends: EndDraft,
     errors: ErrorDraft,
@@ -111,9 +116,9 @@ const OPTIONS: &[ModelledOption] = &[
         draft.spec.num_jobs = count(needed(value)?, 1)?;
         Ok(None)
     }),
-    option(&["bs", "blocksize"], finer::set_block_sizes),
-    option(&["bsrange", "blocksize_range"], finer::set_block_size_range),
-    option(&["bssplit"], finer::set_block_size_split),
+    option(&["bs", "blocksize"], sizes::set_block_sizes),
+    option(&["bsrange", "blocksize_range"], sizes::set_block_size_range),
+    option(&["bssplit"], sizes::set_block_size_split),
     option(&["bs_unaligned", "blocksize_unaligned"], |draft, value| {
         draft.spec.unaligned_sizes = switch(value)?;
         Ok(None)
@@ -239,11 +244,11 @@ const OPTIONS: &[ModelledOption] = &[
         draft.flow_sleep = Nanos::from_micros(number(needed(value)?, 0..=u64::from(u32::MAX))?);
         Ok(None)
     }),
-    option(&["verify"], |draft, value| {
-        draft.verifies = !matches!(needed(value)?, "none" | "0");
-        Ok(Some(
-            "read back; what comparing costs the processor is not modelled",
-        ))
+    option(&["verify"], set_verify),
+    option(&["verify_pattern"], |draft, value| {
+        needed(value)?;
+        draft.has_pattern = true;
+        Ok(Some("what is read back is not compared"))
     }),
     option(&["do_verify"], |draft, value| {
         draft.verifies_not = !switch(value)?;
@@ -251,6 +256,10 @@ const OPTIONS: &[ModelledOption] = &[
     }),
     option(&["verify_backlog"], |draft, value| {
         draft.verify_backlog = number(needed(value)?, 0..=u64::from(u32::MAX))?;
+        Ok(None)
+    }),
+    option(&["verify_backlog_batch"], |draft, value| {
+        draft.verify_batch = number(needed(value)?, 0..=u64::from(u32::MAX))?;
         Ok(None)
     }),
     option(&["num_range"], |draft, value| {
@@ -409,6 +418,22 @@ fn set_pattern(
         Some(step) => draft.spec.step = finer::step(draft, step)?,
     }
     Ok(None)
+}
+
+/// What fio can verify by.
+const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 \
+     sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern pattern_hdr null";
+
+fn set_verify(draft: &mut Draft, value: Option<&str>) -> Result<Option<&'static str>, OptionError> {
+    let text = needed(value)?;
+    if text != "0" && !CHECKSUMS.split(' ').any(|known| known == text) {
+        return Err(choice(
+            text,
+            "0, md5, crc32c, sha256, xxhash, meta, pattern and their like",
+        ));
+    }
+    draft.verifies = Some(text != "0");
+    Ok((text != "0").then_some("read back; what comparing costs the processor is not modelled"))
 }
 
 fn set_random_generator(

@@ -6,6 +6,7 @@ use super::options::{FioJob, FioJobs, FioOption};
 use super::table::{self, Rule};
 use super::{JobFile, Note};
 use crate::job::{JobError, JobSpec, group_jobs};
+use crate::shape::Runs;
 use raidlab_units::Nanos;
 
 impl FioJobs {
@@ -135,9 +136,11 @@ impl Collector {
                 text,
             });
         };
-        let varies = spec.sizes.is_some() || spec.alignment.is_some();
+        let varies =
+            spec.sizes.is_some() || spec.alignment.is_some() || spec.runs != Runs::default();
         if spec.random_map && spec.pattern.is_random() && varies {
-            let text = "always so in the model where sizes or alignments differ";
+            let text = "always so in the model where sizes or alignments differ, or some requests \
+                        are not random";
             note(&[], "norandommap", text);
         }
         if spec.io_depth > spec.queue_depth() {

@@ -199,7 +199,7 @@ fn small_rules_of_the_format() {
     assert!(read("[a]\n[b]\nexitall").groups[0].stop_together);
     // Refused options may say what fio does anyway.
     assert_eq!(
-        job("[a]\nnrfiles=1\nstats=1\nverify=none\nrandom_distribution=random").name,
+        job("[a]\nnrfiles=1\nstats=1\nverify=0\nrandom_distribution=random").name,
         "a"
     );
 }
@@ -253,6 +253,9 @@ fn errors_name_place_option_and_cause() {
         "[a]\nwait_for=b",
         "[a]\nrandom_distribution=zipf:1",
         "[a]\nbssplit=4k/50:8k/20",
+        "[a]\nverify=none",
+        "[a]\nrandom_distribution=gauss:5",
+        "[a]\nrwmixcycle=10",
         "[a]\nmax_latency=5ms",
         "[a]\ndirectory=/srv",
         "[a]\nexec_prerun=reboot",

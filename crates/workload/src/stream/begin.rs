@@ -33,8 +33,6 @@ impl JobSpec {
         let (start, region) = self.region(clone, device_size)?;
         let block = self.block_size.0;
         let room = device_size.0 - start.0;
-        let whole = start == Bytes(0) && region == device_size;
-        let finer = self.finer(whole, region.0, room);
         let unit = if self.sizes.is_some() { 1 } else { block };
         let region_blocks = self.whole_units(region.0, unit, room) * unit / block;
         if region_blocks == 0 || self.amount(region.0) < block {
@@ -45,9 +43,8 @@ impl JobSpec {
             });
         }
         self.zones_fit(region)?;
-        let even = self.distribution == Distribution::Even;
-        let aligned = self.alignment.is_none() && self.sizes.is_none();
-        let map = self.random_map && even && aligned && self.runs == Runs::default();
+        let finer = self.finer((start.0, region.0), room);
+        let map = self.has_map() && self.sizes.is_none() && self.runs == Runs::default();
         let reached = self.distribution.bytes_to_write(region.0, block);
         let amount = reached.unwrap_or_else(|| self.amount(region.0));
         let pass_units = match reached {
@@ -85,11 +82,21 @@ impl JobSpec {
             order,
             random,
             draws,
+            drawn: None,
             fsync_every: self.fsync_every,
             fdatasync_every: self.fdatasync_every,
             unflushed: [0; 2],
             finer,
         })
+    }
+
+    /// Whether fio keeps a map of the blocks that were drawn. Here there is none where sizes
+    /// differ or some offsets are not drawn.
+    pub(super) fn has_map(&self) -> bool {
+        self.random_map
+            && self.pattern.is_random()
+            && self.distribution == Distribution::Even
+            && self.alignment.is_none()
     }
 
     /// A share of the requests in a zone that the region does not reach would be of places

@@ -171,6 +171,17 @@ impl Draws {
         }
     }
 
+    /// The request goes in this direction, not in the other one that was drawn last.
+    pub(super) fn turn_to(&mut self, direction: Direction) {
+        self.writes = direction == Direction::Write;
+        for (writes, issued) in self.issued.iter_mut().enumerate() {
+            *issued = match writes == usize::from(self.writes) {
+                true => *issued + 1,
+                false => issued.saturating_sub(1),
+            };
+        }
+    }
+
     /// The bytes of a request of direction `index` for which `fits` holds.
     pub(super) fn size(
         &mut self,

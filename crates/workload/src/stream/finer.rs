@@ -1,12 +1,12 @@
 //! The requests that are not all alike and back to back: sizes that differ, steps
 //! and zones with gaps, offsets drawn in other ways, and what is read back.
 
+use super::read_back::ReadBack;
 use super::{Direction, FLUSH, IoUnit, Order, RequestStream};
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{Distribution, Runs, Sizes, Strides};
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
-use std::collections::VecDeque;
 
 /// How often a size is drawn that does not fit before the smallest is taken.
 const MOST_DRAWS: u32 = 100;
@@ -18,9 +18,8 @@ pub(super) struct Finer {
     unaligned: bool,
     align: [u64; 3],
     step: i64,
-    /// Steps that leave the region go on from its start.
-    wraps: bool,
-    /// Bytes of the job's region, and from its start to the device's end.
+    /// Where the job's region starts, its bytes, and those from its start to the device's end.
+    start: u64,
     region: u64,
     room: u64,
     /// A sequential pass goes on where the one before ended.
@@ -41,20 +40,14 @@ pub(super) struct Finer {
     ranges_left: u32,
     /// A mixed job's first request is a write: there would be nothing to read.
     writes_first: bool,
-    /// After so many writes they are read back; `None`: never.
-    backlog: Option<u64>,
-    /// Blocks may be written twice: they are read back by offset.
-    by_offset: bool,
-    /// Written and not yet read back.
-    written: Vec<(u64, u64)>,
-    /// Places that are being read back, as offsets and lengths in the order of `written`.
-    to_verify: VecDeque<(u64, u64)>,
+    /// What is written and not yet read back, where it will be.
+    read_back: Option<ReadBack>,
 }
 
 impl JobSpec {
-    /// What only the finer shapes need; `whole` says that the region is the device, which
-    /// has `room` bytes from the region's start on.
-    pub(super) fn finer(&self, whole: bool, region: u64, room: u64) -> Option<Box<Finer>> {
+    /// What only the finer shapes need of a region, told by its start and its length, on a
+    /// device that has `room` bytes from there on.
+    pub(super) fn finer(&self, (start, region): (u64, u64), room: u64) -> Option<Box<Finer>> {
         let plain = self.sizes.is_none()
             && self.alignment.is_none()
             && self.step == 0
@@ -74,7 +67,7 @@ impl JobSpec {
                 unaligned: self.unaligned_sizes,
                 align,
                 step: self.step,
-                wraps: whole,
+                start,
                 region,
                 room,
                 goes_on: !self.pattern.is_random()
@@ -95,13 +88,10 @@ impl JobSpec {
                 writes_first: self.zones.is_some_and(|zones| !zones.reads_beyond)
                     && self.pattern.is_mixed()
                     && self.read_mix_percent < 100,
-                backlog: self
+                read_back: self
                     .verify
                     .filter(|_| self.pattern.writes())
-                    .map(|verify| verify.backlog),
-                by_offset: self.pattern.is_random() && !self.random_map,
-                written: Vec::new(),
-                to_verify: VecDeque::new(),
+                    .map(|verify| ReadBack::new(verify, !self.has_map())),
             })
         })
     }
@@ -110,18 +100,15 @@ impl JobSpec {
 impl RequestStream {
     /// The next request of a stream of the finer shapes; `None` when it has ended.
     pub(super) fn next_finer(&mut self) -> Option<IoUnit> {
-        if let Some((offset, length)) = self.finer.as_mut()?.to_verify.pop_front() {
+        let reads_back = self.finer.as_mut()?.read_back.as_mut();
+        if let Some((offset, length)) = reads_back.and_then(ReadBack::next) {
             return Some(self.request(Direction::Read, offset, length));
         }
-        if (self.units_left == 0 || self.requests_left == 0) && !self.read_back() {
-            return None;
-        }
-        if self
-            .finer
-            .as_ref()
-            .is_some_and(|finer| !finer.to_verify.is_empty())
-        {
-            return self.next_finer();
+        if self.units_left == 0 || self.requests_left == 0 {
+            return match self.read_back() {
+                true => self.next_finer(),
+                false => None,
+            };
         }
         if self.flush_is_due() {
             return Some(FLUSH);
@@ -161,7 +148,7 @@ impl RequestStream {
     /// The direction of the next request.
     fn finer_direction(&mut self) -> Direction {
         let Some(finer) = &self.finer else {
-            return self.direction();
+            return self.next_direction();
         };
         if self.pattern.trims_and_writes() {
             let [_, written, trimmed] = finer.before.map(|before| before.map(|(first, _)| first));
@@ -179,7 +166,7 @@ impl RequestStream {
         if finer.writes_first && finer.before[1].is_none() {
             return Direction::Write;
         }
-        self.direction()
+        self.next_direction()
     }
 
     /// Whether a request counts towards the amount.
@@ -251,11 +238,10 @@ impl RequestStream {
             finer.trimmed = direction == Direction::Trim;
             finer.ranges_left = if finer.trimmed { finer.ranges - 1 } else { 0 };
             finer.zone[1] += length;
-            if let Some(backlog) = finer.backlog.filter(|_| writes) {
-                finer.written.push((offset, length));
-                if backlog > 0 && finer.written.len() as u64 >= backlog {
-                    self.read_back();
-                }
+            match &mut finer.read_back {
+                Some(read_back) if writes => read_back.wrote(offset, length),
+                Some(read_back) => read_back.read(),
+                None => {}
             }
         }
         self.request(direction, offset, length)
@@ -263,15 +249,9 @@ impl RequestStream {
 
     /// Turns to reading what was written; false where there is nothing.
     fn read_back(&mut self) -> bool {
-        let Some(finer) = &mut self.finer else {
-            return false;
-        };
-        if finer.by_offset {
-            finer.written.sort_unstable();
-            finer.written.dedup_by_key(|&mut (offset, _)| offset);
-        }
-        finer.to_verify.extend(finer.written.drain(..));
-        !finer.to_verify.is_empty()
+        let finer = self.finer.as_mut();
+        let written = finer.and_then(|finer| finer.read_back.as_mut());
+        written.is_some_and(ReadBack::finish)
     }
 
     /// Where the next request lies, counted from the start, and its bytes;
@@ -303,10 +283,13 @@ impl RequestStream {
         } else if draws {
             None
         } else {
-            let (first, end) = finer.before[index].unwrap_or_default();
-            let next = if finer.runs.repeat { first } else { end };
-            // Behind the last block fio draws.
-            Some(next).filter(|next| next + least <= region)
+            let goes_round = self.wraps_alone;
+            match finer.run_on(index, goes_round) {
+                // Behind the device's end fio draws, and behind the region's a pass is through.
+                next if next >= finer.room => None,
+                next if next >= region => return None,
+                next => Some(next),
+            }
         };
         let offset = match (followed, &mut self.order) {
             (Some(offset), _) => offset,
@@ -368,6 +351,16 @@ impl Finer {
         0
     }
 
+    /// Where a run of a random job goes on in a direction.
+    fn run_on(&self, index: usize, goes_round: bool) -> u64 {
+        let (first, end) = self.before[index].unwrap_or_default();
+        match self.runs.repeat {
+            true => first,
+            false if goes_round && end >= self.region => 0,
+            false => end,
+        }
+    }
+
     /// The next sequential offset of a direction, as `get_next_seq_offset` and
     /// `setup_strided_zone_mode` of fio's io_u.c.
     fn follow(&mut self, index: usize, region: u64) -> Option<u64> {
@@ -377,7 +370,8 @@ impl Finer {
                 let whole = strides.length.0.saturating_add(strides.skip.0);
                 self.zone[0] = self.zone[0].saturating_add(whole);
                 self.zone[1] = 0;
-                if self.zone[0] >= region {
+                // The region's end holds nobody up, the device's does.
+                if self.zone[0] >= self.room {
                     self.zone[0] = 0;
                 }
                 last = self.zone[0];
@@ -385,16 +379,32 @@ impl Finer {
             if last >= self.zone[0].saturating_add(strides.length.0) {
                 last = self.zone[0];
             }
-            return (last < region).then_some(last);
+            return (last < self.room && last - self.zone[0] < region).then_some(last);
         }
-        if self.step == 0 || last == 0 {
-            return (last < region).then_some(last);
+        let next = match self.step {
+            0 => last,
+            _ if last >= self.room => return None,
+            step => self.step_on(last, step, region),
+        };
+        (next < region).then_some(next)
+    }
+
+    /// The offset `step` bytes behind `last`, or before it. As in fio a step that leaves the
+    /// device goes on from the start of the region, or backward from its end; and a job that
+    /// goes backward begins so far below its size as its region starts behind the device's
+    /// start, if there is so much. Its offsets are 64 bits that overflow.
+    fn step_on(&self, last: u64, step: i64, region: u64) -> u64 {
+        let last = match last {
+            0 if step < 0 && self.start > 0 => region.wrapping_sub(self.start),
+            last => last,
+        };
+        if last == 0 {
+            return 0;
         }
-        match last.checked_add_signed(self.step) {
-            Some(offset) if offset < region => Some(offset),
-            // fio wraps at the end of the device alone; backward it goes on from the end.
-            _ if self.step > 0 => self.wraps.then_some(0),
-            _ => region.checked_add_signed(self.step),
+        match last.wrapping_add_signed(step) {
+            next if next < self.start.saturating_add(self.room) => next,
+            _ if step > 0 => self.start,
+            _ => region.wrapping_add_signed(step),
         }
     }
 }

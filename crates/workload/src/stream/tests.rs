@@ -2,7 +2,7 @@
 
 use super::{Direction, IoUnit, RequestStream};
 use crate::job::{JobError, JobSpec, Pattern};
-use crate::{Distribution, Strides};
+use crate::{Distribution, Runs, Strides};
 use proptest::prelude::*;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
@@ -395,6 +395,28 @@ fn any_job() -> impl Strategy<Value = JobSpec> {
                 ..JobSpec::default()
             },
         )
+}
+
+/// fio ends a pass at the region's end; behind the device's it draws.
+#[test]
+fn a_run_ends_with_the_region() {
+    let job = JobSpec {
+        pattern: Pattern::RandRead,
+        size: blocks(64),
+        runs: Runs {
+            draw_every: 1_000,
+            ..Runs::default()
+        },
+        ..JobSpec::default()
+    };
+    let places = |device: u64| -> Vec<u64> {
+        let units = units(&mut stream(&job, device * BLOCK), 1_000);
+        units.iter().map(|unit| unit.offset.0 / BLOCK).collect()
+    };
+    let inside = places(128);
+    assert!(inside.iter().copied().eq(inside[0]..64), "{inside:?}");
+    let all = places(64);
+    assert_eq!(all.len(), 64, "{all:?}");
 }
 
 proptest! {

@@ -120,7 +120,7 @@ fn of_model(options: &str) -> Vec<Request> {
 }
 
 /// Options whose requests follow from the options alone.
-const DETERMINISTIC: [&str; 63] = [
+const DETERMINISTIC: [&str; 83] = [
     "--rw=read --bs=64k --size=1m",
     "--rw=write --bs=64k --size=1m",
     "--rw=read --bs=64k",
@@ -159,6 +159,28 @@ const DETERMINISTIC: [&str; 63] = [
     "--rw=write --bs=64k --size=512k --verify=crc32c",
     "--rw=write --bs=64k --size=512k --verify=crc32c --verify_backlog=4",
     "--rw=write --bs=64k --size=512k --verify=crc32c --do_verify=0",
+    "--rw=write --bs=64k --size=1m --verify=crc32c --verify_backlog=4 --verify_backlog_batch=2",
+    "--rw=write --bs=64k --size=1m --verify=crc32c --verify_backlog=2 --verify_backlog_batch=5",
+    "--rw=write --bs=64k --size=1m --verify_pattern=0xff",
+    "--rw=write --bs=64k --size=1m --verify_pattern=0xff --verify=0",
+    "--rw=write:-8k --bs=4k --size=64k --verify=crc32c",
+    // Steps and strides around the end of the device.
+    "--rw=read:1m --bs=64k",
+    "--rw=read:1m --bs=64k --number_ios=30",
+    "--rw=read:-8k --bs=4k --offset=15m",
+    "--rw=read:-8k --bs=4k --size=4m --offset=1m --number_ios=10",
+    "--rw=write --bs=64k --zonemode=strided --zonesize=256k --zoneskip=768k --size=8m",
+    "--rw=write --bs=64k --zonemode=strided --zonesize=256k --zoneskip=768k --size=8m --offset=1m",
+    // What is said of sizes twice, or not at all.
+    "--rw=write --bssplit=8k/100 --bs=4k --size=64k",
+    "--rw=read --bs=16k --bs=,8k --size=64k",
+    "--rw=write --bs=16k --bs=8k, --size=64k",
+    "--rw=write --bs=32k --bsrange=4k-16k, --size=1m",
+    "--rw=write --bs=32k --bsrange=8k-8k --size=1m",
+    "--rw=read --bs=32k --bssplit=,4k/50:8k/50 --size=1m",
+    "--rw=write --bssplit=8k/0:4k/100 --size=64k",
+    "--rw=write --bs=64k --size=0%",
+    "--rw=read --bs=64k --size=1m --io_size=0%",
     // Discards.
     "--ioengine=null --rw=trim --bs=64k --size=1m",
     "--ioengine=null --rw=trim --bs=64k --size=1m --offset=2m --loops=2",
@@ -254,6 +276,8 @@ fn what_fio_draws_has_the_same_shares() {
         "--rw=randread --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=64m",
         "--rw=randread --bsrange=4k-16k --norandommap --io_size=64m",
         "--rw=randwrite --bssplit=512/10:4k/90 --blockalign=4k --norandommap --io_size=16m",
+        "--rw=randread --bssplit=4k/50:8k/50 --bsrange=4k-16k --bs=32k --norandommap --io_size=64m",
+        "--rw=write --bssplit=4k/0:8k --io_size=16m",
     ];
     for (index, options) in sizes.into_iter().enumerate() {
         let fio = of_fio(&format!("sizes{index}"), options);
@@ -326,7 +350,8 @@ fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
     }
     let mapped = "--rw=randwrite --bs=64k --size=1m --verify=crc32c";
     let unmapped = "--rw=randwrite --bs=64k --size=1m --verify=crc32c --norandommap --io_size=1m";
-    for (index, options) in [mapped, unmapped].into_iter().enumerate() {
+    let skewed = "--rw=randwrite --bs=64k --size=1m --verify=crc32c --random_distribution=zipf:1.2";
+    for (index, options) in [mapped, unmapped, skewed].into_iter().enumerate() {
         let both = [
             of_model(options),
             of_fio(&format!("verify{index}"), options),
@@ -334,7 +359,7 @@ fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
         for requests in both {
             let (mut written, read) = (offsets(&requests, "write"), offsets(&requests, "read"));
             assert_eq!(written.len(), 16, "{options}");
-            if index == 1 {
+            if index > 0 {
                 written.sort_unstable();
                 written.dedup();
             }

@@ -53,10 +53,13 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
 ];
 
-/// Bytes or percent; `size=100%` is what fio does without `size`.
+/// Bytes or percent; `size=100%` is what fio does without `size`, and so is `size=0%`.
 fn amount(draft: &Draft, value: Option<&str>) -> Result<(Option<Bytes>, Option<u32>), OptionError> {
     if let Some(percent) = in_percent(value)? {
-        return Ok((None, Some(percent).filter(|&percent| percent != 100)));
+        return Ok((
+            None,
+            Some(percent).filter(|percent| (1..100).contains(percent)),
+        ));
     }
     let bytes = plain_size(draft, value)?;
     // fio takes 0 for an option that is not given.

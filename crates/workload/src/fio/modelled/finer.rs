@@ -3,16 +3,15 @@
 use super::super::error::OptionError;
 use super::super::value::{millionths, number, size, switch};
 use super::{Draft, choice, needed, needs, not_modelled, percent};
-use super::{endings, errors, preconditioning, zones};
-use crate::job::JobSpec;
-use crate::shape::{Distribution, Flow, Sizes, Verify};
+use super::{endings, errors, preconditioning, sizes, zones};
+use crate::shape::{Distribution, Flow, Verify};
 use raidlab_units::{Bytes, Nanos};
 
 type Noted = Result<Option<&'static str>, OptionError>;
 
 /// Reads `8k`, `8k,32k` (reads, writes) or `8k,32k,4k` (and discards); what is not
 /// given is as the one before, and an empty place is `None`.
-fn by_direction<T>(
+pub(super) fn by_direction<T>(
     text: &str,
     one: impl Fn(&str) -> Result<T, OptionError>,
 ) -> Result<[Option<T>; 3], OptionError> {
@@ -30,65 +29,8 @@ fn by_direction<T>(
     Ok([place(reads)?, place(writes)?, place(trims)?])
 }
 
-/// An empty place keeps fio's default.
-fn set_sizes(draft: &mut Draft, sizes: [Option<Sizes>; 3]) -> Noted {
-    let default = || Sizes::One(JobSpec::default().block_size);
-    draft.sizes = Some(sizes.map(|sizes| sizes.unwrap_or_else(default)));
-    Ok(None)
-}
-
-pub(super) fn set_block_sizes(draft: &mut Draft, value: Option<&str>) -> Noted {
-    let base = draft.kilo_base;
-    let sizes = by_direction(needed(value)?, |text| size(text, base).map(Sizes::One))?;
-    set_sizes(draft, sizes)
-}
-
-/// `1k-4k`, also for reads and writes.
-pub(super) fn set_block_size_range(draft: &mut Draft, value: Option<&str>) -> Noted {
-    let base = draft.kilo_base;
-    let range = |text: &str| {
-        let (least, most) = text
-            .split_once(['-', ':'])
-            .ok_or_else(|| choice(text, "ranges such as 4k-16k"))?;
-        let (least, most) = (size(least, base)?, size(most, base)?);
-        if least == most {
-            return Ok(Sizes::One(least));
-        }
-        if least > most || least == Bytes(0) {
-            return Err(choice(text, "ranges such as 4k-16k"));
-        }
-        Ok(Sizes::Range { least, most })
-    };
-    let sizes = by_direction(needed(value)?, range)?;
-    set_sizes(draft, sizes)
-}
-
-/// `4k/10:64k/50:32k/40`, also for reads and writes; what has no share divides
-/// what is left.
-pub(super) fn set_block_size_split(draft: &mut Draft, value: Option<&str>) -> Noted {
-    let base = draft.kilo_base;
-    let split = |text: &str| {
-        let entries = shares(text, |text| size(text, base))?;
-        let mut sizes = Vec::new();
-        for (size, share) in fill_up(text, entries)? {
-            if size == Bytes(0) {
-                return Err(choice(text, "sizes above 0, as 4k/60:64k/40"));
-            }
-            if share > 0 {
-                sizes.push((size, share));
-            }
-        }
-        Ok(match sizes.as_slice() {
-            [(size, _)] => Sizes::One(*size),
-            _ => Sizes::Split(sizes),
-        })
-    };
-    let sizes = by_direction(needed(value)?, split)?;
-    set_sizes(draft, sizes)
-}
-
-/// `what/percent:what/percent`; a share may be missing.
-fn shares<T>(
+/// `what/percent:what/percent`; a share may be missing, as which fio takes 0 too.
+pub(super) fn shares<T>(
     text: &str,
     what: impl Fn(&str) -> Result<T, OptionError>,
 ) -> Result<Vec<(T, Option<u32>)>, OptionError> {
@@ -99,7 +41,7 @@ fn shares<T>(
         };
         let share = match share {
             "" => None,
-            share => Some(percent(Some(share))?),
+            share => Some(percent(Some(share))?).filter(|&share| share > 0),
         };
         Ok((what(first)?, share))
     };
@@ -107,7 +49,10 @@ fn shares<T>(
 }
 
 /// The shares with what is missing; they make 100.
-fn fill_up<T>(text: &str, entries: Vec<(T, Option<u32>)>) -> Result<Vec<(T, u32)>, OptionError> {
+pub(super) fn fill_up<T>(
+    text: &str,
+    entries: Vec<(T, Option<u32>)>,
+) -> Result<Vec<(T, u32)>, OptionError> {
     let given: u32 = entries.iter().filter_map(|(_, share)| *share).sum();
     let missing = entries.iter().filter(|(_, share)| share.is_none()).count();
     let wrong = || choice(text, "shares that make 100 percent");
@@ -191,7 +136,7 @@ pub(super) fn set_distribution(draft: &mut Draft, value: Option<&str>) -> Noted 
         Some((kind, number)) => (kind.trim(), Some(number.trim())),
         None => (text, None),
     };
-    let curve = matches!(kind, "zipf" | "pareto" | "normal" | "gauss");
+    let curve = matches!(kind, "zipf" | "pareto" | "normal");
     if curve && number.is_some_and(|number| number.contains(':')) {
         return Err(not_modelled("a distribution with a centre"));
     }
@@ -213,7 +158,7 @@ pub(super) fn set_distribution(draft: &mut Draft, value: Option<&str>) -> Noted 
             power_millionths @ 1..1_000_000 => Distribution::Pareto { power_millionths },
             _ => return Err(wrong()),
         },
-        ("normal" | "gauss", number) => match millionths(number.unwrap_or("0"))? {
+        ("normal", number) => match millionths(number.unwrap_or("0"))? {
             percent @ 0..=100_000_000 => Distribution::Normal {
                 deviation_millionths: percent / 100,
             },
@@ -284,7 +229,7 @@ pub(super) fn set_percentage_random(draft: &mut Draft, value: Option<&str>) -> N
 /// What is settled when all of a job's options are known; an error comes with the option
 /// that it is about.
 pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
-    settle_sizes(draft);
+    sizes::settle(draft);
     settle_engine(draft).map_err(|cause| ("num_range", cause))?;
     settle_rates(draft).map_err(|cause| ("rate_iops", cause))?;
     let spec = &mut draft.spec;
@@ -306,10 +251,11 @@ pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, O
         weight: draft.flow_weight,
         sleep: draft.flow_sleep,
     });
-    spec.verify =
-        (draft.verifies && !draft.verifies_not && spec.pattern.writes()).then_some(Verify {
-            backlog: draft.verify_backlog,
-        });
+    let verifies = draft.verifies.unwrap_or(draft.has_pattern) && !draft.verifies_not;
+    spec.verify = (verifies && spec.pattern.writes()).then_some(Verify {
+        backlog: draft.verify_backlog,
+        batch: draft.verify_batch,
+    });
     spec.thinking.only_by_time = spec.thinking.after > Nanos::ZERO && !draft.think_blocks_given;
     let waits = [
         Some(draft.depth_low).filter(|&low| low > 0),
@@ -356,27 +302,4 @@ fn settle_engine(draft: &mut Draft) -> Result<(), OptionError> {
         }
     }
     Ok(())
-}
-
-/// The sizes of the directions that the job uses.
-fn settle_sizes(draft: &mut Draft) {
-    let Some(sizes) = draft.sizes.clone() else {
-        return;
-    };
-    let spec = &mut draft.spec;
-    let used: Vec<&Sizes> = spec
-        .pattern
-        .directions()
-        .into_iter()
-        .zip(&sizes)
-        .filter_map(|(used, sizes)| used.then_some(sizes))
-        .collect();
-    let first = used[0];
-    spec.block_size = used
-        .iter()
-        .map(|sizes| sizes.least())
-        .min()
-        .unwrap_or(spec.block_size);
-    let alike = matches!(first, Sizes::One(_)) && used.iter().all(|sizes| *sizes == first);
-    spec.sizes = (!alike).then_some(sizes);
 }

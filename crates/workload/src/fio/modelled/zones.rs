@@ -227,7 +227,7 @@ fn job_keeps(rules: &ZoneRules, draft: &Draft) -> Result<(), OptionError> {
             "steps in zones that are written in sequence",
         ),
         (
-            draft.verifies && spec.pattern.writes(),
+            draft.verifies.unwrap_or(draft.has_pattern) && spec.pattern.writes(),
             "reading back zones that are written in sequence",
         ),
     ];

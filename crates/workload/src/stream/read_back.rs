@@ -1,0 +1,93 @@
+//! What a job has written and not yet read back (fio `verify`).
+//!
+//! fio keeps writes in the order of writing where it has a random map, else by offset, and
+//! forgets what a later write lies over (`log_io_piece` of iolog.c). Between writes it reads
+//! back `verify_backlog_batch` of them, or a whole backlog, whenever there are as many as a
+//! multiple of the backlog (`check_get_verify` of io_u.c), and when a pass is through the rest.
+
+use crate::shape::Verify;
+use std::collections::BTreeMap;
+
+/// Writes that are to be read back.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ReadBack {
+    rule: Verify,
+    by_offset: bool,
+    /// Offsets and lengths, by what they are read back in the order of.
+    written: BTreeMap<u64, (u64, u64)>,
+    /// Writes so far.
+    count: u64,
+    /// Reads that are left of a batch.
+    batch_left: u64,
+    /// The last request was a read.
+    read_last: bool,
+    /// A pass is through.
+    all: bool,
+}
+
+impl ReadBack {
+    /// Nothing is written yet; `by_offset`: there is no random map.
+    pub(super) const fn new(rule: Verify, by_offset: bool) -> Self {
+        Self {
+            rule,
+            by_offset,
+            written: BTreeMap::new(),
+            count: 0,
+            batch_left: 0,
+            read_last: false,
+            all: false,
+        }
+    }
+
+    /// The job has read something else.
+    pub(super) const fn read(&mut self) {
+        self.read_last = true;
+    }
+
+    /// The job has written so many bytes at `offset`.
+    pub(super) fn wrote(&mut self, offset: u64, length: u64) {
+        self.read_last = false;
+        self.count += 1;
+        if !self.by_offset {
+            self.written.insert(self.count, (offset, length));
+            return;
+        }
+        let before = |written: &BTreeMap<u64, (u64, u64)>| {
+            let mut below = written.range(..offset + length);
+            let last = below.next_back().map(|(_, &last)| last);
+            last.filter(|&(start, length)| start + length > offset)
+        };
+        while let Some((start, _)) = before(&self.written) {
+            self.written.remove(&start);
+        }
+        self.written.insert(offset, (offset, length));
+    }
+
+    /// A pass is through: everything is read back; false where there is nothing.
+    pub(super) fn finish(&mut self) -> bool {
+        self.all = !self.written.is_empty();
+        self.all
+    }
+
+    /// What is read back now, if anything is.
+    pub(super) fn next(&mut self) -> Option<(u64, u64)> {
+        let count = self.written.len() as u64;
+        let is_full = self.rule.backlog > 0 && count.is_multiple_of(self.rule.backlog);
+        if self.batch_left == 0 && count > 0 && is_full && !self.read_last && !self.all {
+            self.batch_left = match self.rule.batch {
+                0 => self.rule.backlog,
+                batch => batch,
+            };
+        }
+        if !self.all && self.batch_left == 0 {
+            return None;
+        }
+        let next = self.written.pop_first();
+        if next.is_some() {
+            self.read_last = true;
+            self.batch_left = self.batch_left.saturating_sub(u64::from(!self.all));
+        }
+        self.all &= !self.written.is_empty();
+        next.map(|(_, piece)| piece)
+    }
+}
