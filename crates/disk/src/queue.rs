@@ -16,9 +16,10 @@
 //!   writes) or nothing lies beyond. The scheduler holds twice as many requests as the disk
 //!   has tags, those with the disk among them (`nr_requests`); what comes beyond waits before
 //!   it in order of arrival. A command that continues a waiting one, or ends where that
-//!   begins, is merged with it, up to the largest request that the host sends.
-//! - [`Order::Kyber`]: Linux's scheduler of that name, with as many requests and the same
-//!   merging. Its rules are at the top of `queue/kyber.rs`.
+//!   begins, is merged with it, up to the largest request that the host sends, and what has
+//!   grown so with the one that it then touches (`queue/merging.rs`).
+//! - [`Order::Kyber`]: Linux's scheduler of that name, with as many requests. Commands are merged
+//!   with those that wait, and these not with each other. Its rules are at the top of `queue/kyber.rs`.
 //! - [`Order::Bfq`]: the one that goes by who sends a command, a [`Submitter`]. Its rules are at
 //!   the top of `queue/bfq.rs`.
 //!
@@ -36,6 +37,7 @@
 mod bfq;
 mod deadline;
 mod kyber;
+mod merging;
 mod order;
 mod target;
 mod waiting;
@@ -379,10 +381,14 @@ impl<T: Target> Queue<T> {
         if let Scheduler::Bfq(bfq) = &mut self.scheduler {
             waiting.owner = Some(bfq.owner(now, from));
         }
+        let held = self.waiting.len();
         if self.has_room(&waiting) {
             self.insert(now, waiting);
         } else if !self.merges(&waiting) {
             self.blocked.push_back(waiting);
+        }
+        if self.waiting.len() < held {
+            self.admit(now);
         }
     }
 
@@ -405,26 +411,6 @@ impl<T: Target> Queue<T> {
             }
             self.waiting.push(new);
         }
-    }
-
-    /// Puts a command together with one that waits, if one of them continues the other and
-    /// the scheduler does such things.
-    fn merges(&mut self, new: &Waiting) -> bool {
-        let largest = self.rules.largest.0;
-        let mut all = self.waiting.iter_mut();
-        if !self.rules.order.is_scheduler() {
-            return false;
-        }
-        let merged = all.find_map(|old| {
-            let start = old.command.start;
-            old.merge(new, largest).then_some((old, start))
-        });
-        if let (Some((old, start)), Scheduler::Bfq(bfq)) = (&merged, &mut self.scheduler)
-            && let Some(owner) = old.owner
-        {
-            bfq.grown(owner, &old.command, old.command.start < *start);
-        }
-        merged.is_some()
     }
 
     /// Lets in the first of those that wait before the scheduler for which it has room.

@@ -328,6 +328,27 @@ impl Bfq {
         }
     }
 
+    /// Two requests of a queue have become one, with the other one's `command`; `gone` is none any
+    /// more.
+    pub(super) fn joined(&mut self, own: usize, command: &Command, gone: &Waiting) {
+        self.queued -= 1;
+        self.writes -= usize::from(command.kind != CommandKind::Read);
+        let process = self.processes.get_mut(&gone.from.process);
+        if let Some(process) = process.filter(|_| gone.from.sync) {
+            process.requests = process.requests.saturating_sub(1);
+        }
+        let queue = &mut self.queues[own];
+        queue.queued -= 1;
+        let joined = [command.tag, gone.command.tag];
+        if let Some(next) = queue
+            .next
+            .as_mut()
+            .filter(|next| joined.contains(&next.tag))
+        {
+            *next = Next::from(command);
+        }
+    }
+
     /// The disk has done a request: whether the queues are to be looked at.
     pub(super) fn ended(&mut self, now: Nanos, tag: u64) -> bool {
         let Some(sent) = self.with_disk.get(&tag).copied() else {

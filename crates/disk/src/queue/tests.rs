@@ -131,6 +131,45 @@ fn a_flush_goes_first() {
     }
 }
 
+/// What lies between two commands makes one of the three, in the place of the oldest; where eight
+/// requests are held, there is room for one more then. Kyber merges with the first of them alone.
+#[test]
+fn what_comes_between_two_that_wait_joins_them() {
+    use CommandKind::Read;
+    let filled = [100, 200, 300, 400].map(|start| (Read, start * 1000));
+    let touching = [(Read, 1000), (Read, 90_000), (Read, 1016), (Read, 1008)];
+    let all = [&filled[..], &touching[..]].concat();
+    for (order_of, waiting) in [(Order::MqDeadline, 2), (Order::Bfq, 2), (Order::Kyber, 3)] {
+        let mut full = queue(4, order_of);
+        for (tag, &(kind, start)) in (0..).zip(&all) {
+            full.submit(Nanos::ZERO, command(tag, kind, start));
+        }
+        assert_eq!(full.queued().1, waiting, "{order_of:?}");
+        let mut tags = order(queue(4, order_of), &all);
+        let of_three = |tag: &u64| [4, 6, 7].contains(tag);
+        let first = tags.iter().position(of_three).unwrap();
+        if waiting == 2 {
+            assert!(
+                tags[first..first + 3].iter().all(of_three),
+                "{order_of:?}: {tags:?}"
+            );
+        }
+        tags.sort_unstable();
+        assert_eq!(tags, [0, 1, 2, 3, 4, 5, 6, 7], "{order_of:?}");
+    }
+    // Eight requests are held, so the fifth that waits is blocked until two are one.
+    let mut full = queue(4, Order::MqDeadline);
+    let far = [(Read, 500_000), (Read, 600_000)];
+    for (tag, &(kind, start)) in (0..).zip(filled.iter().chain(&touching[..3]).chain(&far)) {
+        full.submit(Nanos::ZERO, command(tag, kind, start));
+    }
+    assert_eq!(full.waiting.len(), 4);
+    assert_eq!(full.blocked.len(), 1);
+    full.submit(Nanos::ZERO, command(9, Read, 1008));
+    assert_eq!((full.waiting.len(), full.blocked.len()), (4, 0));
+    assert_eq!(full.waiting[0].command.count, Sectors(24));
+}
+
 /// Batches of sixteen; writes wait for two batches of reads, and the rest of one.
 #[test]
 fn reads_go_before_writes_for_two_batches() {

@@ -34,19 +34,19 @@ impl Waiting {
         }
     }
 
-    /// Puts it together with another one that touches it, if that makes no more than
-    /// `largest` sectors.
-    pub(super) fn merge(&mut self, new: &Self, largest: u64) -> bool {
-        let (one, other) = (&self.command, &new.command);
-        let touches = one.end() == other.start.0 || other.end() == one.start.0;
-        let like = one.kind == other.kind && self.owner == new.owner;
-        let fits = like && touches && one.count.0 + other.count.0 <= largest;
-        if fits {
-            self.command.start = self.command.start.min(new.command.start);
-            self.command.count += new.command.count;
-            self.further.push(new.command.tag);
-            self.further.extend(&new.further);
-        }
-        fits
+    /// Whether it and another one touch, and may be one command of no more than `largest` sectors.
+    pub(super) fn fits(&self, other: &Self, largest: u64) -> bool {
+        let (one, two) = (&self.command, &other.command);
+        let touches = one.end() == two.start.0 || two.end() == one.start.0;
+        let like = one.kind == two.kind && self.owner == other.owner;
+        like && touches && one.count.0 + two.count.0 <= largest
+    }
+
+    /// Puts it together with another one that [fits](Self::fits).
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.command.start = self.command.start.min(other.command.start);
+        self.command.count += other.command.count;
+        self.further.push(other.command.tag);
+        self.further.extend(&other.further);
     }
 }
