@@ -48,7 +48,7 @@ use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
 use door::Door;
-use plug::{Plug, Plugged};
+use plug::Plug;
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::VecDeque;
@@ -343,7 +343,7 @@ impl Array {
         };
         let index = self.commands.insert(command);
         sent.id = CommandId(self.commands.key(index));
-        let longest = self.longest_plugged(&sent, role);
+        let longest = self.longest_plugged_now(&sent, role);
         let is_part = longest.is_some_and(|longest| self.plug.takes(&sent, command, longest, out));
         match is_part {
             true => self.members.part_issued(slot, sync_sectors),
@@ -354,15 +354,7 @@ impl Array {
         }
         match is_part {
             true => drop(self.commands.take(index)),
-            false => {
-                if let Some(longest) = longest {
-                    if self.plug.is_full(Plugged::of(&sent), out) {
-                        self.unplug(Plugged::of(&sent), longest, out);
-                    }
-                    self.plug.holds(&sent);
-                }
-                self.senders.send(sent, out);
-            }
+            false => self.send(sent, longest, out),
         }
     }
 

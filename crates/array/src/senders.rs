@@ -9,8 +9,8 @@
 //! Each request that ends wakes one sleeper of its disk, the one that has slept for longest
 //! (mq-deadline wakes them one by one: `dd_depth_updated`, `sbitmap_queue_min_shallow_depth`).
 //!
-//! A command that continues one that waits for a tag becomes part of it and takes no request
-//! (`blk_mq_attempt_bio_merge`). Those that came last count as waiting: which ones the
+//! A command that lies beside one that waits for a tag, behind it or in front of it, becomes part
+//! of it and takes no request (`blk_mq_attempt_bio_merge`, `dd_request_merge`). Those that came last count as waiting: which ones the
 //! scheduler has sent ahead is its own business. What is to be durable is merged with nothing.
 //!
 //! This stands here, and not with the rest of md in crate `md`, as the engine of copies is
@@ -48,6 +48,14 @@ struct Taken {
     may_grow: bool,
 }
 
+/// Somebody who sleeps for a request, or has just woken, and the commands, one at least, that
+/// it has to send in this order.
+#[derive(Debug)]
+pub(crate) struct Woken {
+    pub(crate) sender: Sender,
+    pub(crate) commands: Vec<MemberCommand>,
+}
+
 /// The threads that send commands, and those of them that sleep.
 #[derive(Debug, Default)]
 pub struct Senders {
@@ -57,8 +65,8 @@ pub struct Senders {
     disks: BTreeMap<Slot, Vec<Taken>>,
     /// Commands in flight that became part of others.
     merged: BTreeSet<CommandId>,
-    /// Those that sleep, in the order in which they fell asleep, with what they are to send.
-    asleep: VecDeque<(Sender, VecDeque<MemberCommand>)>,
+    /// Those that sleep, in the order in which they fell asleep.
+    asleep: VecDeque<Woken>,
     /// Somebody woke who has nothing more to send.
     woke: bool,
 }
@@ -77,7 +85,7 @@ impl Senders {
     /// Whether somebody sleeps for a request.
     #[must_use]
     pub fn is_asleep(&self, sender: Sender) -> bool {
-        self.asleep.iter().any(|(asleep, _)| *asleep == sender)
+        self.asleep.iter().any(|asleep| asleep.sender == sender)
     }
 
     /// How many senders sleep for a request of some disk.
@@ -90,12 +98,13 @@ impl Senders {
     pub fn send(&mut self, command: MemberCommand, out: &mut Outputs) {
         let sender = command.sender;
         let mut asleep = self.asleep.iter_mut();
-        if let Some((_, queue)) = asleep.find(|(asleep, _)| *asleep == sender) {
-            queue.push_back(command);
+        if let Some(asleep) = asleep.find(|asleep| asleep.sender == sender) {
+            asleep.commands.push(command);
         } else if self.takes(&command) {
             out.commands.push(command);
         } else {
-            self.asleep.push_back((sender, VecDeque::from([command])));
+            let commands = vec![command];
+            self.asleep.push_back(Woken { sender, commands });
         }
     }
 
@@ -104,30 +113,34 @@ impl Senders {
         std::mem::take(&mut self.woke)
     }
 
-    /// A command has ended, or has become part of another one before it left.
+    /// A command has ended: who wakes sends what it has to, until it sleeps again.
     pub fn ended(&mut self, id: CommandId, slot: Slot, out: &mut Outputs) {
+        if let Some(woken) = self.frees(id, slot) {
+            for command in woken.commands {
+                self.send(command, out);
+            }
+            self.has_sent(woken.sender);
+        }
+    }
+
+    /// A command has ended, or has become part of another one before it left: who wakes, if its
+    /// request was the only one of its own. Its commands are to be sent, and then
+    /// [`Self::has_sent`] is to be told.
+    pub(crate) fn frees(&mut self, id: CommandId, slot: Slot) -> Option<Woken> {
         if self.limit.is_none() || self.merged.remove(&id) {
-            return;
+            return None;
         }
         if let Some(disk) = self.disks.get_mut(&slot) {
             disk.retain(|taken| taken.id != id);
         }
-        let waits = |(_, queue): &(Sender, VecDeque<MemberCommand>)| {
-            queue.front().is_some_and(|command| command.slot == slot)
-        };
+        let waits = |woken: &Woken| woken.commands[0].slot == slot;
         let first = self.asleep.iter().position(waits);
-        let Some((sender, mut queue)) = first.and_then(|at| self.asleep.remove(at)) else {
-            return;
-        };
-        while let Some(command) = queue.pop_front() {
-            if !self.takes(&command) {
-                queue.push_front(command);
-                self.asleep.push_back((sender, queue));
-                return;
-            }
-            out.commands.push(command);
-        }
-        self.woke = true;
+        first.and_then(|at| self.asleep.remove(at))
+    }
+
+    /// Somebody who woke has sent its commands, or sleeps over one of them again.
+    pub(crate) fn has_sent(&mut self, sender: Sender) {
+        self.woke |= !self.is_asleep(sender);
     }
 
     /// Whether there is a request for a command, which then has it.
@@ -140,12 +153,14 @@ impl Senders {
         let may_grow = !command.force_unit_access && command.operation != Operation::Flush;
         let mut waiting = disk.iter_mut().skip(limit.tags as usize);
         let other = waiting.find(|taken| {
-            taken.may_grow
-                && (taken.operation, taken.end) == (command.operation, command.start)
-                && end <= taken.start + longest
+            let beside = taken.end == command.start || end == taken.start;
+            let together = taken.end.max(end) - taken.start.min(command.start);
+            let like = taken.may_grow && taken.operation == command.operation;
+            like && beside && together <= longest
         });
         if let Some(other) = other.filter(|_| may_grow) {
-            other.end = end;
+            other.start = other.start.min(command.start);
+            other.end = other.end.max(end);
             self.merged.insert(command.id);
             return true;
         }
@@ -229,20 +244,22 @@ mod tests {
         assert_eq!(order, [1, 2, 4, 3, 5]);
     }
 
-    /// With one tag the second command waits for it: what continues it is part of it, as
+    /// With one tag the second command waits for it: what lies beside it is part of it, as
     /// far as a command may be long; the first one is with the disk.
     #[test]
-    fn what_continues_a_waiting_command_takes_no_request() {
-        let (mut senders, mut out) = (senders(2, 1), Outputs::default());
-        for (id, start) in [(1, 0), (2, 8), (3, 16), (4, 24)] {
-            senders.send(read(FIRST, id, 0, start), &mut out);
+    fn what_lies_beside_a_waiting_command_takes_no_request() {
+        for starts in [[0, 8, 16, 24], [100, 92, 84, 76]] {
+            let (mut senders, mut out) = (senders(2, 1), Outputs::default());
+            for (id, start) in (1..).zip(starts) {
+                senders.send(read(FIRST, id, 0, start), &mut out);
+            }
+            assert_eq!(sent(&mut out), [1, 2, 3]);
+            // Its end frees nothing.
+            senders.ended(CommandId(3), Slot(0), &mut out);
+            assert!(sent(&mut out).is_empty() && !senders.somebody_woke());
+            senders.ended(CommandId(2), Slot(0), &mut out);
+            assert_eq!(sent(&mut out), [4]);
         }
-        assert_eq!(sent(&mut out), [1, 2, 3]);
-        // Its end frees nothing.
-        senders.ended(CommandId(3), Slot(0), &mut out);
-        assert!(sent(&mut out).is_empty() && !senders.somebody_woke());
-        senders.ended(CommandId(2), Slot(0), &mut out);
-        assert_eq!(sent(&mut out), [4]);
     }
 
     #[test]

@@ -96,6 +96,12 @@ impl<T: Copy> Slab<T> {
         entry.value
     }
 
+    /// The value of a live key.
+    pub(crate) fn get_key(&self, key: u64) -> &T {
+        debug_assert!(self.key(key as u32) == key, "{key} is not live");
+        self.get(key as u32)
+    }
+
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &T {
         &self.entries[index as usize].value

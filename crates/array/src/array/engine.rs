@@ -52,7 +52,7 @@ impl Engine for Array {
         if matches!(command.role, Role::Read { .. } | Role::Write { .. }) {
             self.recovery.yield_to_submitters(now);
         }
-        self.senders.ended(id, command.slot, out);
+        self.frees(id, command.slot, out);
         let mut parts = self.plug.parts(id).into_iter().peekable();
         self.thread.has_more = parts.peek().is_some();
         self.command_ended(&command, result, true, out);

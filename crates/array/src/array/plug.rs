@@ -5,14 +5,16 @@
 //!
 //! A command that lies beside one for its member becomes part of it, up to what a disk takes,
 //! and all parts end together. Which one is tried, and when a plug is emptied, says
-//! [`plug_rule`](crate::recovery::plug_rule). What leaves together goes into the disks'
+//! [`plug_rule`](crate::recovery::plug_rule). Who falls asleep as a disk has no request left
+//! empties its plug (kernel/sched/core.c, `io_schedule_prepare`). When it wakes it goes on with an
+//! empty one, and what it sends until it sleeps again is merged there. What leaves together goes into the disks'
 //! schedulers before any of it goes to a disk: there it is sorted, and what continues another
 //! command is merged with it (block/mq-deadline.c, `dd_insert_requests`; block/elevator.c,
 //! `elv_attempt_insert_merge`).
 
 use super::{Array, Command, Role};
 use crate::recovery::{MdRules, is_plug_full, tried_in_plug};
-use crate::request::{CommandId, MemberCommand, Operation, Outputs, Purpose, Sender};
+use crate::request::{CommandId, MemberCommand, Operation, Outputs, Purpose, Sender, Slot};
 use raidlab_units::Sectors;
 use std::collections::BTreeMap;
 
@@ -141,6 +143,54 @@ impl Array {
         plugs.then_some(self.maximum_request)
     }
 
+    /// [`Self::longest_plugged`] of what is sent now, and not by somebody who sleeps.
+    pub(super) fn longest_plugged_now(
+        &self,
+        command: &MemberCommand,
+        role: Role,
+    ) -> Option<Sectors> {
+        let longest = self.longest_plugged(command, role);
+        longest.filter(|_| !self.senders.is_asleep(command.sender))
+    }
+
+    /// Sends a command that is part of no other one, by a plug if it may become as long as this.
+    pub(super) fn send(
+        &mut self,
+        sent: MemberCommand,
+        longest: Option<Sectors>,
+        out: &mut Outputs,
+    ) {
+        let (plug, sender) = (Plugged::of(&sent), sent.sender);
+        if let Some(longest) = longest {
+            if self.plug.is_full(plug, out) {
+                self.unplug(plug, longest, out);
+            }
+            self.plug.holds(&sent);
+        }
+        self.senders.send(sent, out);
+        if let Some(longest) = longest.filter(|_| self.senders.is_asleep(sender)) {
+            self.unplug(plug, longest, out);
+        }
+    }
+
+    /// A command has ended, or has become part of another one: who slept for its request goes on.
+    pub(super) fn frees(&mut self, id: CommandId, slot: Slot, out: &mut Outputs) {
+        let Some(woken) = self.senders.frees(id, slot) else {
+            return;
+        };
+        for sent in woken.commands {
+            let part = *self.commands.get_key(sent.id.0);
+            let longest = self.longest_plugged_now(&sent, part.role);
+            if longest.is_some_and(|longest| self.plug.takes(&sent, part, longest, out)) {
+                self.commands.take_key(sent.id.0);
+                self.members.became_part(sent.slot);
+            } else {
+                self.send(sent, longest, out);
+            }
+        }
+        self.senders.has_sent(woken.sender);
+    }
+
     /// Empties a plug.
     pub(super) fn unplug(&mut self, plug: Plugged, longest: Sectors, out: &mut Outputs) {
         let mut leaving = self.plug.empty(plug, out);
@@ -149,6 +199,7 @@ impl Array {
         let Some(mut last) = leaving.next() else {
             return;
         };
+        let mut joined = Vec::new();
         for next in leaving {
             let continues = (last.slot, last.operation) == (next.slot, next.operation)
                 && last.start + last.count == next.start;
@@ -159,12 +210,15 @@ impl Array {
                 last.count += next.count;
                 self.plug.joins(next.id, last.id, part);
                 self.members.became_part(next.slot);
-                self.senders.ended(next.id, next.slot, out);
+                joined.push((next.id, next.slot));
             } else {
                 out.commands.push(std::mem::replace(&mut last, next));
             }
         }
         out.commands.push(last);
+        for (id, slot) in joined {
+            self.frees(id, slot, out);
+        }
     }
 }
 

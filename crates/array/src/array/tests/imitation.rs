@@ -6,7 +6,7 @@ use super::{config, request};
 use crate::engine::{Engine, Imitation, SyncAction, SyncRequest};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{MdRules, MdThreads, RecoveryConfig, WriteBarrier};
-use crate::request::{Event, MemberCommand, Slot};
+use crate::request::{Event, MemberCommand, Request, Slot};
 use crate::senders::HostRequests;
 use raidlab_geometry::Copies;
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -223,4 +223,50 @@ fn what_a_request_has_on_a_member_is_one_command() {
         }
         assert_eq!(story.finished(), [(1, Ok(()))]);
     }
+}
+
+/// Linux kernel/sched/core.c, `io_schedule_prepare`: who sleeps for a request empties its plug
+/// first, and goes on with an empty one when it wakes. Here two writes of somebody else's have
+/// both requests of members 0 and 1. As one of them ends, one request of member 0 is enough for
+/// both rows.
+#[test]
+fn who_wakes_merges_what_it_sends() {
+    let mut config = with(striped(Copies::near(2), 4), all(4));
+    let requests = HostRequests {
+        requests: 2,
+        tags: 2,
+    };
+    config.maximum_request = Sectors(20);
+    config.recovery = RecoveryConfig {
+        threads: Some(MdThreads {
+            requests,
+            rules: MdRules::LINUX_6_1,
+            ..THREADS
+        }),
+        ..recovery(WriteBarrier::MdArray)
+    };
+    let mut story = Story::new(config);
+    let mut submit = |id, process, start, count| {
+        let write = Request {
+            process,
+            ..request(id, WRITE, start, count)
+        };
+        story.array.submit(story.now, write, &mut story.out);
+        Imitation::unplug(&mut story.array, &mut story.out);
+        story.commands()
+    };
+    let first = submit(1, 1, 32, 8);
+    let second = submit(2, 1, 48, 8);
+    assert!(submit(3, 0, 0, 32).is_empty());
+    assert!(story.array.holds_submitter(0) && !story.array.holds_submitter(1));
+    let mut answer = |command: &MemberCommand| {
+        let (array, out) = (&mut story.array, &mut story.out);
+        array.complete(story.now, command.id, Ok(()), out);
+        Imitation::unplug(array, out);
+        Story::sent(&story.commands())
+    };
+    assert!(answer(&first[1]).is_empty() && answer(&second[1]).is_empty());
+    let both_rows = [0, 1, 2, 3].map(|slot| (slot, WRITE, 0, 16));
+    assert_eq!(answer(&first[0]), both_rows);
+    assert!(!story.array.holds_submitter(0));
 }
