@@ -47,6 +47,7 @@ package_of() {
     aarch64-linux-gnu-gcc) echo 'gcc-aarch64-linux-gnu libc6-dev-arm64-cross' ;;
     dropbear | dropbearkey) echo dropbear-bin ;;
     losetup) echo mount ;;
+    lvm) echo lvm2 ;;
     man) echo man-db ;;
     mkfs.btrfs) echo btrfs-progs ;;
     mkfs.ext4) echo e2fsprogs ;;

@@ -29,6 +29,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long a guest that has ended its experiment may take to switch itself
 /// off, and a calendar to notice that its guest is gone.
 const LAST: Duration = Duration::from_secs(10);
+/// How long a calendar may take to say why its guest is gone: one that has never had a guest waits
+/// for it.
+const WHY: Duration = Duration::from_secs(1);
 
 /// Says to the agent in the guest which experiment it is to run: files for the
 /// guest.
@@ -295,7 +298,7 @@ impl Run {
     /// The guest is gone. If its disks had no room left it has lost its clock, and
     /// panicked for that; the thread that knows may end after it.
     fn early(&mut self) -> KernelError {
-        match self.disks.end(LAST) {
+        match self.disks.end(WHY) {
             Err(error) if error.is_without_room() => KernelError::Disks(error),
             _ => KernelError::Boot(self.boot.ended_early()),
         }

@@ -174,6 +174,7 @@ fn carry_out(
     if let Some(path) = outputs.page() {
         raidlab_store::output::check_writable(path, Format::Page)?;
     }
+    say_left_out(&ready);
     let mut shown = Shown::new(ready.experiments(), outputs.json);
     let ended = ready.run(&mut shown);
     shown.clear();
@@ -189,6 +190,13 @@ fn carry_out(
     ended.failure.map_or(Ok(()), Err)
 }
 
+/// Says before the run what will be missing in it: rows alone do not show that.
+fn say_left_out(ready: &Ready<'_>) {
+    for line in ready.left_out() {
+        output::say(&format!("left out: {line}"));
+    }
+}
+
 /// Does a part of a run, if it is not there already.
 fn carry_out_shard(ready: &Ready<'_>, shard: Shard, file: &Path) -> Result<(), Failure> {
     let name = visible_path(file);
@@ -196,6 +204,7 @@ fn carry_out_shard(ready: &Ready<'_>, shard: Shard, file: &Path) -> Result<(), F
         output::say(&format!("shard {shard} is whole already: {name}"));
         return Ok(());
     }
+    say_left_out(ready);
     let mut shown = Shown::new(ready.experiments(), false);
     let ended = ready.run(&mut shown);
     shown.clear();

@@ -117,6 +117,9 @@ pub trait Obstacle: Error + Sized + 'static {
     fn is_curable(&self) -> bool;
 }
 
+/// The title of a remark on an experiment that the bench cannot run.
+pub(crate) const LEFT_OUT: &str = "Left out";
+
 /// Those of `all` that are planned and that the bench can run, as a run with these
 /// remarks; for every subject that it cannot, there is one more. A subject that was asked
 /// for by name, or that is in the plan, is an error instead, and so is a suite of which
@@ -166,7 +169,7 @@ pub fn possible<E: Obstacle>(
         );
         return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
     }
-    remarks.extend(left_out.into_iter().map(|line| remark("Left out", line)));
+    remarks.extend(left_out.into_iter().map(|line| remark(LEFT_OUT, line)));
     remarks.extend(lacking.into_iter().map(|line| remark("Lacking", line)));
     Ok(Prepared {
         suite,

@@ -6,7 +6,7 @@ use crate::front::{Front, KeepError, Watcher};
 use crate::host::HostRun;
 use crate::keeper::{self, Keeper};
 use crate::kept::Kept;
-use crate::prepared::{CannotRun, Prepared};
+use crate::prepared::{CannotRun, LEFT_OUT, Prepared};
 use crate::task::{Task, holder, threads};
 use crate::{host, kernel, planned, prepare};
 use raidlab_bench_kernel::KernelBench;
@@ -225,6 +225,13 @@ impl Ready<'_> {
     #[must_use]
     pub fn experiments(&self) -> &[Experiment] {
         &self.prepared.experiments
+    }
+
+    /// The experiments that this machine cannot run, one in a line, and why not.
+    pub fn left_out(&self) -> impl Iterator<Item = &str> {
+        let remarks = self.prepared.remarks.iter();
+        let left_out = remarks.filter(|remark| remark.title == LEFT_OUT);
+        left_out.map(|remark| remark.statement.as_str())
     }
 
     /// What would be done, in words.

@@ -129,6 +129,29 @@ fn a_newcomer_without_a_kernel_is_told_how_to_get_one() {
     );
 }
 
+/// Rows alone do not show it, so it is said before the run, which here ends as there is no kernel.
+#[test]
+fn what_a_run_leaves_out_is_told_before_it() {
+    let lab = Lab::new();
+    put(&lab, "6.12", "");
+    let suite = SUITE.replace(
+        r#"["md-raid1-clean"]"#,
+        r#"["md-raid1-clean", "zfs-mirror"]"#,
+    );
+    lab.write("boot.toml", &suite);
+    for json in [&["--json"][..], &["--shard", "0/1", "--store", "."]] {
+        let ran = lab.run(
+            &[
+                &["run", "./boot.toml", "--on", "kernel", "--no-report"],
+                json,
+            ]
+            .concat(),
+        );
+        let told = ran.stderr.lines().next().unwrap_or_default();
+        assert!(told.starts_with("left out: zfs-mirror: "), "{}", ran.stderr);
+    }
+}
+
 /// Before anything is booted, with a kernel that is none.
 #[test]
 fn faults_and_options_that_would_do_nothing_are_refused() {
