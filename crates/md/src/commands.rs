@@ -73,6 +73,30 @@ fn is_full<T: Pluggable>(plugged: &[T], oldest_first: bool) -> bool {
     is_plug_full(plugged.iter().map(|it| Sectors(it.sectors())), oldest_first)
 }
 
+impl DirectRead {
+    /// Whether another one begins where it ends, on its member, and both may be one command of so many
+    /// sectors.
+    fn is_continued_by(&self, other: &Self, longest: u64) -> bool {
+        let follows = self.slot == other.slot && self.start + self.count == other.start;
+        follows && self.count + other.count <= longest
+    }
+}
+
+/// Reads in the order in which a disk gets them whose scheduler begins with the one that came
+/// first and goes upwards from there, again and again.
+fn in_sweeps(mut held: Vec<DirectRead>) -> Vec<DirectRead> {
+    held.sort_by_key(|read| read.slot);
+    let mut sent = Vec::new();
+    while !held.is_empty() {
+        let (slot, first) = (held[0].slot, held[0].start);
+        let is_ahead = |read: &mut DirectRead| read.slot == slot && read.start >= first;
+        let mut sweep: Vec<_> = held.extract_if(.., is_ahead).collect();
+        sweep.sort_by_key(|read| read.start);
+        sent.append(&mut sweep);
+    }
+    sent
+}
+
 impl Pluggable for DirectRead {
     fn slot(&self) -> Slot {
         self.slot
@@ -179,14 +203,50 @@ impl Raid5d {
                 continue;
             }
             if is_full(&plugged, oldest_first) {
-                self.send_sorted(request, std::mem::take(&mut plugged), out);
+                self.leave_plug(request, std::mem::take(&mut plugged), out);
             }
             plugged.push(read);
         }
-        self.send_sorted(request, plugged, out);
+        self.leave_plug(request, plugged, out);
     }
 
-    /// Sends reads that leave together.
+    /// Sends the reads of a plug, oldest first. Each goes into its disk's scheduler, where it
+    /// becomes part of one that it continues, and of no other one (block/elevator.c,
+    /// `elv_attempt_insert_merge`); then the disk gets them (block/mq-deadline.c).
+    fn leave_plug(&mut self, request: RequestId, reads: Vec<DirectRead>, out: &mut Outputs) {
+        let longest = self.longest_command;
+        let mut held: Vec<DirectRead> = Vec::new();
+        for mut read in reads {
+            let continues = held
+                .iter()
+                .position(|it| it.is_continued_by(&read, longest));
+            let Some(mut at) = continues else {
+                held.push(read);
+                continue;
+            };
+            held[at].absorb(&mut read, longest);
+            let before = |held: &[DirectRead], at: usize| {
+                let mut all = held.iter();
+                all.position(|it| it.is_continued_by(&held[at], longest))
+            };
+            while let Some(before) = before(&held, at) {
+                let mut grown = held.remove(at);
+                at = before - usize::from(at < before);
+                held[at].absorb(&mut grown, longest);
+            }
+        }
+        let starts_anew = self
+            .recovery
+            .threads
+            .is_some_and(|it| it.rules.sweeps_start_anew);
+        match starts_anew {
+            true => held = in_sweeps(held),
+            false => held.sort_by_key(|read| (read.slot, read.start)),
+        }
+        self.send_reads(request, held, out);
+    }
+
+    /// Sends reads of a bio that the schedulers have before the disks ask for any.
     fn send_sorted(&mut self, request: RequestId, mut reads: Vec<DirectRead>, out: &mut Outputs) {
         reads.sort_by_key(|read| (read.slot, read.start));
         reads.dedup_by(|next, last| last.absorb(next, self.longest_command));

@@ -34,6 +34,11 @@ pub struct MdRules {
     /// them too (Linux 6.12.117 drivers/md/raid10.c, `raid10_set_queue_limits`), so each chunk
     /// comes to the barrier by itself, behind the bits of the ones before.
     pub cuts_full_copies: bool,
+    /// A disk whose scheduler has nothing beyond the last command begins with the request that
+    /// came first, and goes upwards from there (Linux 6.1 block/mq-deadline.c,
+    /// `deadline_next_request`: `next_rq`). Else it goes on from the place of the last command
+    /// (6.12: `latest_pos`).
+    pub sweeps_start_anew: bool,
 }
 
 impl MdRules {
@@ -47,6 +52,7 @@ impl MdRules {
         plug_begins_with_oldest: true,
         flushes_at_once: true,
         cuts_full_copies: true,
+        sweeps_start_anew: false,
     };
 
     /// Linux 6.1 (Debian's 6.1.192).
@@ -56,5 +62,6 @@ impl MdRules {
         plug_begins_with_oldest: false,
         flushes_at_once: false,
         cuts_full_copies: false,
+        sweeps_start_anew: true,
     };
 }

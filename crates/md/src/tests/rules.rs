@@ -1,13 +1,13 @@
 //! md's rules, one by one, as figures of commands.
 
-use super::bench::{Bench, config};
+use super::bench::{Bench, OFFSET, config};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
 use raidlab_array::{
     Admission, Engine, HostRequests, Imitation, Initial, MdRules, MdThreads, MemberError, Outputs,
-    Purpose, Request, RequestId, Slot,
+    Purpose, Request, RequestId, Slot, StripeConfig,
 };
-use raidlab_geometry::Level;
+use raidlab_geometry::{Level, ParityLayout};
 use raidlab_units::{Nanos, Sectors, Span};
 
 /// Stripes of 8 sectors, chunks of 4 of them; row 0 of four members: data on 0, 1 and
@@ -352,5 +352,41 @@ fn a_write_leaves_a_member_out_that_lacks_data_or_parity() {
     for (start, leaves_out) in [(0, false), (32, true), (64, false), (192, true)] {
         let range = Span::new(start, start + 8);
         assert_eq!(bench.array.leaves_out(range), leaves_out, "{start}");
+    }
+}
+
+/// The commands of a read of 3 MiB in Linux 6.1, as the kernel bench writes them down
+/// (`--disk-commands`; five members, chunks of 64 KiB, `iodepth=1`). The pieces of 1 MiB leave one
+/// in the other, and what comes later in the plug is merged only behind what is there
+/// (block/elevator.c, `elv_attempt_insert_merge`). Member 4 gets the first chunk of the last piece first.
+#[test]
+fn in_linux_6_1_a_long_read_is_merged_as_it_leaves() {
+    let threads = linux_6_1().array.recovery.threads;
+    let mut config = StripeConfig {
+        members: config(Level::Raid5, 5, 4096, 64).members,
+        ..StripeConfig::new(
+            Level::Raid5,
+            ParityLayout::LeftSymmetric,
+            Sectors(128),
+            Sectors(4096 * 32),
+        )
+    };
+    config.sync.threads = threads;
+    let mut bench = Bench::new(config);
+    bench.submit(Read, 0, 6144);
+    let first = bench.sent.iter().find(|it| it.slot == Slot(4));
+    assert_eq!(first.map(|it| it.start.0 - OFFSET), Some(1024));
+    let sent = bench.take_sent();
+    let seen = [
+        vec![(0, 512), (640, 384), (1024, 128), (1280, 256)],
+        vec![(0, 384), (512, 512), (1152, 384)],
+        vec![(0, 256), (384, 128), (512, 384), (1024, 512)],
+        vec![(0, 128), (256, 256), (512, 256), (896, 128), (1024, 384)],
+        vec![(128, 384), (512, 128), (768, 256), (1024, 256), (1408, 128)],
+    ];
+    for (member, seen) in (0..).zip(seen) {
+        let commands = sent.iter().filter(|it| it.0 == member);
+        let commands: Vec<_> = commands.map(|it| (it.2, it.3)).collect();
+        assert_eq!(commands, seen, "member {member}");
     }
 }
