@@ -16,7 +16,7 @@ CREATE TABLE run (
 -- What a run was planned to be, as data: who goes on with it reads it here.
 CREATE TABLE plan (
     run_id   INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
-    program  TEXT NOT NULL,                      -- SHA-256 of the program that planned it
+    program  TEXT NOT NULL,                      -- build ID, or SHA-256, of the program that planned it
     json     TEXT NOT NULL,
     shard    INTEGER,                            -- which part of the run this is, from 0;
     shards   INTEGER                             -- of so many; NULL: the run is whole
