@@ -6,6 +6,7 @@
 
 use crate::error::HostError;
 use crate::marks::Marks;
+use crate::place::Place;
 use raidlab_inventory::System;
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_units::Bytes;
@@ -29,8 +30,9 @@ pub fn files(folder: &str, count: usize) -> Vec<String> {
 /// machine ([`Marks`]) before, and returns their device nodes.
 ///
 /// # Errors
-/// When one of the files is there already, since it is somebody else's; when a file
-/// or a loop device cannot be made: those made before are removed.
+/// When one of the files is there already, since it is somebody else's; when the folder has
+/// no room for all of them; when a file or a loop device cannot be made: those made before are
+/// removed.
 pub fn make(
     target: &dyn Target,
     system: System,
@@ -46,6 +48,7 @@ pub fn make(
             });
         }
     }
+    check_room(target, files, size)?;
     let marks = Marks {
         trial_files: files.to_vec(),
         ..Marks::default()
@@ -64,6 +67,26 @@ pub fn make(
         }
     }
     Ok(devices)
+}
+
+/// The files are sparse, and jobs fill them: a file system that has no room for that would be
+/// full, and whoever else writes to it stopped.
+fn check_room(target: &dyn Target, files: &[String], size: Bytes) -> Result<(), HostError> {
+    let Some((folder, _)) = files.first().and_then(|file| file.rsplit_once('/')) else {
+        return Ok(());
+    };
+    let free = Place::folder(target, folder.to_owned())?.capacity_bytes();
+    let needed = size.0.saturating_mul(files.len() as u64);
+    if needed <= free {
+        return Ok(());
+    }
+    let (count, free) = (files.len(), Bytes(free));
+    let what = format!(
+        "{count} trial disks of {size} may fill {}, and {folder} has {free} left: `--trial-size` \
+         makes them smaller, `--trial-folder` puts them elsewhere",
+        Bytes(needed)
+    );
+    Err(HostError::Unsuitable { what })
 }
 
 fn make_one(target: &dyn Target, file: &str, size: Bytes) -> Result<String, HostError> {
@@ -144,6 +167,26 @@ mod tests {
         let words = "localhost is taken: trial disk /srv/trial/raidlab-disk-0.img is there";
         assert_eq!(error.to_string(), words);
         assert!(machine.commands().is_empty());
+    }
+
+    #[test]
+    fn a_folder_without_room_for_all_of_them_gets_none() {
+        let room = Command::reads("df", ["-P", "-k", "/srv/trial"]);
+        let table = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
+                     /dev/sda1 800000 100000 700000 13% /\n";
+        let machine = Recorded::new("localhost")
+            .folder("/srv/trial", &[])
+            .says(&room, table);
+        let error = make(
+            &machine,
+            System::Linux,
+            &files("/srv/trial", 4),
+            Bytes(1 << 30),
+        );
+        let error = error.unwrap_err().to_string();
+        let words = "4 trial disks of 1 GiB may fill 4 GiB, and /srv/trial has 683.59 MiB left";
+        assert!(error.starts_with(words), "{error}");
+        assert_eq!(machine.commands().len(), 1);
     }
 
     /// Anybody may put a link into `/var/tmp` after it was looked for.

@@ -1,19 +1,28 @@
 //! Ctrl-C, SIGTERM, SIGUSR1 and a closed terminal: the first asks the run to stop, within
 //! a job too, the second ends the program at once. The store is consistent either way,
-//! because each row is one transaction.
+//! because each row is one transaction. What stands on real disks is taken down after the
+//! first only, so signals that come together count as one: where a terminal is closed, its
+//! shell sends SIGHUP after the kernel has, and timeout(1) sends its signal to the program and
+//! to the program's group.
 
 use crate::failure::{Failure, Kind, exit_code};
 use crate::output;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::process;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Signals that come so soon after the first one count as that one.
+const TOGETHER: Duration = Duration::from_secs(1);
 
 static STOP: AtomicBool = AtomicBool::new(false);
 /// Whether what is stopped goes on when the same command is given again.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
+/// What to say where the program ends at once.
+static LEFT: OnceLock<&'static str> = OnceLock::new();
 
 /// Listens from here on; the flag says whether to stop.
 ///
@@ -26,18 +35,37 @@ pub fn listen() -> Result<&'static AtomicBool, Failure> {
     }
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1]).map_err(Failure::run)?;
     thread::spawn(move || {
+        let mut first: Option<Instant> = None;
         for _ in signals.forever() {
-            if STOP.swap(true, Ordering::Relaxed) {
-                let kind = match GOES_ON.load(Ordering::Relaxed) {
-                    true => Kind::StartAgain,
-                    false => Kind::Interrupted,
-                };
-                process::exit(exit_code(kind).into());
+            match first {
+                Some(first) if first.elapsed() < TOGETHER => {}
+                Some(_) => end(),
+                None => {
+                    first = Some(Instant::now());
+                    STOP.store(true, Ordering::Relaxed);
+                    output::say("stopping; once more to stop at once");
+                }
             }
-            output::say("stopping; once more to stop at once");
         }
     });
     Ok(&STOP)
+}
+
+/// Ends the program at once.
+fn end() -> ! {
+    if let Some(left) = LEFT.get() {
+        output::say(left);
+    }
+    let kind = match GOES_ON.load(Ordering::Relaxed) {
+        true => Kind::StartAgain,
+        false => Kind::Interrupted,
+    };
+    process::exit(exit_code(kind).into())
+}
+
+/// From now on a program that ends at once leaves something, and says `words` of that.
+pub fn leaves(words: &'static str) {
+    LEFT.get_or_init(|| words);
 }
 
 /// As [`listen()`], for what goes on when the same command is given again, and stops by

@@ -170,6 +170,12 @@ fn carry_out(
         return carry_out_shard(&ready, shard, file);
     }
     ready.consent()?;
+    if task.on() == On::Host {
+        interrupt::leaves(
+            "stopped at once: what was built on the disks stays until `raidlab cleanup` or \
+             `raidlab resume` removes it",
+        );
+    }
     let outputs = &manner.outputs;
     if let Some(path) = outputs.page() {
         raidlab_store::output::check_writable(path, Format::Page)?;

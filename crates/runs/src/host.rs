@@ -259,7 +259,12 @@ fn make_trial(
     let devices =
         trial::make(machine.target(), machine.system(), &files, size).map_err(|error| {
             forget(&machine, front);
-            Failure::new(Kind::Run, error).help(left)
+            let says_how = matches!(error, HostError::Unsuitable { .. });
+            let failure = Failure::new(Kind::Run, error);
+            match says_how {
+                true => failure,
+                false => failure.help(left),
+            }
         })?;
     let trial = Trial {
         machine,

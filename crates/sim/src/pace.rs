@@ -47,6 +47,7 @@ pub(crate) struct Pace {
     think_blocks: u64,
     thinking: Thinking,
     counted: u64,
+    /// When it last woke from a pause; fio counts from its first as if it came after one.
     thought: Nanos,
     refill_at: Option<u32>,
     refilling: bool,
@@ -73,7 +74,7 @@ impl Pace {
             think_blocks: u64::from(job.think_time_blocks),
             thinking: job.thinking,
             counted: 0,
-            thought: begun,
+            thought: begun + job.think_time,
             refill_at: job.refill_at,
             refilling: false,
             pause: Pause::None,
@@ -82,9 +83,9 @@ impl Pace {
     }
 
     /// The clone begins later than it was made.
-    pub(crate) const fn begin(&mut self, at: Nanos) {
+    pub(crate) fn begin(&mut self, at: Nanos) {
         self.begun = at;
-        self.thought = at;
+        self.thought = at + self.think_time;
     }
 
     /// Whether nothing holds the clone back, ever.

@@ -136,6 +136,27 @@ fn a_deep_job_that_thinks_empties_its_queue() {
     assert!(by_time < Nanos::from_secs(5), "{by_time}");
 }
 
+/// A job that works for a second and then pauses for half of one, with a rate that lets it
+/// catch up, does 600 requests in six seconds in fio 3.33: its first pause comes after 1.5 s.
+#[test]
+fn the_first_pause_by_time_comes_later_by_its_length() {
+    let result = run(JobSpec {
+        think_time: Nanos::from_millis(500),
+        thinking: Thinking {
+            after: Nanos::SECOND,
+            only_by_time: true,
+            ..Thinking::default()
+        },
+        rate: Some(rate(100 * 4096)),
+        block_size: Bytes(4096),
+        runtime: Some(Nanos::from_secs(6)),
+        time_based: true,
+        ..sequential(Pattern::Read, 64 * MIB)
+    });
+    let ios = result.reads().ios;
+    assert!((595..=601).contains(&ios), "{ios}");
+}
+
 #[test]
 fn jobs_begin_after_their_delay_and_after_the_job_they_wait_for() {
     let named = |name: &str, job: JobSpec| JobSpec {

@@ -26,7 +26,7 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
         "thread|threads",
     ),
     (
-        "the jobs that run together, up to a `new_group`, are one row for each direction",
+        "the jobs that run together are one row for each direction",
         "group_reporting unified_rw_reporting per_job_logs",
     ),
     (

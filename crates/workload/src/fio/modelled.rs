@@ -219,7 +219,9 @@ const OPTIONS: &[ModelledOption] = &[
     }),
     option(&["new_group"], |draft, value| {
         draft.new_group = switch(value)?;
-        Ok(None)
+        Ok(draft
+            .new_group
+            .then_some("counts for `exitall`; jobs that run together share a row all the same"))
     }),
     option(&["random_distribution"], finer::set_distribution),
     option(&["random_sequence_stride"], finer::set_sequence_stride),

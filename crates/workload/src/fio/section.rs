@@ -149,13 +149,10 @@ impl Collector {
             note(&["iodepth"], "iodepth", text);
         }
         let sizes = |spec: &JobSpec| (spec.block_size, spec.sizes.clone());
-        let beside = self
-            .jobs
-            .last()
-            .filter(|before| !spec.stonewall && before.report_group == spec.report_group);
+        let beside = self.jobs.last().filter(|_| !spec.stonewall);
         if beside.is_some_and(|before| sizes(before) != sizes(spec)) {
             let text = "another size than that of the job before, with which it shares a row: \
-                        `new_group` gives it one of its own";
+                        `stonewall` gives it one of its own, behind that job";
             note(&["bs", "blocksize", "bsrange", "bssplit"], "bs", text);
         }
     }

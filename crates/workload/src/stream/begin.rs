@@ -201,7 +201,8 @@ impl JobSpec {
 
     /// fio's own draws, where it is known how it draws.
     fn fio_draws(&self, clone: u32, region_blocks: u64, map: bool) -> Option<Box<Draws>> {
-        let is_known = (self.pattern.is_random() || self.pattern.is_mixed())
+        let draws = self.pattern.is_random() || self.pattern.is_mixed() || self.sizes.is_some();
+        let is_known = draws
             && self.distribution == Distribution::Even
             && self.alignment.is_none()
             && self.runs == Runs::default()

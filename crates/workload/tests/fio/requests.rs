@@ -369,7 +369,7 @@ fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
 }
 
 /// Options that draw, and that fio draws by its `randseed` alone.
-const DRAWN: [&str; 18] = [
+const DRAWN: [&str; 20] = [
     "--rw=randread --bs=4k --norandommap --io_size=16m",
     "--rw=randwrite --bs=64k --norandommap --io_size=64m",
     "--rw=randread --bs=4k --size=25% --offset=30%",
@@ -388,6 +388,8 @@ const DRAWN: [&str; 18] = [
     "--rw=randrw --rwmixread=67 --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=16m",
     "--rw=randread --bsrange=4k-64k --norandommap --io_size=16m",
     "--rw=randwrite --bs=4k --fsync=3 --norandommap --io_size=4m",
+    "--rw=write --bsrange=4k-16k --size=4m",
+    "--rw=read --bssplit=4k/10:8k:16k --size=4m --loops=2",
 ];
 
 #[test]
