@@ -3,8 +3,8 @@
 //! 1. **Controller.** A command keeps the controller busy for a moment, which bounds how many
 //!    it does in a second, and then waits for its firmware, many at a time.
 //! 2. **Link.** Data cross it one command after the other, on PCI Express in both directions
-//!    at a time. On SATA a flush waits until nothing else is under way, and all that comes
-//!    later waits for it, as it is no queued command.
+//!    at a time. On SATA a flush or a discard waits until nothing else is under way, and all that
+//!    comes later waits for it, as it is no queued command.
 //! 3. **Reads** go to the dies on which their pages lie; which those are depends on
 //!    how they were written. A page that was never written, or trimmed, needs no die.
 //! 4. **Writes** are complete when they are in the buffer; while it is full they wait in order
@@ -16,7 +16,8 @@
 //! 6. **The cache of one bit a cell**, where there is one, takes what comes until it is
 //!    full: then units are programmed with all bits, and where the drive has become so full
 //!    that the cache must shrink, each brings about the folding of another. A drive with
-//!    nothing to do folds until the cache is empty.
+//!    nothing to do folds until the cache is empty, and one that is trimmed wholly has nothing
+//!    to fold. The cache of a drive in steady state is full.
 //! 7. **Flush.** With protection against the loss of power it has nothing to wait for. Without
 //!    it the unit that is being filled is closed, all that was received is programmed, and the
 //!    map takes its own time; a write through the buffer waits for its own unit likewise.

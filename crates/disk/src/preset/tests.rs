@@ -222,3 +222,21 @@ fn a_number_of_another_medium_is_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn a_controller_does_more_than_one_command_a_second() {
+    let flash = include_str!("../../../../data/disks/ssd950pro.toml");
+    let (before, rest) = flash
+        .split_once("flash_commands_per_second = { value = ")
+        .expect("it is there");
+    let (_, rest) = rest.split_once(',').expect("it has a basis");
+    let of = |value: &str| {
+        let text = format!("{before}flash_commands_per_second = {{ value = {value},{rest}");
+        Preset::parse("disk.toml", &text).map(drop)
+    };
+    assert!(of("2").is_ok());
+    for value in ["0", "0.5", "1"] {
+        let error = format!("{:?}", of(value).expect_err("that is no drive"));
+        assert!(error.contains("flash_commands_per_second"), "{error}");
+    }
+}

@@ -38,6 +38,13 @@ impl Flight {
     }
 }
 
+/// Whether it is no queued command of SATA: a flush, and the `DATA SET MANAGEMENT` that trims
+/// (Linux drivers/ata/libata-scsi.c, `ata_scsi_write_same_xlat`; that command's queued form is rare,
+/// and Linux does not use it with many of the drives that say they have it).
+fn stands_alone(kind: CommandKind) -> bool {
+    matches!(kind, CommandKind::Flush | CommandKind::Discard)
+}
+
 /// The controller and the link.
 #[derive(Debug, Clone)]
 struct Link {
@@ -82,9 +89,9 @@ pub(crate) struct FlashDisk {
     waiting: VecDeque<u32>,
     /// Commands that wait for an epoch, in its order.
     epochs: VecDeque<(u32, u32)>,
-    /// Commands before which a flush of SATA stands, or that are one.
+    /// Commands before which one of SATA stands that [stands alone](stands_alone), or that do.
     door: VecDeque<Command>,
-    is_flushing: bool,
+    is_barred: bool,
     /// When the last flush that had something to do has ended.
     flushed: u64,
     /// When the cache of one bit is emptied, if nothing comes before; and that it is.
@@ -115,7 +122,7 @@ impl FlashDisk {
             waiting: VecDeque::new(),
             epochs: VecDeque::new(),
             door: VecDeque::new(),
-            is_flushing: false,
+            is_barred: false,
             flushed: 0,
             idle_at: u64::MAX,
             folds: false,
@@ -128,14 +135,14 @@ impl FlashDisk {
         self.events.push(at, event);
     }
 
-    /// Lets in what no flush of SATA stands before.
+    /// Lets in what no command of SATA stands before that stands alone.
     fn open_door(&mut self, now: u64) {
         while let Some(&command) = self.door.front() {
-            let is_flush = command.kind == CommandKind::Flush;
-            if self.is_flushing || (is_flush && self.in_flight > 0) {
+            let alone = stands_alone(command.kind);
+            if self.is_barred || (alone && self.in_flight > 0) {
                 return;
             }
-            self.is_flushing = is_flush;
+            self.is_barred = alone;
             self.door.pop_front();
             self.start(now, command);
         }
@@ -197,7 +204,7 @@ impl FlashDisk {
                 // Parts of pages stay.
                 let first = flight.command.start.0.div_ceil(PAGE_SECTORS);
                 let end = flight.command.end() / PAGE_SECTORS;
-                self.writes.pages.trim(first, end.max(first));
+                self.writes.trim(first, end.max(first));
                 self.push(now + self.discard, Event::Done(slot));
             }
         }
@@ -385,7 +392,7 @@ impl FlashDisk {
         self.in_flight -= 1;
         completions.push(Completion { tag });
         if self.link.is_half_duplex {
-            self.is_flushing &= kind != CommandKind::Flush;
+            self.is_barred &= !stands_alone(kind);
             self.open_door(now);
         }
         if self.in_flight == 0 && self.writes.has_cached() {

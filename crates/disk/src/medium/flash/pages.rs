@@ -10,7 +10,7 @@
 //!
 //! - **Copies.** What victims of the sample cost is owed, and each page that the host writes
 //!   pays a [`LEAK`]-th of what is owed. That sum is what victims cost, spread over as many
-//!   pages as the sample stands for.
+//!   pages as the sample stands for. Trimming takes its share from what is owed.
 //! - **Places.** Pages that one command wrote together share pages of flash, which lie on
 //!   the dies in turn. A page that was written alone lies on a die of its own, drawn by a
 //!   hash of the page and of the place that its sample page has now: who writes it anew moves
@@ -140,11 +140,15 @@ impl Pages {
         }
     }
 
-    /// Pages `first` to before `end` need not be kept.
+    /// Pages `first` to before `end` need not be kept, and of what is owed not their share.
     pub(super) fn trim(&mut self, first: u64, end: u64) {
+        let before = u128::from(self.translation.mapped().max(1));
         for page in self.kept(first, end) {
             self.translation.trim(page);
         }
+        let left = u128::from(self.translation.mapped());
+        self.owed = (u128::from(self.owed) * left / before) as u64;
+        self.rate = self.owed >> LEAK;
     }
 
     /// Where a page lies, if anywhere.

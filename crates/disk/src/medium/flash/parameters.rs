@@ -225,6 +225,11 @@ impl Parameters {
                 "and all other times of flash must be below 1 s",
             ),
             (
+                "flash_commands_per_second",
+                self.command < Nanos::SECOND,
+                "must be above 1",
+            ),
+            (
                 "flash_block_bytes",
                 self.block.0 >= self.page.0,
                 "must be at least a page",

@@ -67,7 +67,7 @@ fn run(disk: &mut Disk, commands: &[(u64, CommandKind, u64, u64)]) -> Vec<u64> {
     }
 }
 
-use CommandKind::{Flush, Read, Write, WriteThrough};
+use CommandKind::{Discard, Flush, Read, Write, WriteThrough};
 
 #[test]
 fn reads_of_different_dies_go_side_by_side() {
@@ -206,6 +206,10 @@ fn a_flush_of_sata_stands_alone() {
         (30, Read, 16, 8),
     ];
     assert_eq!(run(&mut disk(sata, 8), &commands), [0, 1000, 1100, 1100]);
+    // So does a discard: `DATA SET MANAGEMENT` is no queued command either.
+    let discard = [(0, Read, 0, 8), (10, Discard, 8, 8), (20, Read, 16, 8)];
+    assert_eq!(run(&mut disk(sata, 8), &discard), [100, 100, 200]);
+    assert_eq!(run(&mut disk(flash(), 8), &discard), [100, 10, 120]);
     // What stands before the flush waits for the controller, not for flash.
     let mut drive = disk(sata, 8);
     for (tag, (_, kind, start, count)) in (0..).zip(commands) {
@@ -236,20 +240,69 @@ fn reads_may_have_to_wait_for_writes_that_wait() {
     assert!(quick < 150 && slow >= 1100, "{quick} and {slow}");
 }
 
-#[test]
-fn the_cache_of_one_bit_is_quick_until_it_is_full_and_again_after_idle_time() {
-    let cached = Parameters {
+/// A cache of 64 pages of one bit, which are programmed ten times as fast.
+fn cached() -> Parameters {
+    Parameters {
         bits: 2,
         slc: Bytes(64 * 4096),
         slc_program: Nanos(100 * US),
         slc_idle: Nanos(10_000 * US),
         ..flash()
+    }
+}
+
+/// So many writes of a page side by side.
+fn writes(count: u64, from: u64, at: u64) -> Vec<(u64, CommandKind, u64, u64)> {
+    (from..from + count).map(|page| (at, Write, page * 8, 8)).collect()
+}
+
+fn last(ends: Vec<u64>, begin: u64) -> u64 {
+    ends.into_iter().max().unwrap_or(0) - begin
+}
+
+/// Who writes for hours finds the cache full: 48 pages cost what they cost beyond it. An idle
+/// drive has emptied it.
+#[test]
+fn a_drive_in_steady_state_begins_with_its_cache_full() {
+    let time = |slc| {
+        let numbers = Parameters {
+            slc,
+            state: State::Steady,
+            ..cached()
+        };
+        let mut drive = disk(numbers, 4);
+        let first = last(run(&mut drive, &writes(48, 0, 0)), 0);
+        let rested = last(run(&mut drive, &writes(48, 100, 1_000_000)), 1_000_000);
+        (first, rested)
     };
-    let mut drive = disk(cached, 4);
-    let writes = |from: u64, at: u64| -> Vec<_> {
-        (0..48).map(|page| (at, Write, (from + page) * 8, 8)).collect()
+    let (with, without) = (time(Bytes(64 * 4096)), time(Bytes(0)));
+    assert_eq!(with.0, without.0);
+    assert!(with.1 < without.1, "{with:?}, {without:?}");
+}
+
+#[test]
+fn what_is_trimmed_leaves_the_cache_of_one_bit() {
+    let fresh = Parameters {
+        state: State::Fresh,
+        slc_idle: Nanos(900_000_000 * US),
+        ..cached()
     };
-    let last = |ends: Vec<u64>, begin| ends.into_iter().max().unwrap_or(0) - begin;
+    let time = |commands: &[(u64, CommandKind, u64, u64)]| {
+        let mut drive = disk(fresh, 4);
+        let mut commands = [&writes(64, 0, 0), commands].concat();
+        commands.extend(writes(48, 0, 200_000));
+        last(run(&mut drive, &commands), 200_000)
+    };
+    let whole = time(&[(100_000, Discard, 0, 8 * 4096)]);
+    assert!((900..1300).contains(&whole), "{whole}");
+    let (nothing, elsewhere) = (time(&[]), time(&[(100_000, Discard, 800, 8)]));
+    assert!(nothing == elsewhere && nothing > 5000, "{nothing}, {elsewhere}");
+}
+
+#[test]
+fn the_cache_of_one_bit_is_quick_until_it_is_full_and_again_after_idle_time() {
+    let mut drive = disk(cached(), 4);
+    let writes = |from, at| writes(48, from, at);
     let first = last(run(&mut drive, &writes(0, 0)), 0);
     // 48 pages on four dies, less what the buffer holds.
     assert!((900..1300).contains(&first), "{first}");
@@ -278,11 +331,27 @@ fn cells_of_one_bit_are_erased_as_soon_as_others() {
     assert_eq!(run(&mut disk(small, 8), &writes), [100, 200, 5300]);
 }
 
+fn random_writes(count: u64, at: u64) -> Vec<(u64, CommandKind, u64, u64)> {
+    let page = |turn| Stream::new(turn).below(4096);
+    (0..count).map(|turn| (at, Write, page(turn) * 8, 8)).collect()
+}
+
+/// Nothing has to be copied on a drive that is trimmed, whatever was written to it before.
+#[test]
+fn a_drive_that_is_trimmed_is_as_quick_as_a_new_one() {
+    let time = |state| {
+        let mut drive = disk(Parameters { state, ..flash() }, 64);
+        let trim = [(0, Discard, 0, 8 * 4096)];
+        let commands = [&trim[..], &random_writes(4000, 1000)].concat();
+        last(run(&mut drive, &commands), 1000)
+    };
+    let [fresh, steady] = [State::Fresh, State::Steady].map(time);
+    assert!(steady.abs_diff(fresh) * 20 < fresh, "{steady}, {fresh}");
+}
+
 #[test]
 fn garbage_makes_a_full_drive_slower() {
-    let writes: Vec<_> = (0..20_000_u64)
-        .map(|turn| (0, Write, Stream::new(turn).below(4096) * 8, 8))
-        .collect();
+    let writes = random_writes(20_000, 0);
     let time = |state| {
         let drive = Parameters { state, ..flash() };
         run(&mut disk(drive, 64), &writes).into_iter().max().unwrap_or(0)

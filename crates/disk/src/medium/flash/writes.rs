@@ -14,6 +14,7 @@ use super::dies::{Unit, UnitKind};
 use super::pages::{PAGE_BYTES, PART, Pages};
 use super::parameters::Parameters;
 use super::shape::NONE;
+use super::translation::State;
 use std::collections::VecDeque;
 
 /// The buffer, and what becomes of it.
@@ -42,7 +43,7 @@ pub(super) struct Writes {
 impl Writes {
     pub(super) fn new(numbers: Parameters, window: usize, pages: Pages) -> Self {
         let unit = numbers.unit_bytes(false) / PAGE_BYTES;
-        Self {
+        let mut new = Self {
             pages,
             room: if window == 0 { unit } else { window as u64 },
             held: 0,
@@ -54,7 +55,18 @@ impl Writes {
             cached: 0,
             caching: false,
             numbers,
+        };
+        if numbers.state == State::Steady {
+            new.cached = new.cache_size();
         }
+        new
+    }
+
+    /// Pages `first` to before `end` need not be kept. The cache of one bit holds no more than
+    /// all that is left.
+    pub(super) fn trim(&mut self, first: u64, end: u64) {
+        self.pages.trim(first, end);
+        self.cached = self.cached.min(self.pages.mapped());
     }
 
     /// Whether the buffer has room for so many pages; when it is empty, for any number.
