@@ -142,6 +142,27 @@ impl Disk {
         smr::find(self.model.as_deref()?)
     }
 
+    /// Whether this drive and another tell the same of themselves. By two paths it is one drive.
+    #[must_use]
+    pub fn tells_like(&self, other: &Self) -> bool {
+        let told = |disk: &Self| {
+            let names = [&disk.serial, &disk.wwn, &disk.model].map(Clone::clone);
+            (disk.kind, names, disk.size_bytes)
+        };
+        self.kind == DiskKind::Disk && self.serial.is_some() && told(self) == told(other)
+    }
+
+    /// Whether another drive tells the same of itself, and is another one: to what is behind a
+    /// USB bridge, and to a SATA drive, no second path leads. Bridges and the cheapest drives
+    /// often have a serial number that all of their make have.
+    #[must_use]
+    pub fn is_namesake(&self, other: &Self) -> bool {
+        let has_one_path =
+            |disk: &Self| matches!(disk.transport.as_deref(), Some("usb" | "sata" | "ata"));
+        let both = has_one_path(self) && has_one_path(other);
+        both && self.device != other.device && self.tells_like(other)
+    }
+
     /// Bytes by which the device's start misses its physical sectors; 0 is
     /// aligned. From the start sector where there is one: a partition at
     /// sector 63 of a drive with 4096-byte sectors misses by 3584.

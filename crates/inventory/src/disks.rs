@@ -80,14 +80,7 @@ impl Inventory {
     #[must_use]
     pub fn twins(&self, disk: &Disk) -> Vec<&Disk> {
         let drive = self.drive_of(disk);
-        let same_drive = |other: &Disk| {
-            drive.kind == DiskKind::Disk
-                && other.kind == DiskKind::Disk
-                && drive.serial.is_some()
-                && (&drive.serial, &drive.wwn, &drive.model)
-                    == (&other.serial, &other.wwn, &other.model)
-                && drive.size_bytes == other.size_bytes
-        };
+        let same_drive = |other: &Disk| drive.tells_like(other) && !drive.is_namesake(other);
         let same_file =
             |other: &Disk| drive.backing_file.is_some() && drive.backing_file == other.backing_file;
         let twins = self.disks.iter().filter(|other| {
@@ -106,6 +99,12 @@ impl Inventory {
         };
         // A path by which the kernel has seen no partitions is taken whole.
         twins.map(|twin| same(twin).unwrap_or(twin)).collect()
+    }
+
+    /// Whether there is another drive that tells the same of itself as this one.
+    #[must_use]
+    pub fn has_namesake(&self, drive: &Disk) -> bool {
+        self.disks.iter().any(|other| drive.is_namesake(other))
     }
 
     /// Notes the devices below the root file system's.

@@ -47,7 +47,7 @@ Examples:
   raidlab simulate --replay 4711
   raidlab simulate --exhaustive --level raid5
   raidlab simulate --seeds 1000000 --shard 3/64
-  raidlab simulate --merge simulate-00-of-02.json simulate-01-of-02.json"
+  raidlab simulate --merge simulate-0-of-2.json simulate-1-of-2.json"
 )]
 pub struct Arguments {
     /// How many seeds to run.
@@ -190,7 +190,7 @@ fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(),
     let end = arguments.from.saturating_add(arguments.seeds);
     let (mut at, mut all, mut broken) = (arguments.from, Statistics::default(), Vec::new());
     while at < end && !stop.load(Ordering::Relaxed) {
-        let next = end.min(at + BATCH);
+        let next = end.min(at.saturating_add(BATCH));
         let summary = run_seeds(filter, at..next);
         all.add(&summary.statistics);
         for (seed, violation) in summary.failures {

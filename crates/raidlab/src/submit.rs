@@ -5,8 +5,8 @@ use crate::output;
 use clap::{Args, ValueEnum};
 use raidlab_runs::notes::STORE;
 use raidlab_runs::submit::{Submit, scripts};
+use raidlab_runs::typed::in_shell;
 use raidlab_shell::Local;
-use raidlab_store::text::visible_path;
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -79,11 +79,12 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         profile: arguments.profile.clone(),
     };
     let machine = Local::new();
-    let folder = visible_path(&arguments.folder);
+    let word = |path: &PathBuf| in_shell(path.as_os_str());
+    let folder = word(&arguments.folder);
     let Some(scripts) = scripts(&asked, &machine)? else {
-        let plan = visible_path(&arguments.plan);
+        let (plan, store) = (word(&arguments.plan), word(&arguments.store));
         return output::print(&format!(
-            "all shards are whole: `raidlab merge {plan} {folder}` puts them together\n"
+            "all shards are whole: `raidlab merge {plan} {folder} --store {store}` puts them together\n"
         ));
     };
     if arguments.print {

@@ -339,14 +339,14 @@ impl Looked {
         let line = &self.first.run.command_line;
         let line = line.replace(&format!("--shard {own}"), &format!("--shard {shard}"));
         let line = line.replace(&format!("--shard={own}"), &format!("--shard={shard}"));
-        // Of a name that has to be quoted nobody knows where it ends.
-        let mut words: Vec<&str> = line.split(' ').collect();
-        let place = words.iter().position(|word| *word == "--store");
-        if let Some(word) = place.and_then(|place| words.get_mut(place + 1))
-            && !word.contains('\'')
-            && !Path::new(*word).is_dir()
-        {
+        let mut words = typed::words(&line);
+        let alone = words.iter().position(|word| *word == "--store");
+        let joined = format!("--store={file}");
+        let is_store = |word: &str| word.trim_start_matches(['$', '\'']).starts_with("--store=");
+        if let Some(word) = alone.and_then(|place| words.get_mut(place + 1)) {
             *word = &file;
+        } else if let Some(word) = words.iter_mut().find(|word| is_store(word)) {
+            *word = &joined;
         }
         words.join(" ")
     }

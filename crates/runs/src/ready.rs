@@ -285,8 +285,8 @@ impl Ready<'_> {
             Some(_) => Shard::part_of(&task.here.store),
             None => task.here.store.clone(),
         };
+        let lock = self.lock(path)?;
         let mut store = Store::open(path)?;
-        let lock = lock_store(path)?;
         let cancel = task.front.listen()?;
         let (run, name, before) = self.begin(&mut store)?;
         let ended_before = store.ended_experiments(run)?.len();
@@ -340,6 +340,26 @@ impl Ready<'_> {
             run,
             lock,
         })
+    }
+
+    /// Takes the store for this run alone, before it is opened: whoever has a shard's file open
+    /// keeps another process from giving it its name.
+    fn lock(&self, path: &Path) -> Result<Lock, Failure> {
+        let lock = match lock_store(path) {
+            // Why nothing can be written there the store says better.
+            Err(failure) if failure.kind() == Kind::Output => {
+                Store::open(path)?;
+                return Err(failure);
+            }
+            lock => lock?,
+        };
+        // Between the first look and the lock another process may have made it.
+        if self.is_there()? {
+            let words = "another process has just made the shard";
+            let help = "start it again with the same command; it says that it is whole";
+            return Err(Failure::words(Kind::StartAgain, words).help(help));
+        }
+        Ok(lock)
     }
 
     /// The run in the store, by its number and name, and what it had finished before.

@@ -10,8 +10,9 @@ use raidlab_store::text::visible_path;
 use raidlab_store::{Shard, Store, StoreError};
 use raidlab_units::reasons;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// How far a shard is.
@@ -67,13 +68,19 @@ pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failu
             );
             return Err(Failure::words(Kind::Input, words).help("give each run a folder"));
         }
-        let state = if whole {
-            look(&path, shard)
-        } else {
-            let written = path.metadata().and_then(|file| file.modified());
-            let now = SystemTime::now();
-            let age = written.map(|time| now.duration_since(time).unwrap_or_default());
-            State::Begun(age.map_err(unreadable)?)
+        let state = match whole {
+            true => look(&path, shard),
+            false => match path.metadata().and_then(|file| file.modified()) {
+                Ok(time) => {
+                    State::Begun(SystemTime::now().duration_since(time).unwrap_or_default())
+                }
+                // It has come to its end meanwhile, and has its name by now.
+                Err(error) if error.kind() == ErrorKind::NotFound => match whole_one(&path) {
+                    Some(whole) => look(&whole, shard),
+                    None => continue,
+                },
+                Err(error) => return Err(unreadable(error)),
+            },
         };
         // A file that has its name stands for the shard, whatever is left beside it; of one
         // that is begun the file that was written last.
@@ -90,6 +97,14 @@ pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failu
     let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
     let all = all.map(|shard| (shard, states.remove(&shard).unwrap_or(State::Missing)));
     Ok(Some(all.collect()))
+}
+
+/// The file of a whole shard whose unfinished one, or its journal, this was, if it is there.
+fn whole_one(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix("-wal").unwrap_or(name);
+    let whole = path.with_file_name(name.strip_suffix(".part")?);
+    whole.exists().then_some(whole)
 }
 
 /// The shard that a file is one of by its name, and whether it is whole by that.
@@ -155,5 +170,28 @@ mod tests {
             let recent = matches!(state, State::Begun(age) if age < hour / 2);
             assert!(recent, "{shard}: {state:?}");
         }
+    }
+    /// A link to nowhere stands for a file that is no longer there when it is looked at.
+    #[test]
+    fn a_shard_that_comes_to_its_end_meanwhile_is_no_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["shard-0-of-3.db.part", "shard-1-of-3.db.part-wal"] {
+            let link = folder.path().join(name);
+            std::os::unix::fs::symlink("nowhere", link).expect("a link");
+        }
+        File::create(folder.path().join("shard-2-of-3.db.part")).expect("a file");
+        let states = status(folder.path()).expect("three shards");
+        let is = |index: usize, state: State| states[index].1 == state;
+        assert!(is(0, State::Missing) && is(1, State::Missing), "{states:?}");
+        assert!(matches!(states[2].1, State::Begun(_)), "{states:?}");
+        // Its own file may have come behind the place to which the folder was read.
+        let whole = folder.path().join("shard-0-of-3.db");
+        File::create(&whole).expect("a file");
+        let part = folder.path().join("shard-0-of-3.db.part");
+        assert_eq!(whole_one(&part), Some(whole));
+        assert_eq!(
+            whole_one(&folder.path().join("shard-1-of-3.db.part-wal")),
+            None
+        );
     }
 }

@@ -26,6 +26,9 @@ pub struct Submission {
     pub array: String,
     /// And for the merge; empty where it was not taken.
     pub merge: String,
+    /// The cluster that has them, where it is not the usual one (`sbatch --clusters`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// How many shards there are, those that were whole already among them.
     pub shards: NonZero<u32>,
 }
@@ -69,7 +72,7 @@ impl Submission {
     /// # Errors
     /// When it does not answer.
     pub fn tasks(&self, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
-        tasks(&self.array, target)
+        self.ask(&self.array, target)
     }
 
     /// The same of the merge.
@@ -80,8 +83,26 @@ impl Submission {
         if self.merge.is_empty() {
             return Ok(None);
         }
-        let found = tasks(&self.merge, target)?;
+        let found = self.ask(&self.merge, target)?;
         Ok(found.into_iter().next().map(|(_, task)| task))
+    }
+
+    /// What Slurm knows of the tasks of a job, by their numbers; 0 where it is no array.
+    fn ask(&self, job: &str, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
+        let arguments = [
+            "--array",
+            "--noheader",
+            "--states=all",
+            "--format=%K|%T|%r|%N",
+            "--jobs",
+            job,
+        ];
+        let cluster = self
+            .cluster
+            .as_ref()
+            .map(|name| format!("--clusters={name}"));
+        let arguments = arguments.into_iter().map(str::to_owned).chain(cluster);
+        tasks(&Command::reads("squeue", arguments), target)
     }
 }
 
@@ -124,17 +145,9 @@ impl Task {
     }
 }
 
-/// What Slurm knows of the tasks of a job, by their numbers; 0 where it is no array.
-fn tasks(job: &str, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
-    let arguments = [
-        "--array",
-        "--noheader",
-        "--states=all",
-        "--format=%K|%T|%r|%N",
-        "--jobs",
-        job,
-    ];
-    let said = match target.run(&Command::reads("squeue", arguments)) {
+/// What Slurm answers, task by task.
+fn tasks(squeue: &Command, target: &dyn Target) -> Result<Vec<(u32, Task)>, Failure> {
+    let said = match target.run(squeue) {
         Ok(said) => said.stdout,
         // It has forgotten them.
         Err(TargetError::Failed { output, .. }) if output.stderr.contains("Invalid job id") => {

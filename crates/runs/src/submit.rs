@@ -16,9 +16,10 @@ use crate::failure::{Failure, Kind};
 use crate::planned;
 use crate::status::{State, states};
 use crate::submission::Submission;
+use crate::task::holder;
 use crate::typed::in_shell;
 use profile::Profile;
-use raidlab_shell::{Command, Target};
+use raidlab_shell::{Command, Lock, LockError, Target, lock_file};
 use raidlab_store::Shard;
 use raidlab_store::output::{Format, write};
 use raidlab_store::text::visible_path;
@@ -51,6 +52,8 @@ pub struct Scripts {
     /// The shards that are not whole.
     pub missing: Vec<Shard>,
     shards: NonZero<u32>,
+    /// Nobody else submits from this folder meanwhile.
+    _lock: Lock,
 }
 
 /// Writes the scripts for the shards that are not whole; `None` where all are.
@@ -72,6 +75,9 @@ pub fn scripts(asked: &Submit, target: &dyn Target) -> Result<Option<Scripts>, F
     }
     let profile = Profile::read(asked.profile.as_deref())?;
     let folder = absolute(&asked.folder)?;
+    slurm::check_folder(&folder)?;
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::write_file(&folder, error))?;
+    let lock = lock(&folder)?;
     let missing = missing(asked, &folder)?;
     under_way(&folder, target)?;
     if missing.is_empty() {
@@ -100,6 +106,7 @@ pub fn scripts(asked: &Submit, target: &dyn Target) -> Result<Option<Scripts>, F
         folder,
         missing,
         shards: asked.shards,
+        _lock: lock,
     }))
 }
 
@@ -117,38 +124,60 @@ impl Scripts {
     /// # Errors
     /// When the scheduler does not take them, or the record cannot be written.
     pub fn submit(&self, target: &dyn Target) -> Result<Submission, Failure> {
-        let number = |command: &Command| -> Result<String, Failure> {
+        let number = |command: &Command| -> Result<(String, Option<String>), Failure> {
             let said = target.run(command).map_err(|error| {
                 Failure::run(error).help("`--print` writes the scripts and submits nothing")
             })?;
             // With several clusters: `number;cluster`.
-            let number = said.stdout.trim().split(';').next().unwrap_or_default();
+            let (number, cluster) = match said.stdout.trim().split_once(';') {
+                Some((number, cluster)) => (number, Some(cluster.to_owned())),
+                None => (said.stdout.trim(), None),
+            };
             match number.parse::<u64>() {
-                Ok(number) => Ok(number.to_string()),
+                Ok(number) => Ok((number.to_string(), cluster)),
                 Err(_) => {
                     let words = format!("`{command}` said no number of a job: {}", said.stdout);
                     Err(Failure::words(Kind::Run, words))
                 }
             }
         };
-        let array = number(&self.array)?;
+        let (array, cluster) = number(&self.array)?;
         let mut submission = Submission {
             engine: "slurm".to_owned(),
             merge: String::new(),
             shards: self.shards,
             array,
+            cluster,
         };
+        let array = submission.array.clone();
         // At once: whatever happens to the merge, the tasks are known.
-        submission.keep(&self.folder)?;
-        submission.merge = number(&self.merge(&submission.array))?;
+        submission.keep(&self.folder).map_err(|error| {
+            error.help(format!(
+                "job {array} has the shards, and is not written down: `scancel {array}` takes it back"
+            ))
+        })?;
+        let merge = number(&self.merge(&array)).map_err(|error| {
+            error.help(format!(
+                "job {array} has the shards, and nothing merges them behind it: submit again when it \
+                 has ended, or `scancel {array}`"
+            ))
+        })?;
+        submission.merge = merge.0;
         submission.keep(&self.folder)?;
         Ok(submission)
     }
 }
 
-/// The shards that are not whole; the folder is made.
+/// Two who submit at the same time would each see that nothing is under way.
+fn lock(folder: &Path) -> Result<Lock, Failure> {
+    lock_file(&folder.join("submission.lock"), &holder()).map_err(|error| match error {
+        LockError::Held { .. } => Failure::run(error).help("wait until it has ended"),
+        error => Failure::new(Kind::Output, error),
+    })
+}
+
+/// The shards that are not whole.
 fn missing(asked: &Submit, folder: &Path) -> Result<Vec<Shard>, Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| Failure::write_file(folder, error))?;
     let count = asked.shards;
     let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
     let Some(found) = states(folder)? else {

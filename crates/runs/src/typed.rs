@@ -21,6 +21,25 @@ pub fn in_shell(word: &OsStr) -> String {
     }
 }
 
+/// The words of such a command line, as they stand there: blanks within quotes part none.
+pub fn words(line: &str) -> Vec<&str> {
+    // What a word of quotes began with, and whether the character before escapes this one.
+    let (mut quotes, mut escaped, mut last) = (None, false, ' ');
+    let parts = move |one: char| {
+        let was = std::mem::take(&mut escaped);
+        match (quotes, one) {
+            _ if was => {}
+            (None | Some('$'), '\\') => escaped = true,
+            (None, '\'') => quotes = Some(last),
+            (Some(_), '\'') => quotes = None,
+            _ => {}
+        }
+        last = one;
+        one == ' ' && quotes.is_none()
+    };
+    line.split(parts).collect()
+}
+
 fn dollar_quoted(word: &OsStr) -> String {
     let mut text = String::from("$'");
     for byte in word.as_encoded_bytes() {
@@ -41,7 +60,7 @@ fn dollar_quoted(word: &OsStr) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::in_shell;
+    use super::{in_shell, words};
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
@@ -54,5 +73,12 @@ mod tests {
         ] {
             assert_eq!(in_shell(OsStr::from_bytes(bytes)), word);
         }
+    }
+    #[test]
+    fn a_command_line_falls_into_its_words_again() {
+        let all = ["raidlab", "a b", "it's", "c\\d", "e \\", "f", ""];
+        let mut typed: Vec<String> = all.iter().map(|word| in_shell(OsStr::new(word))).collect();
+        typed.push(in_shell(OsStr::from_bytes(b"g\xff h'i \\")));
+        assert_eq!(words(&typed.join(" ")), typed);
     }
 }

@@ -94,6 +94,10 @@ impl Subject for ArraySubject {
         // A mirror keeps nothing of what was written where.
     }
 
+    fn sleeps_in_sync(&self) -> bool {
+        true
+    }
+
     fn leap_sample(&self) -> Nanos {
         // Some 1500 requests of 128 KiB: a mirror runs evenly at once.
         Nanos::from_secs(1)

@@ -19,6 +19,12 @@
 //! its rate with it, from a third of the disks' pace to all of it in ten seconds. Of
 //! such a subject several samples in a row must agree before the first leap of a wait;
 //! until then everything is simulated.
+//!
+//! And some sleep: md's throttle lets a sync go at full speed up to its maximum, and then
+//! sleeps for half a second, so that the maximum holds over half a minute. A second of
+//! such a sync shows a burst, or nothing. Its samples are a minute long: its mean place in the
+//! second half less that in the first tells its pace whatever it did at the ends. It is leaped
+//! over in sectors, as the throttle counts them, whatever the disks could do.
 
 use crate::jobs::Jobs;
 use crate::machine::{Load, Machine, SimError, Watch};
@@ -35,6 +41,15 @@ const WORTH_SAMPLES: u64 = 8;
 /// steps of up to 1 MiB, which is a hundredth of a second's way at the inner edge; a pace
 /// that still grows does so by four hundredths and more from one sample to the next.
 const AGREE_PERCENT: u64 = 2;
+
+/// A sync that stands still for so long is put to sleep: half of what md sleeps at a time.
+const STILL: Nanos = Nanos::from_millis(250);
+
+/// The sample of a sync that sleeps: twice as long as md's throttle looks back.
+const SLEEPING_SAMPLE: Nanos = Nanos::from_secs(60);
+
+/// Its longest leap, as its pace does not depend on the place.
+const LONGEST_SLEEPING_LEAP: Nanos = Nanos::from_secs(3600);
 
 /// A drain takes seconds at most; a subject that is not quiet after this has
 /// work of its own, and is not leaped.
@@ -231,17 +246,23 @@ impl Machine {
         end: Nanos,
         watch: &mut Watch<'_>,
     ) -> Result<(), SimError> {
-        let sample = self.subject.leap_sample();
         let mut paces = Vec::new();
-        let mut is_even = false;
-        while self.sync().is_some() && self.now + sample * WORTH_SAMPLES < end {
-            self.run_until(self.now + sample / 4, watch)?;
+        let (mut is_even, mut sleeps) = (false, false);
+        loop {
+            let sample = match sleeps {
+                true => SLEEPING_SAMPLE,
+                false => self.subject.leap_sample(),
+            };
+            if self.sync().is_none() || self.now + sample * WORTH_SAMPLES >= end {
+                return Ok(());
+            }
+            self.run_until(self.now + self.subject.leap_sample() / 4, watch)?;
             let Some(before) = self.sync() else {
                 return Ok(());
             };
             let started = self.now;
             let was_steady = self.is_steady();
-            self.run_until(self.now + sample, watch)?;
+            let places = self.run_sample(sample, watch)?;
             let Some(after) = self.sync() else {
                 return Ok(());
             };
@@ -255,41 +276,95 @@ impl Machine {
                 paces.clear();
                 continue;
             }
-            let moved = self.sync_place(after.position) - self.sync_place(before.position);
-            let took = self.now - started;
+            let stands = places.windows(2).any(|two| two[0] == two[1]);
+            if sleeps != (stands && self.subject.sleeps_in_sync()) {
+                paces.clear();
+                sleeps = !sleeps;
+                continue;
+            }
+            let (moved, took) = match sleeps {
+                true => between_halves(&places),
+                false => (
+                    self.sync_place(after.position) - self.sync_place(before.position),
+                    self.now - started,
+                ),
+            };
             paces.push(crate::result::scale(moved, Nanos::SECOND.0, took.0));
-            is_even |= agree(&paces, self.subject.samples_to_agree());
+            is_even |= sleeps || agree(&paces, self.subject.samples_to_agree());
             if moved == 0 || !is_even {
                 continue;
             }
             self.freeze_sync();
             if self.drain(None, end, watch)? && self.now < end {
-                self.leap_recovery(end, took, moved);
+                self.leap_recovery(end, (moved, took), sleeps);
             }
             self.thaw_sync();
         }
-        Ok(())
+    }
+
+    /// Runs for `time`: the sectors of the sync's positions, from its begin on.
+    fn run_sample(&mut self, time: Nanos, watch: &mut Watch<'_>) -> Result<Vec<u64>, SimError> {
+        let end = self.now + time;
+        let mut places: Vec<u64> = self
+            .sync()
+            .map(|sync| sync.position.0)
+            .into_iter()
+            .collect();
+        while self.now < end {
+            self.run_until(end.min(self.now + STILL), watch)?;
+            places.extend(self.sync().map(|sync| sync.position.0));
+        }
+        Ok(places)
+    }
+
+    /// Where a sync is, in what its pace is even in: positions of the disk, or sectors where
+    /// a throttle counts them.
+    fn pace_place(&self, position: Sectors, sleeps: bool) -> u64 {
+        match sleeps {
+            true => position.0,
+            false => self.sync_place(position),
+        }
     }
 
     /// Jumps a drained recovery forward at `moved` places per `took`.
-    fn leap_recovery(&mut self, end: Nanos, took: Nanos, moved: u64) {
+    fn leap_recovery(&mut self, end: Nanos, (moved, took): (u64, Nanos), sleeps: bool) {
         let Some(now) = self.sync() else {
             return;
         };
-        let place = self.sync_place(now.position);
+        let place = self.pace_place(now.position, sleeps);
         // The very end is simulated: that is where the array changes state.
-        let left = self.sync_place(now.total).saturating_sub(place) / 1000 * 999;
+        let left = self.pace_place(now.total, sleeps).saturating_sub(place) / 1000 * 999;
         let time_left = crate::result::scale(left, took.0, moved);
-        let time = (end - self.now)
-            .min(self.subject.longest_sync_leap())
-            .min(Nanos(time_left));
+        let longest = match sleeps {
+            true => LONGEST_SLEEPING_LEAP,
+            false => self.subject.longest_sync_leap(),
+        };
+        let time = (end - self.now).min(longest).min(Nanos(time_left));
         let target = place + crate::result::scale(moved, time.0, took.0);
-        let position = self.sync_position_of(target).max(now.position);
+        let position = match sleeps {
+            true => Sectors(target),
+            false => self.sync_position_of(target),
+        };
         // Sync positions are multiples of the largest sync request (1 MiB).
+        let position = position.max(now.position);
         let position = Sectors(position.0 / 2048 * 2048).clamp(now.position, now.total);
         self.jump(time, self.subject.member_sync_sector(position));
         self.leap_sync(position);
     }
+}
+
+/// The mean of the second half of some places less that of the first half, and the time between
+/// the two.
+fn between_halves(places: &[u64]) -> (u64, Nanos) {
+    let half = places.len() / 2;
+    let later = places.len() - half;
+    let sum = |places: &[u64]| places.iter().map(|place| u128::from(*place)).sum::<u128>();
+    let (first, second) = (sum(&places[..half]), sum(&places[later..]));
+    let apart = second.saturating_sub(first) / half.max(1) as u128;
+    (
+        u64::try_from(apart).unwrap_or(u64::MAX),
+        STILL * later as u64,
+    )
 }
 
 /// Whether the last `count` of the samples' paces are alike.
@@ -304,7 +379,17 @@ fn agree(paces: &[u64], count: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::agree;
+    use super::{STILL, agree, between_halves};
+    use raidlab_units::Nanos;
+
+    #[test]
+    fn a_pace_in_bursts_is_told_by_the_halves_of_its_sample() {
+        // 10 a step on average, at once or not at all.
+        let bursts = [0, 0, 20, 20, 40, 40, 60, 60];
+        assert_eq!(between_halves(&bursts), (40, STILL * 4));
+        assert_eq!(between_halves(&bursts[..5]), (30, STILL * 3));
+        assert_eq!(between_halves(&[]), (0, Nanos::ZERO));
+    }
 
     #[test]
     fn a_pace_that_still_grows_is_not_leaped_over() {

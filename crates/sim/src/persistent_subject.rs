@@ -275,6 +275,10 @@ impl Subject for PersistentSubject {
         // are cleared again by the time that the leap has taken.
     }
 
+    fn sleeps_in_sync(&self) -> bool {
+        true
+    }
+
     fn leap_sample(&self) -> Nanos {
         match self.level {
             // The members come one after the other.

@@ -91,6 +91,11 @@ pub trait Subject {
     fn samples_to_agree(&self) -> usize {
         1
     }
+    /// Whether a throttle may put its sync to sleep time and again, so that its pace shows over
+    /// half a minute only.
+    fn sleeps_in_sync(&self) -> bool {
+        false
+    }
     /// Longest leap of a sequential job: after it a new sample is taken.
     fn longest_leap(&self) -> Bytes {
         Bytes(128 << 30)

@@ -30,11 +30,11 @@ pub fn small_disk(gigabytes: u32) -> String {
 fn experiment(
     folder: &Path,
     (subject, members): (&str, usize),
-    wait: &str,
+    (gigabytes, wait): (u32, &str),
     without: &[&str],
 ) -> Experiment {
     let disk = folder.join("small.toml");
-    std::fs::write(&disk, small_disk(6)).expect("a file");
+    std::fs::write(&disk, small_disk(gigabytes)).expect("a file");
     let disks = vec![format!("{:?}", disk.to_string_lossy()); members].join(", ");
     let text = format!(
         r#"schema = 1
@@ -79,7 +79,7 @@ fio = "--rw=randread --bs=4k --iodepth=1 --size=8m --direct=1"
 fn assert_as_far_as_simulated(subject: (&str, usize)) {
     let folder = tempfile::tempdir().expect("a folder");
     let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
-        let experiment = experiment(folder.path(), subject, "wait = \"20s\"", without);
+        let experiment = experiment(folder.path(), subject, (6, "wait = \"20s\""), without);
         let rows = rows::of(&experiment).expect("runs");
         rows[0].sync_percent_start.expect("it goes on")
     });
@@ -109,6 +109,27 @@ fn a_raid10_is_as_far_as_simulated() {
     assert_as_far_as_simulated(("md-raid10-clean", 4));
 }
 
+/// Above md's `speed_limit_max` a sync sleeps for half a second at a time. A second of it is a
+/// burst, or nothing: a leap over such a second was up to five times as long as md's.
+#[test]
+fn a_rebuild_that_is_held_back_takes_the_time_that_its_limit_gives() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let limited = folder.path().join("limited.toml");
+    let whole = include_str!("../../../../data/subjects/md-raid10-clean.toml");
+    let text = whole.replace("maximum = \"200000k\"", "maximum = \"40000k\"");
+    std::fs::write(&limited, text).expect("a file");
+    let limited = limited.to_string_lossy();
+    let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
+        let wait = (40, "wait = \"15m\"");
+        let experiment = experiment(folder.path(), (&limited, 4), wait, without);
+        let rows = rows::of(&experiment).expect("runs");
+        rows[0].sync_percent_start.expect("it goes on")
+    });
+    assert!((leapt / slow - 1.0).abs() <= 0.01, "{leapt} and {slow} %");
+    let limit = 900.0 * 40_000.0 * 1024.0 / 40e9 * 100.0;
+    assert!((slow / limit - 1.0).abs() <= 0.03, "{slow} % of {limit}");
+}
+
 /// Ends the run as soon as it is told of a time within the wait.
 #[derive(Default)]
 struct Impatient {
@@ -134,7 +155,8 @@ impl Observer for Impatient {
 fn whoever_interrupts_a_wait_is_heard_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
     for wait in ["wait = \"40s\"", "wait = \"sync-done\"\nat_most = \"1h\""] {
-        let experiment = experiment(folder.path(), ("md-raid6-clean", 4), wait, &["leaps"]);
+        let subject = ("md-raid6-clean", 4);
+        let experiment = experiment(folder.path(), subject, (6, wait), &["leaps"]);
         let mut impatient = Impatient::default();
         let finish = ModelBench::default().run(&experiment, &mut impatient);
         assert_eq!(finish.expect("runs"), Finish::Cancelled);

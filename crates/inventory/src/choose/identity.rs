@@ -19,8 +19,8 @@ pub struct Identity {
     pub start_sector: Option<u64>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
-    /// For a disk that says neither its serial number nor its world-wide name, and
-    /// is no file: where it is connected.
+    /// Where it is connected, for a disk that says neither its serial number nor its world-wide
+    /// name, and is no file, and for one beside which another says the same of itself.
     #[serde(default)]
     pub connection: Option<String>,
 }
@@ -40,6 +40,7 @@ impl Identity {
             backing_file: drive.backing_file.clone(),
             connection: match (&drive.serial, &drive.wwn, &drive.backing_file) {
                 (None, None, None) => drive.topology.clone(),
+                _ if inventory.has_namesake(drive) => drive.topology.clone(),
                 _ => None,
             },
         }

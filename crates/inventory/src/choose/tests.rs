@@ -352,6 +352,28 @@ fn two_paths_to_one_drive_are_one_disk() {
     assert!(asked(&server(), &different, KEEP).is_accepted());
 }
 
+/// Bridges of one make have one serial number.
+#[test]
+fn disks_behind_bridges_of_one_make_are_told_apart_by_their_ports() {
+    let bridges = |first: &str, second: &str| {
+        server()
+            .edit_command("lsblk", r#""serial":"D","#, r#""serial":"D","tran":"usb","#)
+            .link("/sys/block/sdd", &format!("/sys/devices/usb1/{first}/sdd"))
+            .link("/sys/block/sde", &format!("/sys/devices/usb1/{second}/sde"))
+    };
+    let machine = bridges("1-1", "1-2");
+    let both = ["/dev/sdd", "/dev/sde"].map(Wanted::named);
+    let choice = asked(&machine, &both, KEEP);
+    assert!(choice.is_accepted(), "{:?}", choice.refusals);
+    // They were put into each other's ports.
+    let mut wanted = Wanted::named("/dev/sdd");
+    wanted.planned = Some(Planned::of(&choice.disks[0]));
+    assert!(asked(&machine, &[wanted.clone()], KEEP).is_accepted());
+    let choice = asked(&bridges("1-2", "1-1"), &[wanted], KEEP);
+    let refused = choice.refusals[0].to_string();
+    assert!(refused.contains("connection: was "), "{refused}");
+}
+
 #[test]
 fn unstable_names_shingles_and_misalignment_are_warned_of() {
     let warnings = |name: &str| -> Vec<String> {

@@ -134,7 +134,15 @@ fn what_does_not_belong_together_is_refused_by_name() {
         &["plan.json", zero],
         &["of 2 shards there is no whole file of 1/2", command],
     );
-    refused(&[zero], &["whole file of 1/2", "--shard 1/2 --store s`"]);
+    let beside = "--shard 1/2 --store s/shard-1-of-2.db`";
+    refused(&[zero], &["whole file of 1/2", beside]);
+    for (name, words) in [
+        ("a b.db", &["--store", "a b.db"][..]),
+        ("c d.db", &["--store=c d.db"][..]),
+    ] {
+        lab.ok(&[&["run", "plan.json", "--shard", "0/2"], words].concat());
+        refused(&[name], &["--store", "shard-1-of-2.db`"]);
+    }
     // A shard that the run went into would be none any more.
     let into = lab.fails(2, &["merge", zero, one, "--store", one]);
     assert!(into.contains("a shard and --store both go to"), "{into}");
@@ -367,6 +375,18 @@ fn a_stopped_shard_says_that_it_is_to_be_started_again() {
     assert!(!lab.path("shard-0-of-1.db").exists());
 }
 
+/// Whoever has a shard's file open keeps its maker from giving it its name.
+#[test]
+fn whoever_finds_a_shard_locked_does_not_open_it() {
+    let lab = Lab::new();
+    let lock = std::fs::File::create(lab.path("s.db.part.lock")).expect("a file");
+    lock.try_lock().expect("it is nobody's");
+    let words = ["run", "./short.toml", "--shard", "0/2", "--store", "s.db"];
+    let error = lab.fails(1, &words);
+    assert!(error.contains("goes on"), "{error}");
+    assert!(!lab.path("s.db.part").exists());
+}
+
 #[test]
 fn parts_of_a_simulation_count_what_one_machine_counts() {
     let lab = Lab::new();
@@ -413,6 +433,12 @@ fn parts_of_a_simulation_count_what_one_machine_counts() {
     let both = ["simulate-1-of-2.json", "simulate-0-of-2.json"];
     let merged = lab.ok(&[&merge[..], &both].concat());
     assert_eq!(merged.trim_end(), whole);
+    // The last seeds that there are.
+    let last = (u64::MAX - 5).to_string();
+    let ran = lab.ok(&[
+        "simulate", "--from", &last, "--seeds", "5", "--level", "raid1",
+    ]);
+    assert!(ran.contains("0 of 5 seeds"), "{ran}");
     // What does not belong together.
     let gap = lab.fails(3, &[&merge[..], &both[..1]].concat());
     assert!(gap.contains("no whole one of 0/2"), "{gap}");
@@ -447,4 +473,9 @@ fn what_would_be_submitted_can_be_typed() {
         told.contains("--dependency=afterok:12 --parsable"),
         "{told}"
     );
+    make(&lab, 2, "all of it");
+    let folder = ["--folder", "all of it", "--store", "one run.db"];
+    let said = lab.ok(&[&words[..], &folder].concat());
+    let command = "`raidlab merge plan.json 'all of it' --store 'one run.db'`";
+    assert!(said.contains(command), "{said}");
 }

@@ -21,7 +21,7 @@ pub struct Profile {
     /// `["apptainer", "exec", "raidlab.sif", "raidlab"]`.
     pub raidlab: Vec<String>,
     /// Processors of a task; 1 where it is not said.
-    pub processors: Option<NonZero<u32>>,
+    pub processors: Option<NonZero<u16>>,
     /// Memory of a task: `4g`.
     pub memory: Option<String>,
     /// The time limit of a task: `55m`; an hour where it is not said.
@@ -41,11 +41,45 @@ impl Profile {
         let Some(path) = path else {
             return Ok(Self::default());
         };
-        read_toml(&Files::default(), path).map_err(|error| match error {
+        let profile: Self = read_toml(&Files::default(), path).map_err(|error| match error {
             MachineFileError::Load(error) => error.into(),
             wrong => Failure::new(Kind::Input, wrong)
                 .help("docs/guide/many-machines.md has a profile with every field"),
-        })
+        })?;
+        profile.check()?;
+        Ok(profile)
+    }
+
+    /// Refuses options of sbatch that the scripts have themselves: the last one counts, and
+    /// theirs would not.
+    fn check(&self) -> Result<(), Failure> {
+        let wrong =
+            |words: String, help: String| Err(Failure::words(Kind::Input, words).help(help));
+        if self.raidlab.first().is_some_and(String::is_empty) {
+            let words = "`raidlab` of the profile begins with an empty word".to_owned();
+            return wrong(words, "name the program, or leave the field out".to_owned());
+        }
+        for option in &self.sbatch {
+            if !option.starts_with('-') {
+                let words = format!("{option:?} in `sbatch` of the profile is no option");
+                return wrong(words, "it is like `--partition=long`".to_owned());
+            }
+            let own = OWN
+                .iter()
+                .find(|(long, short, _)| is_option(option, long, *short));
+            if let Some((long, _, instead)) = own {
+                let words =
+                    format!("`{option}` in `sbatch` of the profile is what the scripts say");
+                return wrong(
+                    words,
+                    instead.map_or_else(
+                        || format!("leave it out: tasks are started again, and found, by `{long}`"),
+                        |field| format!("the profile's field `{field}` says it"),
+                    ),
+                );
+            }
+        }
+        Ok(())
     }
 
     /// The memory of a task, if it is said.
@@ -77,6 +111,29 @@ impl Profile {
         };
         Ok(time.as_secs().div_ceil(60).max(1))
     }
+}
+
+/// Options of sbatch that the scripts have, by their long and short names, with the field of the
+/// profile that changes each.
+const OWN: [(&str, Option<char>, Option<&str>); 11] = [
+    ("--array", Some('a'), Some("at_most")),
+    ("--time", Some('t'), Some("time")),
+    ("--cpus-per-task", Some('c'), Some("processors")),
+    ("--mem", None, Some("memory")),
+    ("--mem-per-cpu", None, Some("memory")),
+    ("--mem-per-gpu", None, Some("memory")),
+    ("--output", Some('o'), None),
+    ("--open-mode", None, None),
+    ("--requeue", None, None),
+    ("--no-requeue", None, None),
+    ("--dependency", Some('d'), None),
+];
+
+/// Whether words for sbatch are this option, with a value or without.
+fn is_option(words: &str, long: &str, short: Option<char>) -> bool {
+    let name = words.split(['=', ' ', '\t']).next().unwrap_or_default();
+    let is_short = |short| name.starts_with('-') && name.chars().nth(1) == Some(short);
+    name == long || short.is_some_and(is_short)
 }
 
 fn zero(field: &str) -> Failure {

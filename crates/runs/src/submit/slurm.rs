@@ -2,9 +2,10 @@
 
 use super::{Profile, word};
 use crate::asked::Asked;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use raidlab_bench_kernel::BESIDE;
 use raidlab_store::Shard;
+use raidlab_store::text::visible_path;
 use raidlab_units::{Bytes, parse_bytes};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ impl Job<'_> {
     /// The script of a shard's task.
     pub fn shard(&self) -> Result<String, Failure> {
         let profile = self.profile;
-        let processors = profile.processors.map_or(1, NonZero::get);
+        let processors = u32::from(profile.processors.map_or(1, NonZero::get));
         let memory = match profile.memory()? {
             Some(memory) => memory,
             None if self.on_kernel => self.kernel_memory(processors)?,
@@ -64,9 +65,9 @@ impl Job<'_> {
         let restarts = profile.restarts.unwrap_or(RESTARTS);
         Ok(format!(
             "{head}\
+             code=0\n\
              {raidlab} run {plan} --shard \"$SLURM_ARRAY_TASK_ID/{count}\" --store {folder} \
-             --threads {processors}{storage} --stop-after {stop}s\n\
-             code=$?\n\
+             --threads {processors}{storage} --stop-after {stop}s || code=$?\n\
              # 75: stopped before its end. It goes on where it was, so often and not more.\n\
              if ((code == 75 && ${{SLURM_RESTART_COUNT:-0}} < {restarts})); then\n    \
              # Slurm ends this script; it does not come to its own end before that.\n    \
@@ -143,7 +144,19 @@ impl Job<'_> {
 /// The file that a task's output goes to. A percent sign is Slurm's own.
 fn log(folder: &Path, task: &str) -> String {
     let folder = folder.to_string_lossy().replace('%', "%%");
-    let folder = folder.trim_end_matches('/');
-    // As in a shell a blank would end it.
+    // As in a shell a blank would end it, and a quotation mark the word.
+    let folder = folder.trim_end_matches('/').replace('"', "\\\"");
     format!("\"{folder}/slurm-{task}.log\"")
+}
+
+/// Refuses a folder that Slurm cannot be told of for the tasks' logs: a backslash in the name of
+/// a file keeps it from putting in the tasks' numbers.
+pub fn check_folder(folder: &Path) -> Result<(), Failure> {
+    let name = folder.to_str();
+    if name.is_some_and(|name| !name.contains(|one: char| one == '\\' || one.is_control())) {
+        return Ok(());
+    }
+    let words = format!("{} cannot be told to Slurm", visible_path(folder));
+    Err(Failure::words(Kind::Usage, words)
+        .help("name a folder without backslashes, control characters and bytes that are no UTF-8"))
 }

@@ -5,6 +5,7 @@ use raidlab_shell::{Command, Output, Recorded};
 use raidlab_store::{Shard, Store};
 use std::fs;
 use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 fn asked(folder: &Path, shards: u32) -> Submit {
@@ -44,6 +45,7 @@ fn squeue(job: &str) -> Command {
             "--format=%K|%T|%r|%N",
             "--jobs",
             job,
+            "--clusters=cluster",
         ],
     )
 }
@@ -63,6 +65,7 @@ fn scripts_are_what_slurm_takes() {
     let machine = Recorded::new("login1");
     let found = scripts(&asked, &machine).expect("scripts").expect("some");
     assert_eq!(found.missing.len(), 64);
+    drop(found);
     insta::assert_snapshot!(script(folder.path(), "shard.sh"));
     insta::assert_snapshot!(script(folder.path(), "merge.sh"));
 
@@ -131,7 +134,13 @@ fn shards_are_submitted_once_and_status_tells_of_them() {
             "0|COMPLETED|None|n1\n1|FAILED|NonZeroExitCode|n2\n2|RUNNING|None|n1\n",
         )
         .says(&squeue("13"), "N/A|PENDING|Dependency|\n");
+    // Two at a time would each find nothing under way.
+    let second = scripts(&asked, &machine)
+        .expect_err("one submits")
+        .to_string();
+    assert!(second.contains("submission.lock"), "{second}");
     let submission = first.submit(&machine).expect("submitted");
+    drop(first);
     assert_eq!(
         Submission::of(&asked.folder).expect("a record"),
         Some(submission.clone())
@@ -191,6 +200,7 @@ fn shards_are_submitted_once_and_status_tells_of_them() {
         again.missing,
         [Shard::new(1, asked.shards).expect("one of them")]
     );
+    drop(again);
     whole(&asked, 1);
     assert!(scripts(&asked, &machine).expect("all are there").is_none());
 }
@@ -264,4 +274,119 @@ fn a_task_that_goes_on_has_not_ended() {
             .into_iter()
             .all(ended)
     );
+}
+
+/// The limit of jobs in a queue is reached, for one.
+#[test]
+fn who_submits_is_told_of_the_tasks_that_have_no_merge() {
+    let folder = planned(crate::On::Model);
+    let asked = asked(folder.path(), 3);
+    let first = scripts(&asked, &Recorded::new("login1"))
+        .expect("scripts")
+        .expect("some");
+    let refused = Output {
+        code: Some(1),
+        stderr: "sbatch: error: QOSMaxSubmitJobPerUserLimit\n".to_owned(),
+        ..Output::default()
+    };
+    let machine = Recorded::new("login1")
+        .says(&first.array, "12\n")
+        .answers(&first.merge("12"), refused);
+    let said = first.submit(&machine).expect_err("no merge").to_string();
+    assert!(
+        said.contains("QOSMax") && said.contains("`scancel 12`"),
+        "{said}"
+    );
+    let kept = Submission::of(&asked.folder)
+        .expect("a record")
+        .expect("one");
+    assert_eq!((kept.array.as_str(), kept.merge.as_str()), ("12", ""));
+}
+
+/// Of options that the scripts have the last one counts.
+#[test]
+fn a_profile_changes_nothing_that_the_scripts_rest_on() {
+    let folder = planned(crate::On::Model);
+    let mut asked = asked(folder.path(), 3);
+    let profile = folder.path().join("site.toml");
+    asked.profile = Some(profile.clone());
+    let says = |text: &str| {
+        fs::write(&profile, text).expect("written");
+        match scripts(&asked, &Recorded::new("login1")) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    };
+    for (option, field) in [
+        ("--time=10", "`time`"),
+        ("-t 10", "`time`"),
+        ("--array=0-1", "`at_most`"),
+        ("-a0-1", "`at_most`"),
+        ("--mem 4G", "`memory`"),
+        ("--mem-per-cpu=1G", "`memory`"),
+        ("-c4", "`processors`"),
+        ("--output=/dev/null", "leave it out"),
+        ("--no-requeue", "leave it out"),
+        ("--dependency=afterany:1", "leave it out"),
+        ("partition=long", "is no option"),
+    ] {
+        let said = says(&format!("sbatch = [\"{option}\"]"));
+        assert!(said.contains(field), "{option}: {said}");
+    }
+    for option in [
+        "--partition=long",
+        "-A storage",
+        "--time-min=5",
+        "--mem-bind=local",
+        "-n1",
+    ] {
+        assert_eq!(says(&format!("sbatch = [\"{option}\"]")), "", "{option}");
+    }
+    assert!(says("raidlab = [\"\"]").contains("an empty word"));
+    // As many as threads can be asked for.
+    assert!(says("processors = 65536").contains("processors"));
+}
+
+#[test]
+fn logs_are_found_by_the_names_that_folders_have() {
+    let folder = planned(crate::On::Model);
+    let mut asked = asked(folder.path(), 3);
+    asked.folder = folder.path().join("a \"quoted\" #1 100% folder");
+    drop(scripts(&asked, &Recorded::new("login1")).expect("scripts"));
+    let text = fs::read_to_string(asked.folder.join("shard.sh")).expect("a script");
+    let name = "/a \\\"quoted\\\" #1 100%% folder/slurm-%a.log\"\n";
+    assert!(text.contains(name), "{text}");
+    for name in [&b"a\\b"[..], b"a\nb", b"a\xff"] {
+        asked.folder = folder.path().join(std::ffi::OsStr::from_bytes(name));
+        let said = scripts(&asked, &Recorded::new("login1")).expect_err("refused");
+        assert!(
+            said.to_string().contains("cannot be told to Slurm"),
+            "{said}"
+        );
+    }
+}
+
+/// Lines of a site's own often begin with `set -e`.
+#[test]
+fn a_task_goes_back_into_the_queue_whatever_ends_the_shell() {
+    let folder = planned(crate::On::Model);
+    let mut asked = asked(folder.path(), 3);
+    let here = folder.path().display();
+    let profile = folder.path().join("site.toml");
+    asked.profile = Some(profile.clone());
+    let text = format!(
+        "before = [\"set -euo pipefail\", \"raidlab() {{ return 75; }}\", \
+         \"scontrol() {{ echo $@ >'{here}/told'; return 1; }}\"]\nraidlab = [\"raidlab\"]\n"
+    );
+    fs::write(&profile, text).expect("written");
+    drop(scripts(&asked, &Recorded::new("login1")).expect("scripts"));
+    let ran = std::process::Command::new("bash")
+        .arg(asked.folder.join("shard.sh"))
+        .env("SLURM_ARRAY_TASK_ID", "1")
+        .env("SLURM_JOB_ID", "17")
+        .status()
+        .expect("a shell");
+    assert_eq!(ran.code(), Some(75));
+    let told = fs::read_to_string(folder.path().join("told")).expect("it is put back");
+    assert_eq!(told, "requeue 17\n");
 }

@@ -215,26 +215,22 @@ impl ArraySystem for BtrfsSpec {
     }
 
     /// Nine tenths of what the profile leaves, for metadata and the room that
-    /// chunks need; of unequal members what pairs with the others.
+    /// chunks need; of unequal members what goes with the others. A RAID 10 takes four at a
+    /// time before Linux 5.15, so there the smallest counts.
     fn capacity(&self, members: &[Member]) -> Bytes {
-        let total: u64 = members.iter().map(|member| member.size.0).sum();
-        let largest = members
-            .iter()
-            .map(|member| member.size.0)
-            .max()
-            .unwrap_or(0);
-        let each = smallest(members).0;
-        let count = members.len() as u64;
+        let mut sizes: Vec<u64> = members.iter().map(|member| member.size.0).collect();
+        sizes.sort_unstable();
+        let total: u64 = sizes.iter().sum();
         let net = match self.data {
             Profile::Single => total,
             Profile::Dup => total / 2,
-            Profile::Raid0 => each * count,
-            Profile::Raid1 => (total / 2).min(total - largest),
-            Profile::Raid10 => each * count / 2,
-            Profile::Raid1c3 => each * count / 3,
-            Profile::Raid1c4 => each * count / 4,
-            Profile::Raid5 => each * count.saturating_sub(1),
-            Profile::Raid6 => each * count.saturating_sub(2),
+            Profile::Raid0 => striped(&sizes, 2.min(sizes.len()), 0),
+            Profile::Raid1 => copied(&sizes, 2),
+            Profile::Raid10 => smallest(members).0 * members.len() as u64 / 2,
+            Profile::Raid1c3 => copied(&sizes, 3),
+            Profile::Raid1c4 => copied(&sizes, 4),
+            Profile::Raid5 => striped(&sizes, 2, 1),
+            Profile::Raid6 => striped(&sizes, 3, 2),
         };
         Bytes(net / 10 * 9)
     }
@@ -251,6 +247,34 @@ impl ArraySystem for BtrfsSpec {
     fn destroy(&self, array: &Built) -> Vec<Command> {
         plan::destroy(array)
     }
+}
+
+/// What chunks hold that lie on all members with room left, at least so many, so many of them
+/// with parity; of sizes in ascending order.
+fn striped(sizes: &[u64], least: usize, parity: usize) -> u64 {
+    let (mut all, mut full) = (0, 0);
+    for (place, size) in sizes.iter().enumerate() {
+        let wide = sizes.len() - place;
+        if wide >= least {
+            all += (size - full) * (wide - parity) as u64;
+            full = *size;
+        }
+    }
+    all
+}
+
+/// The most that can lie on so many members each: every member takes part in a chunk once.
+fn copied(sizes: &[u64], copies: u64) -> u64 {
+    let room = |data: u64| sizes.iter().map(|size| *size.min(&data)).sum::<u64>();
+    let (mut holds, mut beyond) = (0, sizes.iter().sum::<u64>() / copies + 1);
+    while holds + 1 < beyond {
+        let data = u64::midpoint(holds, beyond);
+        match room(data) >= data * copies {
+            true => holds = data,
+            false => beyond = data,
+        }
+    }
+    holds
 }
 
 #[cfg(test)]

@@ -81,6 +81,16 @@ fn unequal_members_pair_as_far_as_they_can() {
     assert_eq!(capacity("data = 'raid1'", &[1, 2, 3]), nine_tenths(3));
     assert_eq!(capacity("data = 'raid1'", &[1, 1, 10]), nine_tenths(2));
     assert_eq!(capacity("data = 'single'", &[1, 2, 3]), nine_tenths(6));
+    // 8 + 4 + 4 + 4 + 2 TB in RAID 1 give 11, as Ars Technica has it.
+    assert_eq!(
+        capacity("data = 'raid1'", &[8, 4, 4, 4, 2]),
+        nine_tenths(11)
+    );
+    // On three members, then on the two larger ones; the rest has no partner.
+    assert_eq!(capacity("data = 'raid0'", &[1, 2, 3]), nine_tenths(5));
+    assert_eq!(capacity("data = 'raid5'", &[1, 2, 3]), nine_tenths(3));
+    assert_eq!(capacity("data = 'raid6'", &[1, 2, 2, 4]), nine_tenths(3));
+    assert_eq!(capacity("data = 'raid1c3'", &[2, 2, 2, 5]), nine_tenths(3));
     assert_eq!(capacity("data = 'raid6'", &[2, 2, 2, 2]), nine_tenths(4));
 }
 

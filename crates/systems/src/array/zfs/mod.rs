@@ -267,18 +267,21 @@ impl ZfsSpec {
         })
     }
 
-    /// What the pool holds: the members without parity and copies, less the
+    /// What the pool holds: the members without parity and copies, of each mirror or raidz the
+    /// smallest as often as it has members, less the
     /// 32nd part that ZFS keeps for itself, at most 128 GiB, and at least 128 MiB or half
     /// of a small pool (spa_misc.c, `spa_get_slop_space`).
     fn pool_capacity(&self, members: &[Member]) -> Bytes {
         let data = &members[..self.data_count(members.len())];
-        let disks = match self.topology {
-            Topology::Single | Topology::Mirror => 1,
-            Topology::Stripe => data.len(),
-            Topology::StripedMirrors => data.len() / self.copies().max(1),
-            Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => data.len(),
+        let each = |mirror: &[Member]| smallest(mirror).0;
+        let all: u64 = match self.topology {
+            Topology::Single | Topology::Mirror => each(data),
+            Topology::Stripe => data.iter().map(|member| member.size.0).sum(),
+            Topology::StripedMirrors => data.chunks(self.copies().max(1)).map(each).sum(),
+            Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => {
+                each(data).saturating_mul(data.len() as u64)
+            }
         };
-        let all = smallest(data).0.saturating_mul(disks as u64);
         let raw = match self.topology.parity() {
             Some(parity) => self.in_raidz(all, data.len() as u64, parity as u64),
             None => all,

@@ -236,6 +236,14 @@ fn a_pool_holds_less_than_its_disks() {
     let twelves = of("[volume]").capacity(&disks).0;
     assert!(nines > twelves);
     assert_eq!(holds("stripe"), 4 * each - slop);
+    // Of unequal disks: all of a stripe, and the smaller of each mirror.
+    let mut unequal = disks.clone();
+    (unequal[1].size, unequal[3].size) = (Bytes(2 * each), Bytes(3 * each));
+    let of_unequal = |topology: &str| spec(topology).capacity(&unequal).0;
+    assert_eq!(of_unequal("topology = \"stripe\""), 7 * each - slop);
+    (unequal[0].size, unequal[1].size) = (Bytes(2 * each), Bytes(2 * each));
+    let two = spec("topology = \"striped-mirrors\"").capacity(&unequal).0;
+    assert_eq!(two, 3 * each - slop);
     let volume = spec("topology = \"mirror\"\n[volume]").capacity(&disks).0;
     assert!(volume < each / 32 * 31 / 5 * 4 + 1 && volume.is_multiple_of(16 << 20));
 }
