@@ -188,6 +188,48 @@ impl Parameters {
 
     /// The first number that no solid-state disk can have.
     pub(super) fn check(&self, disk: &DiskParameters) -> Result<(), ParameterError> {
+        self.check_chips()?;
+        check(&[
+            (
+                "flash_read_us",
+                self.times().iter().all(|&time| time < Nanos::SECOND),
+                "and all other times of flash must be below 1 s",
+            ),
+            (
+                "flash_commands_per_second",
+                self.command < Nanos::SECOND,
+                "must be above 1",
+            ),
+            (
+                "flash_pcie_generation",
+                self.generation < LANE.len() && (self.generation == 0 || self.lanes > 0),
+                "must be 0 for SATA, or 1 to 5 with at least one lane",
+            ),
+            (
+                "flash_pcie_lanes",
+                self.lanes <= 16,
+                "must be at most 16",
+            ),
+            (
+                "flash_over_provisioning",
+                (1.0..=16.0).contains(&self.over_provisioning),
+                "must be 1 to 16",
+            ),
+            (
+                "flash_victims",
+                self.victims.is_some(),
+                "must be 0 (greedy), 1 (oldest), 2 (best of ten drawn) or 3 (drawn)",
+            ),
+            (
+                "flash_slc_bytes",
+                self.slc.0.saturating_add(self.slc_dynamic.0) <= disk.capacity.to_bytes().0,
+                "and flash_slc_dynamic_bytes must be at most the capacity",
+            ),
+        ])
+    }
+
+    /// The first number of the chips that none can have.
+    fn check_chips(&self) -> Result<(), ParameterError> {
         check(&[
             (
                 "flash_dies",
@@ -220,44 +262,9 @@ impl Parameters {
                 "must be 1 to 4",
             ),
             (
-                "flash_read_us",
-                self.times().iter().all(|&time| time < Nanos::SECOND),
-                "and all other times of flash must be below 1 s",
-            ),
-            (
-                "flash_commands_per_second",
-                self.command < Nanos::SECOND,
-                "must be above 1",
-            ),
-            (
                 "flash_block_bytes",
                 self.block.0 >= self.page.0,
                 "must be at least a page",
-            ),
-            (
-                "flash_pcie_generation",
-                self.generation < LANE.len() && (self.generation == 0 || self.lanes > 0),
-                "must be 0 for SATA, or 1 to 5 with at least one lane",
-            ),
-            (
-                "flash_pcie_lanes",
-                self.lanes <= 16,
-                "must be at most 16",
-            ),
-            (
-                "flash_over_provisioning",
-                (1.0..=16.0).contains(&self.over_provisioning),
-                "must be 1 to 16",
-            ),
-            (
-                "flash_victims",
-                self.victims.is_some(),
-                "must be 0 (greedy), 1 (oldest), 2 (best of ten drawn) or 3 (drawn)",
-            ),
-            (
-                "flash_slc_bytes",
-                self.slc.0.saturating_add(self.slc_dynamic.0) <= disk.capacity.to_bytes().0,
-                "and flash_slc_dynamic_bytes must be at most the capacity",
             ),
         ])
     }
