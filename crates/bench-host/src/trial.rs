@@ -31,8 +31,8 @@ pub fn files(folder: &str, count: usize) -> Vec<String> {
 ///
 /// # Errors
 /// When one of the files is there already, since it is somebody else's; when the folder has
-/// no room for all of them; when a file or a loop device cannot be made: those made before are
-/// removed.
+/// no room for all of them; when a file or a loop device cannot be made: those
+/// made before are removed.
 pub fn make(
     target: &dyn Target,
     system: System,

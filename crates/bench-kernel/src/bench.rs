@@ -29,8 +29,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long a guest that has ended its experiment may take to switch itself
 /// off, and a calendar to notice that its guest is gone.
 const LAST: Duration = Duration::from_secs(10);
-/// How long a calendar may take to say why its guest is gone: one that has never had a guest waits
-/// for it.
+/// How long a calendar may take to say why its guest is gone: one that has never had a
+/// guest waits for it.
 const WHY: Duration = Duration::from_secs(1);
 
 /// Says to the agent in the guest which experiment it is to run: files for the

@@ -74,8 +74,8 @@ fn is_full<T: Pluggable>(plugged: &[T], oldest_first: bool) -> bool {
 }
 
 impl DirectRead {
-    /// Whether another one begins where it ends, on its member, and both may be one command of so many
-    /// sectors.
+    /// Whether another one begins where it ends, on its member, and both may be one command
+    /// of so many sectors.
     fn is_continued_by(&self, other: &Self, longest: u64) -> bool {
         let follows = self.slot == other.slot && self.start + self.count == other.start;
         follows && self.count + other.count <= longest

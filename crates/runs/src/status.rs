@@ -171,6 +171,7 @@ mod tests {
             assert!(recent, "{shard}: {state:?}");
         }
     }
+
     /// A link to nowhere stands for a file that is no longer there when it is looked at.
     #[test]
     fn a_shard_that_comes_to_its_end_meanwhile_is_no_error() {

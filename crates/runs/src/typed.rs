@@ -74,6 +74,7 @@ mod tests {
             assert_eq!(in_shell(OsStr::from_bytes(bytes)), word);
         }
     }
+
     #[test]
     fn a_command_line_falls_into_its_words_again() {
         let all = ["raidlab", "a b", "it's", "c\\d", "e \\", "f", ""];

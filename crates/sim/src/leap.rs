@@ -353,8 +353,8 @@ impl Machine {
     }
 }
 
-/// The mean of the second half of some places less that of the first half, and the time between
-/// the two.
+/// The mean of the second half of some places less that of the first half, and the time
+/// between the two.
 fn between_halves(places: &[u64]) -> (u64, Nanos) {
     let half = places.len() / 2;
     let later = places.len() - half;

@@ -45,8 +45,8 @@ pub struct Run {
 /// A run's plan as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPlan {
-    /// What the program is that planned it, in hexadecimal digits: its build ID, or the SHA-256 of
-    /// its file.
+    /// What the program is that planned it, in hexadecimal digits: its build ID, or the
+    /// SHA-256 of its file.
     pub program: String,
     /// The plan itself; what is in it is not the store's business.
     pub json: String,

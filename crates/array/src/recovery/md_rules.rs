@@ -36,8 +36,8 @@ pub struct MdRules {
     pub cuts_full_copies: bool,
     /// A disk whose scheduler has nothing beyond the last command begins with the request that
     /// came first, and goes upwards from there (Linux 6.1 block/mq-deadline.c,
-    /// `deadline_next_request`: `next_rq`). Else it goes on from the place of the last command
-    /// (6.12: `latest_pos`).
+    /// `deadline_next_request`: `next_rq`). Else it goes on from the place of
+    /// the last command (6.12: `latest_pos`).
     pub sweeps_start_anew: bool,
 }
 

@@ -328,8 +328,8 @@ impl Bfq {
         }
     }
 
-    /// Two requests of a queue have become one, with the other one's `command`; `gone` is none any
-    /// more.
+    /// Two requests of a queue have become one, with the other one's `command`; `gone`
+    /// is none any more.
     pub(super) fn joined(&mut self, own: usize, command: &Command, gone: &Waiting) {
         self.queued -= 1;
         self.writes -= usize::from(command.kind != CommandKind::Read);

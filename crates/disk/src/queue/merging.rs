@@ -5,8 +5,8 @@
 //! touch another one that waits: its end the next one's start, or its start the end of the one
 //! before. Then these two become one as well (`attempt_back_merge`, `attempt_front_merge`), which
 //! takes the older one's place in the order of arrival (`dd_merged_requests`,
-//! `bfq_requests_merged`), and there is room for one more request. Kyber looks at new commands alone
-//! (`blk_bio_list_merge`).
+//! `bfq_requests_merged`), and there is room for one more request. Kyber looks
+//! at new commands alone (`blk_bio_list_merge`).
 
 use super::waiting::Waiting;
 use super::{Queue, Scheduler, Target};

@@ -227,8 +227,8 @@ fn what_a_request_has_on_a_member_is_one_command() {
 
 /// Linux kernel/sched/core.c, `io_schedule_prepare`: who sleeps for a request empties its plug
 /// first, and goes on with an empty one when it wakes. Here two writes of somebody else's have
-/// both requests of members 0 and 1. As one of them ends, one request of member 0 is enough for
-/// both rows.
+/// both requests of members 0 and 1. As one of them ends, one request of member 0
+/// is enough for both rows.
 #[test]
 fn who_wakes_merges_what_it_sends() {
     let mut config = with(striped(Copies::near(2), 4), all(4));
