@@ -5,6 +5,7 @@ mod endings;
 mod engines;
 mod errors;
 mod finer;
+mod lists;
 mod preconditioning;
 mod sizes;
 mod zones;

@@ -7,7 +7,7 @@
 
 use super::super::error::OptionError;
 use super::super::value::size;
-use super::finer::{by_direction, fill_up, shares};
+use super::lists::{by_direction, fill_up, shares};
 use super::{Draft, choice, needed};
 use crate::shape::Sizes;
 use raidlab_units::Bytes;
