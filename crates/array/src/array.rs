@@ -77,7 +77,9 @@ pub struct Array {
     /// Reads that it holds back, where it does (`WriteBarrier::MdArray`).
     waiting_reads: VecDeque<u32>,
     /// Parts of reads that wait until a block is written whose source has left.
-    held_reads: Vec<(u32, Span, SlotSet)>,
+    held_reads: Vec<(u32, Span, Tried)>,
+    /// How often a member came to have what a read may have failed to find on it.
+    mends: u32,
     /// Pieces that wait for a correction or for a failure to be recorded.
     gated: VecDeque<u32>,
     /// Pieces that are done and are answered when a failure is recorded.
@@ -143,7 +145,7 @@ struct Command {
 #[derive(Debug, Clone, Copy)]
 enum Role {
     /// Part of a read; the members that failed it before.
-    Read { request: u32, tried: SlotSet },
+    Read { request: u32, tried: Tried },
     /// One member's share of a piece that is a write or discard.
     Write { piece: u32 },
     /// One member's share of a piece that is a flush.
@@ -156,6 +158,14 @@ enum Role {
     CompareRead { block: u32 },
     /// A read or write of the correction that is under way.
     Correction,
+}
+
+/// The members that a read has failed on, and the array's count of mends when the first of
+/// them was asked.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    slots: SlotSet,
+    mends: u32,
 }
 
 /// What a command is to look like to the member.
@@ -213,6 +223,7 @@ impl Array {
             waiting: VecDeque::new(),
             waiting_reads: VecDeque::new(),
             held_reads: Vec::new(),
+            mends: 0,
             gated: VecDeque::new(),
             unanswered: Vec::new(),
             comparisons: (0..recovery.depth).map(|_| None).collect(),

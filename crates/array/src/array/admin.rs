@@ -41,6 +41,7 @@ impl MemberVerbs for Array {
 
     fn member_arrived(&mut self, slot: Slot, out: &mut Outputs) {
         self.policy.member_added(slot);
+        self.mended();
         self.recovery.walk.is_held = false;
         self.start_recovery(out);
     }

@@ -79,6 +79,13 @@ impl Corrections {
             && !mutation::is(Mutation::CorrectionUnheld)
     }
 
+    /// Whether one of this member, under way or waiting, has sectors of a range.
+    pub(super) fn wants(&self, slot: Slot, range: Span) -> bool {
+        let current = self.current.iter().map(|current| &current.wanted);
+        let mut all = current.chain(&self.waiting);
+        all.any(|wanted| wanted.slot == slot && wanted.range.overlaps(&range))
+    }
+
     fn knows(&self, wanted: &WantedCorrection) -> bool {
         let current = self.current.iter().map(|current| &current.wanted);
         let mut all = current.chain(&self.waiting);
@@ -271,6 +278,7 @@ impl Array {
                     count: range.count(),
                 });
             }
+            (Phase::ReadAgain, Ok(())) => self.mended(),
             (Phase::Write, Err(_)) if stays => {
                 self.members.bad_range_found(command.slot, range, out)
             }

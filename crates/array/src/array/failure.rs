@@ -41,8 +41,16 @@ impl Array {
         !((piece.asked - piece.succeeded) & self.members.unrecorded()).is_empty()
     }
 
+    /// A member has what a read may have failed to find on it.
+    pub(super) fn mended(&mut self) {
+        self.mends = self.mends.wrapping_add(1);
+    }
+
     /// Takes the range of a write that succeeded out of the member's bad blocks.
     pub(super) fn clear_bad_blocks(&mut self, command: &Command, out: &mut Outputs) {
+        if self.corrections.wants(command.slot, command.range()) {
+            self.mended();
+        }
         self.members
             .bad_range_written(command.slot, command.on_member(), out);
     }

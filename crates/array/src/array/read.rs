@@ -1,5 +1,8 @@
 //! Reads: choose, and on an error choose again among the others.
 //!
+//! Those that were asked before are asked again if a member was mended since: it may have
+//! what it lacked, and the others may be gone.
+//!
 //! Where every copy of a range fails, the range is read again in parts of 4 KiB:
 //! the copies need not be bad in the same place. So it is, and of the same member first, where
 //! the copies may differ: what of it can be read was seen by others before.
@@ -9,7 +12,7 @@
 //! before must not be seen any more: reads wait until the block is written. (In Linux
 //! they wait for every block of a resync, drivers/md/raid1.c, `wait_barrier`.)
 
-use super::{Array, Command, RequestState, Role, Shape, payload};
+use super::{Array, Command, RequestState, Role, Shape, Tried, payload};
 use crate::mutation::{self, Mutation};
 use crate::policy::{Choice, MemberView, Places, Read};
 use crate::recovery::{is_part, part};
@@ -23,7 +26,7 @@ impl Array {
         let mut start = request.start;
         while start < end {
             let limit = start + self.command_limit(start, end);
-            self.read_or_hold(key, Span { start, end: limit }, SlotSet::EMPTY, out);
+            self.read_or_hold(key, Span { start, end: limit }, self.none_tried(), out);
             start = limit;
         }
         self.finish_if_done(key, out);
@@ -33,7 +36,7 @@ impl Array {
         &mut self,
         command: &Command,
         key: u32,
-        tried: SlotSet,
+        mut tried: Tried,
         result: Result<(), MemberError>,
         out: &mut Outputs,
     ) {
@@ -53,7 +56,8 @@ impl Array {
             {
                 self.read_in_parts(key, range, out);
             } else {
-                self.read_or_hold(key, range, tried.with(command.slot), out);
+                tried.slots = tried.slots.with(command.slot);
+                self.read_or_hold(key, range, tried, out);
                 self.read_failed(command, error, out);
             }
         }
@@ -63,7 +67,7 @@ impl Array {
         }
     }
 
-    fn read_or_hold(&mut self, key: u32, range: Span, tried: SlotSet, out: &mut Outputs) {
+    fn read_or_hold(&mut self, key: u32, range: Span, tried: Tried, out: &mut Outputs) {
         let in_sync = self.members.in_sync();
         let waits = self.may_differ(range.end) && self.recovery.is_orphaned(&range, in_sync);
         if waits && !mutation::is(Mutation::OrphanRead) {
@@ -85,7 +89,7 @@ impl Array {
 
     /// Reads a range for a request from members not tried yet; marks the
     /// request failed if there is none.
-    fn read(&mut self, key: u32, range: Span, tried: SlotSet, out: &mut Outputs) {
+    fn read(&mut self, key: u32, range: Span, tried: Tried, out: &mut Outputs) {
         let request = self.requests.get(key).request;
         let mut start = range.start;
         while start < range.end {
@@ -97,17 +101,18 @@ impl Array {
                 whole_start: range.start,
                 whole_count: range.count(),
                 process: request.process,
-                candidates: self.readable(piece) - tried,
+                candidates: self.readable(piece) - tried.slots,
             };
             let Some(choice) = self.choose(&read) else {
-                if piece != range && !tried.is_empty() {
-                    // It was part of more than could be read.
-                    self.read(key, piece, SlotSet::EMPTY, out);
+                let is_mended = tried.mends != self.mends;
+                if (piece != range || is_mended) && !tried.slots.is_empty() {
+                    // It was part of more than could be read, or may be read by now.
+                    self.read(key, piece, self.none_tried(), out);
                     start = piece.end;
                     continue;
                 }
                 // A single copy is not better for being read in parts.
-                if tried.len() < 2 || is_part(piece) {
+                if tried.slots.len() < 2 || is_part(piece) {
                     self.requests.get_mut(key).failed = true;
                     return;
                 }
@@ -136,11 +141,18 @@ impl Array {
         }
     }
 
+    const fn none_tried(&self) -> Tried {
+        Tried {
+            slots: SlotSet::EMPTY,
+            mends: self.mends,
+        }
+    }
+
     fn read_in_parts(&mut self, key: u32, range: Span, out: &mut Outputs) {
         let mut start = range.start;
         while start < range.end {
             let part = part(start, range.end);
-            self.read_or_hold(key, part, SlotSet::EMPTY, out);
+            self.read_or_hold(key, part, self.none_tried(), out);
             start = part.end;
         }
     }

@@ -336,6 +336,26 @@ fn a_read_error_is_corrected_while_writes_wait() {
 }
 
 #[test]
+fn a_read_goes_back_to_the_member_that_was_corrected_while_it_asked_others() {
+    let mut story = mirror(3);
+    let first = story.submit(1, READ, 50, 4);
+    let second = story.answer(first[0].id, Err(MemberError::Medium));
+    let rewrite = story.complete(&second[1]);
+    assert_eq!(Story::sent(&rewrite), [(0, WRITE, 50, 4)]);
+    story.complete(&rewrite[0]);
+    let third = story.answer(second[0].id, Err(MemberError::Gone));
+    let last = story.answer(third[0].id, Err(MemberError::Gone));
+    assert_eq!(Story::sent(&last), [(0, READ, 50, 4)]);
+    story.complete(&last[0]);
+    assert_eq!(story.finished(), [(1, Ok(()))]);
+
+    // Where nothing was mended, each is asked once.
+    let read = story.submit(2, READ, 50, 4);
+    story.answer(read[0].id, Err(MemberError::Medium));
+    assert_eq!(story.finished(), [(2, Err(RequestError::NoMember))]);
+}
+
+#[test]
 fn a_rewrite_that_fails_fails_the_member() {
     let mut story = mirror(2);
     let first = story.submit(1, READ, 50, 4);
