@@ -246,6 +246,14 @@ impl Recovery {
         }
     }
 
+    /// A block whose copies are alike has ended. Where the sync's thread waited for that, it
+    /// comes before whoever waits at the barrier ([`MdThreads`]).
+    pub(crate) fn alike_ended(&mut self, now: Nanos) {
+        if self.resync_compares() && self.walk.is_drained() {
+            self.sleeps_first(now);
+        }
+    }
+
     /// Whether the thread of a sync sleeps before it comes to the barrier.
     fn sleeps_first(&mut self, now: Nanos) -> bool {
         let courtesy = self.barrier.courtesy(self.walk.next(), self.walk.is_fast());

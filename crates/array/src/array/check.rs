@@ -329,6 +329,10 @@ impl Array {
             let role = Role::SyncWrite { block: number };
             self.issue(slot, role, range, shape, out);
         }
+        let is_alike = self.recovery.block(number).writes == 0;
         self.go_on_if_written(number, out);
+        if is_alike {
+            self.recovery.alike_ended(self.now);
+        }
     }
 }

@@ -337,6 +337,13 @@ impl SyncWalk {
         }
     }
 
+    /// Ends a pause until no block is in work, if that is so by now; whether it did.
+    pub(super) fn is_drained(&mut self) -> bool {
+        let waited = |sync: &&mut Running| sync.pause == Pause::Drain && sync.in_work.is_empty();
+        let running = self.running.as_mut().filter(waited);
+        running.map(|sync| sync.pause = Pause::None).is_some()
+    }
+
     /// A block has ended, and is to be done again in the smallest blocks.
     pub fn give_back(&mut self, block: Span) {
         self.ended(block);

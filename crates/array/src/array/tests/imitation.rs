@@ -2,13 +2,13 @@
 
 use super::levels::{all, striped, with};
 use super::story::{READ, Story, WRITE, recovery};
-use super::{config, request};
+use super::{config, in_sync, logged, request};
 use crate::engine::{Engine, Imitation, SyncAction, SyncRequest};
 use crate::policy::ReadPolicyKind;
-use crate::recovery::{MdRules, MdThreads, RecoveryConfig, WriteBarrier};
+use crate::recovery::{MdRules, MdThreads, RecoveryConfig, Throttle, WriteBarrier};
 use crate::request::{Event, MemberCommand, Request, Slot};
 use crate::senders::HostRequests;
-use raidlab_geometry::Copies;
+use raidlab_geometry::{Copies, Layout, Level, Shape};
 use raidlab_units::{Bytes, Nanos, Sectors};
 
 pub(super) const THREADS: MdThreads = MdThreads {
@@ -49,6 +49,48 @@ fn a_resync_of_mds_raid10_writes_only_what_differs() {
             [Event::SyncStarted(Sectors::ZERO)],
             "a resync reports no mismatch"
         );
+    }
+}
+
+/// Linux drivers/md/raid10.c, `sync_request_write`: `md_done_sync` before `put_buf`. So the
+/// thread, which waited for the end of all blocks, finds the read that waits at the barrier,
+/// and sleeps a tick.
+#[test]
+fn the_end_of_blocks_that_are_alike_wakes_the_thread_before_who_waits_at_the_barrier() {
+    let layout = Layout::Copies(Copies::near(2));
+    let shape = Shape::uniform(Level::Raid10, layout, Sectors(128), 4, Sectors(1024));
+    let mut config = with(shape, in_sync(vec![logged(1024, 0); 4]));
+    config.recovery = RecoveryConfig {
+        block: Bytes(128 * 512),
+        threads: Some(THREADS),
+        throttle: Throttle::MdDrain {
+            minimum_kib_per_second: 0,
+            maximum_kib_per_second: 1_000_000,
+        },
+        ..recovery(WriteBarrier::MdArray)
+    };
+    let mut story = Story::new(config);
+    let before = [1024, 1280].map(|start| story.submit(start, WRITE, start, 128));
+    story.sync(SyncAction::Check, None).expect("none runs");
+    assert_eq!(story.commands(), [], "writes are under way");
+    for write in before.iter().flatten() {
+        story.complete(write);
+    }
+    story.array.tick(story.now, &mut story.out);
+    let blocks = story.commands();
+    assert_eq!(blocks.len(), 4, "two blocks, behind which the writes show");
+    assert_eq!(story.submit(2, READ, 1024, 128), []);
+    let mut read = Vec::new();
+    for block in &blocks {
+        read.extend(story.complete(block));
+        read.extend(story.compare(|_| 0));
+    }
+    assert_eq!(Story::sent(&read), [(0, READ, 512, 128)]);
+    assert_eq!(story.complete(&read[0]), []);
+    for (now, blocks) in [(1, 0), (7, 0), (8, 4)] {
+        story.now = Nanos::from_millis(now);
+        story.array.tick(story.now, &mut story.out);
+        assert_eq!(story.commands().len(), blocks, "at {now} ms");
     }
 }
 
