@@ -22,6 +22,16 @@ pub enum FitError {
         #[source]
         source: SimError,
     },
+    /// A fact whose job did nothing of what was measured.
+    #[error(
+        "the first job of fact `{fact}` does nothing within {seconds} s: simulate it for longer"
+    )]
+    Nothing {
+        /// The fact's id in the facts file.
+        fact: String,
+        /// How long it was simulated, in seconds of virtual time.
+        seconds: u64,
+    },
     /// A subject that is no read policy.
     #[error("fact `{fact}` names an unknown subject")]
     Subject {
@@ -86,6 +96,12 @@ pub(crate) fn simulate(
     })?;
     let job = &result.jobs[0];
     let operations = if fact.reads { &job.reads } else { &job.writes };
+    if operations.ios == 0 {
+        return Err(FitError::Nothing {
+            fact: fact.id.clone(),
+            seconds,
+        });
+    }
     Ok(operations.iops(result.runtime))
 }
 

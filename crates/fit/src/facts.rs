@@ -2,7 +2,7 @@
 
 use raidlab_disk::Medium;
 use raidlab_units::line_of;
-use raidlab_workload::{FioJobs, JobFileError, JobGroup, JobSpec, Permission};
+use raidlab_workload::{FioJobs, JobFileError, JobGroup, JobSpec, Permission, group_jobs};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -169,52 +169,25 @@ impl Facts {
             let offset = error.span().map_or(0, |span| span.start);
             syntax(offset, error.message().to_owned())
         })?;
+        let at = |(offset, message)| syntax(offset, message);
         if *raw.schema.get_ref() != 1 {
             let message = "schema must be 1, the only version there is".to_owned();
             return Err(syntax(raw.schema.span().start, message));
         }
+        check_told_once("parameter", &raw.free, |free| &free.parameter).map_err(at)?;
         for free in &raw.free {
-            if let Err(message) = check_free(free.get_ref()) {
-                return Err(syntax(free.span().start, message));
-            }
+            check_free(free.get_ref()).map_err(|message| at((free.span().start, message)))?;
         }
+        check_told_once("prior", &raw.prior, |prior| &prior.id).map_err(at)?;
         for prior in &raw.prior {
-            let positive = |number: f64| number.is_finite() && number > 0.0;
-            let Prior {
-                value,
-                tolerance_percent,
-                ..
-            } = *prior.get_ref();
-            if !positive(value) || !positive(tolerance_percent) {
-                let message = "value and tolerance_percent must be above 0".to_owned();
-                return Err(syntax(prior.span().start, message));
-            }
+            check_prior(prior.get_ref(), &raw.fact)
+                .map_err(|message| at((prior.span().start, message)))?;
         }
-        let mut seen = BTreeSet::new();
+        check_told_once("fact", &raw.fact, |fact| &fact.id).map_err(at)?;
         let mut facts = Vec::new();
         for fact in &raw.fact {
-            let offset = fact.span().start;
-            let fact = fact.get_ref();
-            if !seen.insert(fact.id.as_str()) {
-                return Err(syntax(offset, format!("fact `{}` stands twice", fact.id)));
-            }
-            if fact.ios == 0 || fact.runtime_ms == 0 || fact.fio.is_empty() {
-                let message = "ios, runtime_ms and fio must not be empty".to_owned();
-                return Err(syntax(offset, message));
-            }
-            let jobs = fact
-                .fio
-                .iter()
-                .map(|options| {
-                    parse_job(options).map_err(|source| FactsError::Job {
-                        file: file.to_owned(),
-                        line: line_of(text, offset),
-                        options: options.clone(),
-                        source: Box::new(source),
-                    })
-                })
-                .collect::<Result<Vec<_>, _>>()?;
-            facts.push(convert(fact, jobs));
+            let line = line_of(text, fact.span().start);
+            facts.push(fact.get_ref().read(file, line)?);
         }
         Ok(Self {
             disk: raw.disk,
@@ -222,6 +195,27 @@ impl Facts {
             priors: raw.prior.into_iter().map(Spanned::into_inner).collect(),
             facts,
         })
+    }
+
+    /// Pairs of facts of one set that no parameters can give both: the same load, with
+    /// figures that lie apart by more than a twentieth.
+    #[must_use]
+    pub fn contradictions(&self, set: &str) -> Vec<[&Fact; 2]> {
+        let in_set = |fact: &&Fact| fact.sets.iter().any(|name| name == set);
+        let facts: Vec<&Fact> = self.facts.iter().filter(in_set).collect();
+        let pairs = facts.iter().enumerate().flat_map(|(index, &one)| {
+            let others = facts[index + 1..].iter();
+            others.map(move |&other| [one, other])
+        });
+        let load = |fact: &Fact| {
+            let mut jobs = fact.jobs.clone();
+            jobs.iter_mut().for_each(|job| job.name.clear());
+            (fact.subject.clone(), jobs, fact.turnaround_us, fact.reads)
+        };
+        let apart = |one: f64, other: f64| one.max(other) > 1.05 * one.min(other);
+        pairs
+            .filter(|[one, other]| apart(one.iops, other.iops) && load(one) == load(other))
+            .collect()
     }
 
     /// Every parameter set that some fact names, in order of name.
@@ -252,32 +246,94 @@ fn check_free(free: &Free) -> Result<(), String> {
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
-fn convert(fact: &RawFact, jobs: Vec<JobSpec>) -> Fact {
-    Fact {
-        id: fact.id.clone(),
-        title: fact.title.clone(),
-        subject: fact.subject.clone(),
-        jobs,
-        turnaround_us: fact.turnaround_us,
-        reads: fact.op == Op::Read,
-        iops: fact.ios as f64 / (fact.runtime_ms as f64 / 1e3),
-        sets: fact.sets.clone(),
-        source: fact.source.clone(),
+fn check_prior(prior: &Prior, facts: &[Spanned<RawFact>]) -> Result<(), String> {
+    let positive = |number: f64| number.is_finite() && number > 0.0;
+    if !positive(prior.value) || !positive(prior.tolerance_percent) {
+        return Err("value and tolerance_percent must be above 0".to_owned());
+    }
+    let has_facts = |set: &String| facts.iter().any(|fact| fact.get_ref().sets.contains(set));
+    match prior.sets.iter().find(|set| !has_facts(set)) {
+        Some(set) => Err(format!("no fact belongs to set `{set}`")),
+        None => Ok(()),
     }
 }
 
-/// One job from fio's options.
-fn parse_job(options: &str) -> Result<JobSpec, JobFileError> {
+/// That no two tables of a kind have one name; else where the second begins, and what is
+/// wrong with it.
+fn check_told_once<T>(
+    what: &str,
+    tables: &[Spanned<T>],
+    name: impl Fn(&T) -> &String,
+) -> Result<(), (usize, String)> {
+    let mut seen = BTreeSet::new();
+    for table in tables {
+        let name = name(table.get_ref());
+        if !seen.insert(name) {
+            let message = format!("{what} `{name}` stands twice");
+            return Err((table.span().start, message));
+        }
+    }
+    Ok(())
+}
+
+impl RawFact {
+    /// The fact that begins on `line` of `file`.
+    #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
+    fn read(&self, file: &str, line: usize) -> Result<Fact, FactsError> {
+        let wrong = |message: String| FactsError::Syntax {
+            file: file.to_owned(),
+            line,
+            message,
+        };
+        if self.ios == 0 || self.runtime_ms == 0 || self.fio.is_empty() {
+            return Err(wrong(
+                "ios, runtime_ms and fio must not be empty".to_owned(),
+            ));
+        }
+        let mut jobs = Vec::new();
+        for options in &self.fio {
+            let groups = groups(options).map_err(|source| FactsError::Job {
+                file: file.to_owned(),
+                line,
+                options: options.clone(),
+                source: Box::new(source),
+            })?;
+            jobs.extend(groups.into_iter().flat_map(|group| group.jobs));
+        }
+        // As fio numbers the processes of one run, whichever entry they are of.
+        let groups = group_jobs(jobs, true);
+        let [JobGroup { jobs, .. }] = groups.as_slice() else {
+            let message =
+                "its jobs run one after the other (`stonewall`): each is a fact of its own";
+            return Err(wrong(message.to_owned()));
+        };
+        let reads = self.op == Op::Read;
+        if jobs.first().is_some_and(|job| match reads {
+            true => !job.reads(),
+            false => !job.pattern.writes(),
+        }) {
+            let op = if reads { "reads" } else { "writes" };
+            return Err(wrong(format!("its first job has no {op}")));
+        }
+        Ok(Fact {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            subject: self.subject.clone(),
+            jobs: jobs.clone(),
+            turnaround_us: self.turnaround_us,
+            reads,
+            iops: self.ios as f64 / (self.runtime_ms as f64 / 1e3),
+            sets: self.sets.clone(),
+            source: self.source.clone(),
+        })
+    }
+}
+
+/// The jobs that fio's options make: one, or with several `--name` as many.
+fn groups(options: &str) -> Result<Vec<JobGroup>, JobFileError> {
     let options: Vec<&str> = options.split_whitespace().collect();
     let file = FioJobs::from_command_line("fio", &options, &Permission::default())?.model()?;
-    // Without `--name` there is exactly one job.
-    Ok(file
-        .groups
-        .into_iter()
-        .flat_map(|group| group.jobs)
-        .next()
-        .unwrap_or_default())
+    Ok(file.groups)
 }
 
 #[cfg(test)]

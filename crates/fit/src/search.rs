@@ -57,6 +57,8 @@ pub struct FactRow {
 pub struct FitOutcome {
     /// The parameters that moved, by name, rounded as they are to be stored.
     pub parameters: Vec<(String, f64)>,
+    /// Those that came to lie at an end of their range, to within a hundredth of it.
+    pub at_ends: Vec<String>,
     /// Every fact and prior of the file against these parameters.
     pub rows: Vec<FactRow>,
     /// Sum of squared errors over what was used, in units of tolerance.
@@ -239,15 +241,21 @@ fn outcome(
 ) -> Result<FitOutcome, FitError> {
     let mut parameters = problem.base.clone();
     let mut named = Vec::new();
+    let mut at_ends = Vec::new();
     for (free, &unit) in facts.free.iter().zip(point) {
         let [low, high] = free.range;
-        let value = rounded(low + unit.clamp(0.0, 1.0) * (high - low));
+        let unit = unit.clamp(0.0, 1.0);
+        let value = rounded(low + unit * (high - low));
+        if unit.min(1.0 - unit) < 0.01 {
+            at_ends.push(free.parameter.clone());
+        }
         parameters.set_named(&free.parameter, value);
         named.push((free.parameter.clone(), value));
     }
     let rows = check(facts, set, &parameters, problem.seconds, problem.seed)?;
     Ok(FitOutcome {
         parameters: named,
+        at_ends,
         rows,
         cost: problem.cost_of(&parameters)?,
         evaluations: problem.evaluations.get(),

@@ -72,18 +72,28 @@ fn import_format(
     if format == raidlab_tools::fio::HUMAN && log::is_log(text) {
         log::import(name, text, options)
     } else if format == raidlab_tools::fio::JSON {
-        json_of_fio(name, text, options)
+        runs_of_fio(name, &raidlab_tools::fio::json_runs(text), format, options)
+    } else if format == raidlab_tools::fio::TERSE {
+        let (runs, notes) = raidlab_tools::fio::terse_runs(text);
+        let mut imported = runs_of_fio(name, &runs, format, options)?;
+        let notes = notes.iter().map(|note| format!("{name}: {note}"));
+        imported.notes.extend(notes);
+        Ok(imported)
     } else {
         output::import(name, text, format, options)
     }
 }
 
-/// What each run of fio has left in a file of JSON, joined as if each had its own.
-fn json_of_fio(name: &str, text: &str, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let runs = raidlab_tools::fio::json_runs(text);
+/// What each run of fio has left in a file, joined as if each had its own.
+fn runs_of_fio(
+    name: &str,
+    runs: &[String],
+    format: raidlab_tools::Format,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
     let mut imports = runs
         .iter()
-        .map(|run| output::import(name, run, raidlab_tools::fio::JSON, options));
+        .map(|run| output::import(name, run, format, options));
     let first = imports.next().unwrap_or_else(|| {
         let name = name.to_owned();
         Err(ImportError::Empty { name })

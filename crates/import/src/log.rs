@@ -24,6 +24,7 @@ mod scripts;
 mod tests;
 
 use crate::imported::{ImportOptions, Imported, RunHead};
+use crate::output::groups;
 use crate::suite::{Job, Suite};
 use crate::{BENCH, ImportError, file_stem};
 use jiff::civil::DateTime;
@@ -105,7 +106,7 @@ pub(crate) fn import(
     Ok(imported)
 }
 
-/// A run of fio that was found in the log.
+/// What one run of fio in the log measured at one time.
 struct Run {
     lines: Range<usize>,
     result: ToolResult,
@@ -113,6 +114,37 @@ struct Run {
     job: Option<Job>,
     ended: Option<DateTime>,
     took_ns: u64,
+}
+
+impl Run {
+    /// What a run of fio measured at one time, for each of its groups: these ran one after
+    /// the other, and fio prints the time of its end beside all of them.
+    fn of_groups(
+        lines: &[&str],
+        range: &Range<usize>,
+        result: &ToolResult,
+        suite: &Suite,
+    ) -> Vec<Self> {
+        let mut ended = lines[range.clone()].iter().find_map(|line| {
+            let (_, date) = line.split_once(": pid=")?.1.split_once(": ")?;
+            self::date(date)
+        });
+        let mut runs = Vec::new();
+        for result in groups(result).into_iter().rev() {
+            let took = result.parts.iter().filter_map(|part| part.runtime_ns).max();
+            let took_ns = took.unwrap_or(0);
+            runs.push(Self {
+                job: job_of(&result, suite),
+                ended,
+                took_ns,
+                lines: range.clone(),
+                result,
+            });
+            ended = ended.map(|ended| before(ended, took_ns));
+        }
+        runs.reverse();
+        runs
+    }
 }
 
 /// A log, cut up.
@@ -142,18 +174,7 @@ impl Log {
                 failed.push(format!("line {}: {why}", range.start + 1));
                 continue;
             }
-            let ended = lines[range.clone()].iter().find_map(|line| {
-                let (_, date) = line.split_once(": pid=")?.1.split_once(": ")?;
-                self::date(date)
-            });
-            let took = result.parts.iter().filter_map(|part| part.runtime_ns).max();
-            runs.push(Run {
-                job: job_of(&result, suite),
-                ended,
-                took_ns: took.unwrap_or(0),
-                lines: range,
-                result,
-            });
+            runs.extend(Run::of_groups(&lines, &range, &result, suite));
         }
         let starts = runs.iter().map(|run| run.lines.start).chain([lines.len()]);
         let ends = [0].into_iter().chain(runs.iter().map(|run| run.lines.end));

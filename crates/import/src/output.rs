@@ -5,7 +5,7 @@ use crate::imported::{ImportOptions, Imported, RunHead};
 use crate::surroundings::Surroundings;
 use crate::{BENCH, ImportError, file_stem};
 use raidlab_store::{CellResult, Measurement, MemberUse, Records, Scope};
-use raidlab_tools::{Format, ToolResult};
+use raidlab_tools::{Format, Operation, Part, ToolResult};
 use std::collections::BTreeMap;
 
 /// Imports a tool's output of a known form.
@@ -22,11 +22,7 @@ pub(crate) fn import(
     let tool = result.tool.name();
     let subject = options.subject.clone().unwrap_or_else(|| file_stem(name));
     let suite = options.suite.clone().unwrap_or_else(|| tool.to_owned());
-    let notes = result
-        .messages
-        .iter()
-        .map(|line| format!("{name}: {tool} says: {line}"));
-    let notes = notes.collect();
+    let notes = notes(name, &result);
     let around = Surroundings::read(text);
     let mut cells: Vec<CellResult> = Vec::new();
     let mut labels: Vec<String> = Vec::new();
@@ -89,8 +85,40 @@ fn cell(group: &ToolResult, template: &Measurement, around: &Surroundings) -> Op
     })
 }
 
+/// What a tool says beside its results, and which of its jobs did nothing.
+fn notes(name: &str, result: &ToolResult) -> Vec<String> {
+    /// Enough to see what kind of lines they are.
+    const SHOWN: usize = 8;
+    let tool = result.tool.name();
+    let said = result.messages.iter().take(SHOWN);
+    let mut notes: Vec<String> = said
+        .map(|line| format!("{name}: {tool} says: {line}"))
+        .collect();
+    let more = result.messages.len().saturating_sub(SHOWN);
+    if more > 0 {
+        notes.push(format!("{name}: {tool} says {more} lines more"));
+    }
+    for fact in result.facts.iter().filter(|fact| fact.name == "jobname") {
+        let Some(job) = fact.job.filter(|&job| did_nothing(result, job)) else {
+            continue;
+        };
+        let error = result.fact(Some(job), "error").map(|error| &error.value);
+        let error = error.filter(|error| error.number() != Some(0.0));
+        let error = error.map_or(String::new(), |error| {
+            format!(", and ended with error {error}")
+        });
+        notes.push(format!("{name}: job `{}` did nothing{error}", fact.value));
+    }
+    notes
+}
+
+fn did_nothing(result: &ToolResult, job: u32) -> bool {
+    let mut parts = result.parts.iter();
+    !parts.any(|part| part.job == job && result.tool.is_row(part))
+}
+
 /// The output cut into what was measured at one time.
-fn groups(result: &ToolResult) -> Vec<ToolResult> {
+pub(crate) fn groups(result: &ToolResult) -> Vec<ToolResult> {
     let mut groups: BTreeMap<u64, ToolResult> = BTreeMap::new();
     for part in &result.parts {
         let group = groups
@@ -104,9 +132,14 @@ fn groups(result: &ToolResult) -> Vec<ToolResult> {
         group.parts.push(part.clone());
     }
     let single = groups.len() == 1;
-    for group in groups.values_mut() {
+    for (&number, group) in &mut groups {
         let jobs: Vec<u32> = group.parts.iter().map(|part| part.job).collect();
-        let is_ours = |job: Option<u32>| job.is_none_or(|job| single || jobs.contains(&job));
+        let in_group = |job| {
+            let idle = Part::new(job, "", Operation::Read);
+            jobs.contains(&job)
+                || (did_nothing(result, job) && result.tool.group(result, &idle) == number)
+        };
+        let is_ours = |job: Option<u32>| job.is_none_or(in_group);
         let facts = result.facts.iter().filter(|fact| is_ours(fact.job));
         group.facts = facts.cloned().collect();
         let options = result.options.iter().filter(|option| is_ours(option.job));

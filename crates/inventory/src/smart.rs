@@ -9,6 +9,11 @@ use crate::InventoryError;
 use raidlab_shell::{Command, Target, TargetError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::time::Duration;
+
+/// Linux gives a drive 30 seconds for a command, and as long again after it has reset it
+/// (`SD_TIMEOUT`); a drive whose answer takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A drive's answer; `None` where it has none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -39,15 +44,22 @@ pub struct Smart {
 
 /// Asks a drive, unless it sleeps: then it says so in a message and goes on
 /// sleeping. Virtual disks and loop devices give an answer with messages
-/// only; `None` means that `smartctl` is not installed.
+/// only, and so does a drive that hangs; `None` means that `smartctl` is not installed.
 ///
 /// # Errors
 /// When the machine cannot be asked, or answers no JSON.
 pub fn smart(target: &dyn Target, device: &str) -> Result<Option<Smart>, InventoryError> {
-    let command = Command::reads("smartctl", ["--json", "--nocheck=standby", "-a", device]);
+    let command =
+        Command::reads("smartctl", ["--json", "--nocheck=standby", "-a", device]).timeout(PATIENCE);
     let output = match target.output(&command) {
         Ok(output) => output,
         Err(TargetError::NoProgram { .. }) => return Ok(None),
+        Err(error @ TargetError::Timeout { .. }) => {
+            return Ok(Some(Smart {
+                messages: vec![error.to_string()],
+                ..Smart::default()
+            }));
+        }
         Err(error) => return Err(error.into()),
     };
     let smart = parse(&output.stdout).map_err(|problem| InventoryError::Format {
@@ -163,6 +175,14 @@ mod tests {
             Smart::default()
         );
         assert_eq!(smart(&Machine::default(), "/dev/vda").unwrap(), None);
+    }
+
+    #[test]
+    fn a_drive_that_hangs_is_not_waited_for() {
+        let machine = Machine::loops().endless("smartctl --json --nocheck=standby -a /dev/sdb");
+        let answer = smart(&machine, "/dev/sdb").unwrap().unwrap();
+        assert_eq!(answer.passed, None);
+        assert!(answer.messages[0].contains("smartctl"), "{answer:?}");
     }
 
     proptest::proptest! {

@@ -16,6 +16,9 @@ pub struct Machine {
     folders: BTreeMap<String, Vec<String>>,
     links: BTreeMap<String, String>,
     commands: BTreeMap<String, Said>,
+    /// A command that never ends.
+    #[serde(skip)]
+    endless: Option<String>,
     #[serde(skip)]
     pub written: Mutex<Vec<(String, String)>>,
 }
@@ -72,6 +75,11 @@ impl Machine {
         self
     }
 
+    pub fn endless(mut self, line: &str) -> Self {
+        self.endless = Some(line.to_owned());
+        self
+    }
+
     pub fn edit_command(mut self, begins: &str, from: &str, to: &str) -> Self {
         let (_, said) = self
             .commands
@@ -99,6 +107,13 @@ impl Target for Machine {
 
     fn output(&self, command: &Command) -> Result<Output, TargetError> {
         let line = command.to_string();
+        if self.endless.as_ref() == Some(&line) {
+            return Err(TargetError::Timeout {
+                machine: self.name.clone(),
+                limit: command.timeout.expect("else it is waited for for ever"),
+                command: line,
+            });
+        }
         if let Some(said) = self.commands.get(&line) {
             return Ok(Output {
                 code: Some(said.code),

@@ -98,6 +98,8 @@ struct Fitted {
     cost: f64,
     evaluations: u64,
     parameters: serde_json::Map<String, serde_json::Value>,
+    /// Those that lie at an end of their range.
+    at_range_ends: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -142,6 +144,15 @@ pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
         return output::print(&json(arguments, &set, &rows, outcome.as_ref())?);
     }
     let mut text = table(&rows);
+    for [one, other] in facts.contradictions(&set) {
+        let _ = writeln!(
+            text,
+            "\n`{}` and `{}` are of the same load and differ by {:.0} %: no parameters give both",
+            one.id,
+            other.id,
+            (one.iops.max(other.iops) / one.iops.min(other.iops) - 1.0) * 100.0
+        );
+    }
     if let Some(outcome) = &outcome {
         text.push_str(&parameters(&set, outcome));
     }
@@ -381,6 +392,13 @@ fn parameters(set: &str, outcome: &FitOutcome) -> String {
             "{name} = {{ value = {value:?}, source = \"raidlab fit\" }}"
         );
     }
+    if !outcome.at_ends.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nat an end of its range, beyond which the facts may want it: {}",
+            outcome.at_ends.join(", ")
+        );
+    }
     text
 }
 
@@ -403,6 +421,7 @@ fn json(
                 .iter()
                 .map(|(name, value)| (name.clone(), (*value).into()))
                 .collect(),
+            at_range_ends: outcome.at_ends.clone(),
         }),
         facts: rows.iter().map(Fact::new).collect(),
     };

@@ -45,7 +45,7 @@ impl ToolResult {
         }
     }
 
-    /// Takes over another result of the same tool; its jobs are numbered on.
+    /// Takes over another result of the same tool; its jobs and groups are numbered on.
     pub(crate) fn append(&mut self, mut other: Self) {
         let shift = self
             .facts
@@ -55,10 +55,17 @@ impl ToolResult {
             .max()
             .map_or(0, |last| last + 1);
         let shifted = |job: &mut Option<u32>| *job = job.map(|job| job + shift);
-        other
-            .facts
-            .iter_mut()
-            .for_each(|fact| shifted(&mut fact.job));
+        let group = |fact: &Reported| match fact.value {
+            ReportedValue::Count(group) if fact.name == "groupid" => Some(group),
+            _ => None,
+        };
+        let groups = self.facts.iter().filter_map(group).max();
+        for fact in &mut other.facts {
+            shifted(&mut fact.job);
+            if let (Some(own), Some(last)) = (group(fact), groups) {
+                fact.value = ReportedValue::Count(own.saturating_add(last).saturating_add(1));
+            }
+        }
         for option in &mut other.options {
             shifted(&mut option.job);
         }

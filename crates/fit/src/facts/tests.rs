@@ -59,6 +59,43 @@ fn a_good_file_says_what_it_says() {
 }
 
 #[test]
+fn every_job_of_a_fact_is_simulated() {
+    let several = GOOD.replacen(
+        "[\"--rw=randwrite --bs=4k\"]",
+        "[\"--bs=4k --name=a --rw=randwrite --name=b --rw=read --numjobs=2\", \"--rw=write\"]",
+        1,
+    );
+    let facts = Facts::parse("facts.toml", &several).expect("valid");
+    let jobs = facts.facts[1].jobs.iter();
+    let told: Vec<_> = jobs
+        .map(|job| (job.pattern.name(), job.num_jobs, job.first_process))
+        .collect();
+    assert_eq!(
+        told,
+        [("randwrite", 1, 1), ("read", 2, 2), ("write", 1, 4)],
+        "each job, with its place among the processes of one fio"
+    );
+}
+
+#[test]
+fn facts_that_contradict_each_other_are_named() {
+    let again = |ios: u32| {
+        let fact = GOOD.split("[[fact]]").nth(1).expect("the first fact");
+        let fact = fact.replacen("\"read\"", "\"again\"", 1);
+        let fact = fact.replacen("ios = 1000", &format!("ios = {ios}"), 1);
+        let facts = Facts::parse("facts.toml", &format!("{GOOD}\n[[fact]]{fact}"));
+        let facts = facts.expect("valid");
+        let named = facts.contradictions("strict").into_iter();
+        let named: Vec<_> = named.map(|pair| pair.map(|fact| fact.id.clone())).collect();
+        assert!(facts.contradictions("joint").is_empty());
+        named
+    };
+    assert_eq!(again(1040), Vec::<[String; 2]>::new());
+    assert_eq!(again(1400), [["read", "again"]]);
+    assert_eq!(again(700), [["read", "again"]]);
+}
+
+#[test]
 fn every_mistake_is_named_with_its_place() {
     let mistakes = [
         ("not TOML", "disk = \"some\"", "disk = some"),
@@ -94,6 +131,26 @@ fn every_mistake_is_named_with_its_place() {
             "--rw=randwrite --speed=9",
         ),
         ("a wrong value", "--iodepth=1", "--iodepth=many"),
+        (
+            "jobs one after the other",
+            "--rw=randwrite --bs=4k",
+            "--rw=randwrite --bs=4k --name=a --name=b --stonewall",
+        ),
+        (
+            "nothing of what was measured",
+            "op = \"write\"",
+            "op = \"read\"",
+        ),
+        (
+            "a parameter twice",
+            "[[prior]]",
+            "[[free]]\nparameter = \"seek_settle_ms\"\nstart = 1\nrange = [0, 2]\n\n[[prior]]",
+        ),
+        (
+            "a prior of no set",
+            "tolerance_percent = 10.0\nsets = [\"strict\"]",
+            "tolerance_percent = 10.0\nsets = [\"strikt\"]",
+        ),
     ];
     let told: Vec<String> = mistakes
         .iter()

@@ -141,8 +141,24 @@ fn known_parameters_come_back() {
     let last = last.get().expect("progress");
     assert_eq!(last.evaluations, outcome.evaluations);
     assert!(last.best <= outcome.cost + 0.5);
+    assert_eq!(outcome.at_ends, [""; 0]);
     // Again: the same to the last digit.
     assert_eq!(fit_known(&facts, &truth), outcome);
+}
+
+/// A range that does not hold what made the facts ends the search at its end, and that is
+/// said.
+#[test]
+fn an_end_of_a_range_is_named() {
+    let truth = parameters("strict");
+    let mut facts = synthetic(&truth, 20, 1);
+    facts.free.truncate(1);
+    facts.free[0].range = [1.2, 12.0];
+    facts.free[0].start = 3.0;
+    let outcome = fit(&facts, "known", &truth, 20, 1, &|_| {}).expect("fits");
+    assert_eq!(outcome.at_ends, ["seek_settle_ms"]);
+    let (_, settle) = outcome.parameters[0];
+    assert!((1.2..1.308).contains(&settle), "{settle}");
 }
 
 #[test]
@@ -184,4 +200,9 @@ fn a_fact_that_cannot_be_simulated_is_named() {
     facts.facts[1].jobs[0].offset = raidlab_units::Bytes(1 << 50);
     let error = check(&facts, "strict", &parameters("strict"), 1, 1).expect_err("no such place");
     insta::assert_snapshot!(error, @"fact `read-8g-qd1-freebsd` cannot be simulated");
+    let mut facts = shipped();
+    // Its other job ends both.
+    facts.facts[8].jobs[0].start_delay = raidlab_units::Nanos::from_secs(9);
+    let error = check(&facts, "strict", &parameters("strict"), 1, 1).expect_err("it never begins");
+    insta::assert_snapshot!(error, @"the first job of fact `read-3t-qd32-resync` does nothing within 1 s: simulate it for longer");
 }

@@ -62,7 +62,7 @@ impl Context<'_> {
                 String::new()
             }
         };
-        let label = |run: &Run| run.result.parts.first().map(|part| part.label.clone());
+        let label = |run: &Run| run.result.tool.label(&run.result);
         let same = self.log.runs[..index]
             .iter()
             .filter(|before| label(before) == label(run));

@@ -3,15 +3,18 @@
 use super::canonical_name;
 use crate::Operation;
 use crate::facts::Facts;
-use crate::result::{Reported, ReportedOption, ReportedValue, ToolResult};
+use crate::result::{Part, Reported, ReportedOption, ReportedValue, ToolResult};
 use crate::title::{Title, size};
 use raidlab_results::fact;
 use raidlab_units::{parse_bytes, parse_duration};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What fio's options and its count of jobs say.
 pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
     clones(result, all);
+    errors(result, all);
+    run_times(result, all);
     for option in options(result) {
         let switch = if option.value.is_empty() {
             "1"
@@ -34,6 +37,47 @@ fn clones(result: &ToolResult, all: &mut Facts) {
         .fold(0, u64::saturating_add);
     if sum > 0 {
         all.add(fact::FIO_JOBS, &sum.to_string(), "");
+    }
+}
+
+/// What went wrong in any of the jobs: an error of one, and all I/Os that were short or
+/// dropped.
+fn errors(result: &ToolResult, all: &mut Facts) {
+    let errors = result.facts.iter().filter(|fact| fact.name == "error");
+    let is_error = |fact: &&Reported| fact.value.number().is_some_and(|error| error != 0.0);
+    if let Some(error) = errors.clone().find(is_error).or(errors.clone().next()) {
+        all.say(fact::FIO_ERROR, error);
+    }
+    let of_parts = || result.parts.iter().flat_map(|part| &part.facts);
+    for (name, known) in [
+        ("short_ios", fact::FIO_SHORT_IOS),
+        ("drop_ios", fact::FIO_DROPPED_IOS),
+    ] {
+        let counts = of_parts().filter(|fact| fact.name == name);
+        let sum = counts
+            .filter_map(|fact| fact.value.number())
+            .reduce(|sum, count| sum + count);
+        if let Some(sum) = sum {
+            all.add(known, &sum.to_string(), "");
+        }
+    }
+}
+
+/// How long the shortest and the longest of several jobs ran.
+fn run_times(result: &ToolResult, all: &mut Facts) {
+    let times = result
+        .parts
+        .iter()
+        .filter_map(|part| Some((part.job, part.runtime_ns?)));
+    let mut of_jobs: BTreeMap<u32, u64> = BTreeMap::new();
+    for (job, time) in times {
+        let longest = of_jobs.entry(job).or_default();
+        *longest = time.max(*longest);
+    }
+    let ends = (of_jobs.values().min(), of_jobs.values().max());
+    if let (2.., (Some(least), Some(most))) = (of_jobs.len(), ends) {
+        all.add(fact::FIO_SHORTEST_RUNTIME_NS, &least.to_string(), "ns");
+        all.add(fact::FIO_LONGEST_RUNTIME_NS, &most.to_string(), "ns");
     }
 }
 
@@ -155,7 +199,64 @@ fn group(text: &str, all: &mut Facts) {
 
 /// Describes one group of jobs.
 pub(super) fn title(result: &ToolResult) -> Title {
-    let pattern = text(result, "rw").unwrap_or_default();
+    let jobs = jobs(result);
+    let mut kinds: Vec<(String, &str)> = Vec::new();
+    let mut depth = 0_u32;
+    let mut clones = 0_u32;
+    let mut is_least = false;
+    for &job in &jobs {
+        let count = number(result, Some(job), "jobs").unwrap_or(1).max(1);
+        clones = clones.saturating_add(count);
+        let asked = number(result, Some(job), "iodepth");
+        let own = asked.or_else(|| deepest_level(result, job)).unwrap_or(1);
+        is_least |= asked.is_none() && own > 1;
+        depth = depth.saturating_add(count.saturating_mul(own.max(1)));
+        let (mut words, class) = pattern(result, job);
+        let own = |part: &&Part| jobs.len() == 1 || part.job == job;
+        let mut sizes = result.parts.iter().filter(own);
+        if let Some(block) = sizes.find_map(|part| part.block_size_bytes) {
+            let _ = write!(words, " {}", size(block));
+        }
+        if !kinds.iter().any(|(known, _)| *known == words) {
+            kinds.push((words, class));
+        }
+    }
+    // Jobs that did nothing have no size.
+    let longer = |words: &str| kinds.iter().any(|(other, _)| is_more(other, words));
+    let told: Vec<&str> = kinds.iter().map(|(words, _)| words.as_str()).collect();
+    let told: Vec<&str> = told.into_iter().filter(|words| !longer(words)).collect();
+    let (depth, clones) = (depth.max(1), clones.max(1));
+    let mut title = told.join(" beside ");
+    let or_more = if is_least { " or more" } else { "" };
+    let _ = write!(title, ", queue depth {depth}{or_more}");
+    if clones > 1 {
+        let _ = write!(title, " of {clones} jobs");
+    }
+    let mut classes = kinds.iter().map(|(_, class)| *class);
+    let first = classes.next().unwrap_or("mixed");
+    Title {
+        title,
+        class: if classes.all(|other| other == first) {
+            first
+        } else {
+            "mixed"
+        }
+        .to_owned(),
+        queue_depth: depth,
+        streams: clones,
+    }
+}
+
+/// Whether words say the same with a size behind it.
+fn is_more(words: &str, other: &str) -> bool {
+    words
+        .strip_prefix(other)
+        .is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// A job's pattern in words, and its class.
+fn pattern(result: &ToolResult, job: u32) -> (String, &'static str) {
+    let pattern = text(result, job, "rw").unwrap_or_default();
     let (name, class) = match pattern.split([':', ',']).next().unwrap_or_default() {
         "read" => ("sequential read", "sequential-read"),
         "write" => ("sequential write", "sequential-write"),
@@ -166,28 +267,17 @@ pub(super) fn title(result: &ToolResult) -> Title {
         "trim" | "randtrim" => ("trim", "trim"),
         _ => by_operations(result),
     };
-    let mut depth = 0_u32;
-    let mut clones = 0_u32;
-    for job in jobs(result) {
-        let count = |name: &str| number(result, Some(job), name).unwrap_or(1).max(1);
-        clones = clones.saturating_add(count("jobs"));
-        depth = depth.saturating_add(count("jobs").saturating_mul(count("iodepth")));
-    }
-    let (depth, clones) = (depth.max(1), clones.max(1));
-    let mut title = name.to_owned();
-    if let Some(block) = result.parts.iter().find_map(|part| part.block_size_bytes) {
-        let _ = write!(title, " {}", size(block));
-    }
-    let _ = write!(title, ", queue depth {depth}");
-    if clones > 1 {
-        let _ = write!(title, " of {clones} jobs");
-    }
-    Title {
-        title,
-        class: class.to_owned(),
-        queue_depth: depth,
-        streams: clones,
-    }
+    (name.to_owned(), class)
+}
+
+/// The greatest depth that a job had, where its option is not told: each of fio's levels
+/// stands for all depths from it to the next.
+fn deepest_level(result: &ToolResult, job: u32) -> Option<u32> {
+    let own = result.facts.iter().filter(|fact| fact.job == Some(job));
+    let levels = own.filter_map(|fact| fact.name.strip_prefix("iodepth_level "));
+    levels
+        .filter_map(|level| level.trim_start_matches(">=").parse().ok())
+        .max()
 }
 
 fn by_operations(result: &ToolResult) -> (&'static str, &'static str) {
@@ -213,13 +303,16 @@ fn jobs(result: &ToolResult) -> Vec<u32> {
     jobs
 }
 
-/// An option's or fact's value: of any job, else of all.
-fn text(result: &ToolResult, name: &str) -> Option<String> {
-    let option = result.options.iter().find(|option| option.name == name);
-    let fact = result.facts.iter().find(|fact| fact.name == name);
+/// An option's value, a job's own or that of all jobs, else the job's fact of its name.
+fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> {
+    let of = |job| {
+        let mut options = result.options.iter();
+        options.find(|option| option.name == name && option.job == job)
+    };
+    let option = of(Some(job)).or_else(|| of(None));
     option
         .map(|option| option.value.clone())
-        .or_else(|| fact.map(|fact| fact.value.to_string()))
+        .or_else(|| Some(result.fact(Some(job), name)?.value.to_string()))
 }
 
 fn number(result: &ToolResult, job: Option<u32>, name: &str) -> Option<u32> {

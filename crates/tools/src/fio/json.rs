@@ -13,9 +13,10 @@
 //! are named by number up to 2.19 and by time since. Directions of
 //! which nothing was done are printed with zeros: they become no part.
 
+use super::human::lines;
 use super::json_latency::read_latencies;
 use super::json_node::Node;
-use super::{version_numbers, version_text};
+use super::{terse, version_numbers, version_text};
 use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{differ, whole};
@@ -123,7 +124,19 @@ fn document(text: &str, messages: &mut Vec<String>) -> Result<(Value, usize), Pa
     Ok((found.ok_or_else(nothing)?, line))
 }
 
+/// Where the next document begins: on a line of its own, or wherever fio's version stands
+/// at its head. What a job writes before it may be cut off within a line, as each of fio's
+/// processes has a buffer of its own.
 pub(super) fn next_document(text: &str) -> Option<usize> {
+    let named = text.find("\"fio version\"").and_then(|version| {
+        let before = text[..version].trim_end();
+        before.ends_with('{').then(|| before.len() - 1)
+    });
+    let of_lines = next_line_of_document(text);
+    named.into_iter().chain(of_lines).min()
+}
+
+fn next_line_of_document(text: &str) -> Option<usize> {
     if text.trim_start_matches([' ', '\t']).starts_with('{') {
         return text.find('{');
     }
@@ -136,9 +149,19 @@ pub(super) fn next_document(text: &str) -> Option<usize> {
     })
 }
 
+/// Keeps what is said beside the documents. fio's other forms of output stand there where it
+/// was asked for several of them.
 fn keep_lines(text: &str, messages: &mut Vec<String>) {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    messages.extend(lines.map(str::to_owned));
+    const OTHER_FORMS: &str = "results in its other forms beside the JSON are left out";
+    for line in text.lines().map(str::trim) {
+        if terse::is_line(line) || lines::job_header(line).is_some() {
+            if !messages.iter().any(|known| known == OTHER_FORMS) {
+                messages.push(OTHER_FORMS.to_owned());
+            }
+        } else if lines::is_message(line) {
+            messages.push(line.to_owned());
+        }
+    }
 }
 
 /// Puts `null` for `nan` and `inf`, with or without a sign, outside strings.

@@ -9,12 +9,14 @@ mod json_node;
 mod json_runs;
 mod options;
 mod terse;
+mod terse_runs;
 
 pub use json::parse as parse_json;
 pub use json_runs::runs as json_runs;
 pub use options::{asked_options, check_options};
 pub use raidlab_workload::canonical_name;
 pub use terse::parse as parse_terse;
+pub use terse_runs::runs as terse_runs;
 
 use crate::asked::{AskedOption, Difference};
 use crate::facts::Facts;
@@ -33,7 +35,7 @@ pub const JSON: Format = Format {
     looseness: 0,
     is_in: |text| {
         let is_fios = text.contains("\"jobs\"") || text.contains("\"client_stats\"");
-        is_fios && text.lines().any(|line| line.trim_start().starts_with('{'))
+        is_fios && json::next_document(text).is_some()
     },
     parse: parse_json,
 };
@@ -120,8 +122,19 @@ impl Benchmark for Fio {
         }
     }
 
+    /// The names of all jobs of a group; of many the first and how many others there are.
     fn label(&self, result: &ToolResult) -> Option<String> {
-        let label = result.parts.first()?.label.clone();
+        const SHOWN: usize = 3;
+        let mut labels: Vec<&str> = Vec::new();
+        for part in &result.parts {
+            if !labels.contains(&part.label.as_str()) {
+                labels.push(&part.label);
+            }
+        }
+        let label = match labels.len() {
+            0..=SHOWN => labels.join("+"),
+            many => format!("{} and {} others", labels[0], many - 1),
+        };
         (!label.is_empty()).then_some(label)
     }
 

@@ -2,11 +2,13 @@
 //! semicolons, versions 3, 4 and 5 of the format.
 //!
 //! Version 3 has two directions of 41 fields, version 4 three, version 5 three
-//! of 47 (six more: samples of the rate, and the rate of requests). Behind
+//! of 47 (six more: samples of the rate, and the rate of requests). With
+//! `unified_rw_reporting=mixed` there is one, of all requests, and with `both` that one
+//! stands behind the others (`show_thread_status_terse_all` of fio's stat.c). Behind
 //! them stand processor time, depths, latencies, then nine fields for each
 //! disk, and last the description. Sizes are in KiB, latencies in microseconds.
-//! Counts of requests are not given: they are the rate by the time, rounded,
-//! so they are left out.
+//! Counts of requests and their size are not given, but the rate is the whole part of
+//! count by time: where a power of two is the one size that agrees, it is taken.
 
 use super::version_text;
 use crate::Operation;
@@ -59,13 +61,10 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
 
 fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'static str> {
     let fields: Vec<&str> = line.split(';').collect();
-    let (directions, width) = match fields[0] {
-        "3" => (2, 41),
-        "4" => (3, 41),
-        _ => (3, 47),
-    };
-    let tail = HEAD + directions * width;
-    if fields.len() < tail + TAIL {
+    let width = if fields[0] == "5" { 47 } else { 41 };
+    let operations = operations(&fields, width);
+    let tail = HEAD + operations.len() * width;
+    if operations.is_empty() || fields.len() < tail + TAIL {
         return Err("as many fields as this version of the format has");
     }
     result.version = version_text(fields[1]);
@@ -73,7 +72,8 @@ fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'stat
     let facts = &mut result.facts;
     facts.push(Reported::new(Some(job), "jobname", label, ""));
     for (name, field) in [("groupid", fields[3]), ("error", fields[4])] {
-        let value = finite(field).ok_or("a number in each of the first fields")?;
+        let value = finite(field).and_then(whole);
+        let value = value.ok_or("a whole number in each of the first fields")?;
         facts.push(Reported::new(Some(job), name, value, ""));
     }
     let user = percent(fields[tail]).ok_or("processor time as a percentage")?;
@@ -88,8 +88,7 @@ fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'stat
             facts.push(Reported::new(Some(job), &name, share, "%"));
         }
     }
-    let operations = [Operation::Read, Operation::Write, Operation::Trim];
-    for (place, operation) in operations.into_iter().take(directions).enumerate() {
+    for (place, &operation) in operations.iter().enumerate() {
         let start = HEAD + place * width;
         let mut part = Part::new(job, label, operation);
         part.cpu_percent = Some(user + system);
@@ -98,6 +97,24 @@ fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'stat
         }
     }
     read_disks(&fields[tail + TAIL..], job, result)
+}
+
+/// What each direction of a line is of; nothing where the line has none that is known.
+/// Behind the last one stands processor time, the first of all that ends in `%`.
+fn operations(fields: &[&str], width: usize) -> &'static [Operation] {
+    use Operation::{Mixed, Read, Trim, Write};
+    let ends = |&directions: &usize| {
+        let field = fields.get(HEAD + directions * width);
+        field.is_some_and(|field| field.ends_with('%'))
+    };
+    match ((1..=4).find(ends), fields[0]) {
+        (Some(1), _) => &[Mixed],
+        (Some(2), "3") => &[Read, Write],
+        (Some(3), "3") => &[Read, Write, Mixed],
+        (Some(3), _) => &[Read, Write, Trim],
+        (Some(4), "4" | "5") => &[Read, Write, Trim, Mixed],
+        _ => &[],
+    }
 }
 
 /// Fills a part; false where nothing was done.
@@ -118,6 +135,7 @@ fn read_direction(fields: &[&str], part: &mut Part) -> Result<bool, &'static str
     part.runtime_ns = whole(number(3)? * 1e6).filter(|&time| time > 0);
     part.operations_per_second = Some(number(2)?).filter(|&rate| rate > 0.0);
     part.bytes_per_second = Some(number(1)? * 1024.0).filter(|&rate| rate > 0.0);
+    settle_block_size(part);
     part.compute_rates();
     for (place, kind) in [
         (4, LatencyKind::Submission),
@@ -158,6 +176,35 @@ fn read_direction(fields: &[&str], part: &mut Part) -> Result<bool, &'static str
     Ok(true)
 }
 
+/// Rates below this are too coarse to tell sizes by.
+const LEAST_TELLING_RATE: f64 = 50.0;
+
+/// Takes the size of all requests, and so their number, where bytes, rate and time agree
+/// with a power of two.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "compared within a step of the rate"
+)]
+fn settle_block_size(part: &mut Part) {
+    let (Some(bytes), Some(time), Some(rate)) = (
+        part.total_bytes,
+        part.runtime_ns,
+        part.operations_per_second,
+    ) else {
+        return;
+    };
+    if rate < LEAST_TELLING_RATE {
+        return;
+    }
+    let seconds = time as f64 / 1e9;
+    let agrees = |size: &u64| {
+        let rate_of_size = (bytes / size) as f64 / seconds;
+        bytes.is_multiple_of(*size) && (rate..rate + 1.0).contains(&rate_of_size)
+    };
+    part.block_size_bytes = (9..=30).map(|power| 1 << power).find(agrees);
+    part.total_ios = part.block_size_bytes.map(|size| bytes / size);
+}
+
 fn percentiles(fields: &[&str]) -> Result<Vec<(f64, u64)>, &'static str> {
     let mut percentiles = Vec::new();
     for field in fields {
@@ -172,6 +219,45 @@ fn percentiles(fields: &[&str]) -> Result<Vec<(f64, u64)>, &'static str> {
     }
     percentiles.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     Ok(percentiles)
+}
+
+/// What a line tells of the run of fio that it is of.
+#[derive(Debug, PartialEq)]
+pub(super) struct Whose<'line> {
+    /// The job's name and the number of its group.
+    pub(super) job: (&'line str, &'line str),
+    /// KiB and milliseconds of each direction.
+    pub(super) counts: Vec<(f64, f64)>,
+    /// The counters of disks, which all lines of one report repeat, and the description.
+    pub(super) end: Vec<&'line str>,
+}
+
+impl<'line> Whose<'line> {
+    /// `None` where it is no line of terse output, or a broken one.
+    pub(super) fn of(line: &'line str) -> Option<Self> {
+        let line = line.trim_end();
+        let mut fields: Vec<&str> = is_line(line).then(|| line.split(';').collect())?;
+        let width = if fields[0] == "5" { 47 } else { 41 };
+        let directions = operations(&fields, width).len();
+        let tail = HEAD + directions * width + TAIL;
+        if directions == 0 || fields.len() < tail {
+            return None;
+        }
+        let end = fields.split_off(tail);
+        let starts = (0..directions).map(|place| HEAD + place * width);
+        let counts = starts.map(|start| Some((finite(fields[start])?, finite(fields[start + 3])?)));
+        Some(Self {
+            job: (fields[2], fields[3]),
+            counts: counts.collect::<Option<_>>()?,
+            end,
+        })
+    }
+
+    /// Whether it has the counters of any disk.
+    pub(super) fn has_disks(&self) -> bool {
+        let use_of = self.end.get(DISK - 1);
+        use_of.is_some_and(|field| field.ends_with('%'))
+    }
 }
 
 /// Disks as long as nine fields make one; what is left is the description,
@@ -236,7 +322,12 @@ mod tests {
                 (read.total_bytes, write.total_bytes),
                 (Some(1984 << 10), Some(2112 << 10))
             );
-            assert_eq!(read.operations_per_second, Some(rate));
+            // Of 4 KiB each; the rate is printed without what is behind the point.
+            assert_eq!(
+                (read.block_size_bytes, read.total_ios),
+                (Some(4096), Some(496))
+            );
+            assert_eq!(read.operations_per_second.map(f64::floor), Some(rate));
             assert_eq!(read.runtime_ns, Some(time * 1_000_000));
             let latency = read.latency().expect("timed");
             assert_eq!(latency.percentiles.len(), 17);
@@ -249,6 +340,39 @@ mod tests {
             .fact(Some(0), "description")
             .expect("a description");
         assert_eq!(fact.value.to_string(), "a;b");
+    }
+
+    /// fio 3.33 with `--rw=randrw --unified_rw_reporting=mixed` and `both`: as many fields as
+    /// those directions have, and the processor's time behind them.
+    #[test]
+    fn directions_in_one_are_read() {
+        let with = |from: usize, directions: &str| {
+            let fields: Vec<&str> = THREE.trim_end().split(';').collect();
+            let one = fields[5..46].join(";");
+            let all = directions.replace("one", &one);
+            parse(&format!(
+                "{};{all};{}",
+                fields[..5].join(";"),
+                fields[from..].join(";")
+            ))
+        };
+        let operations = |text| {
+            let result: crate::ToolResult = with(87, text).expect("a line");
+            let parts = result.parts.iter();
+            let found: Vec<_> = parts
+                .map(|part| (part.operation, part.total_bytes))
+                .collect();
+            assert_eq!(result.disks[0].name, "vda");
+            found
+        };
+        let bytes = Some(1984 << 10);
+        assert_eq!(operations("one"), [(Operation::Mixed, bytes)]);
+        let both = [Operation::Read, Operation::Write, Operation::Mixed];
+        assert_eq!(
+            operations("one;one;one"),
+            both.map(|operation| (operation, bytes))
+        );
+        assert!(with(87, "one;one;one;one").is_err(), "no form of version 3");
     }
 
     #[test]

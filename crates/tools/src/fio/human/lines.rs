@@ -94,20 +94,37 @@ fn one_size(range: &str) -> Option<u64> {
     whole(size.value * bytes_in(size.unit, 1024.0)?)
 }
 
-/// A job's name, the number of its clones and its error number.
-pub(super) fn job_header(line: &str) -> Option<(&str, Option<u64>, Option<u64>)> {
+/// A line that begins a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct JobHeader<'line> {
+    /// The job's name.
+    pub(super) label: &'line str,
+    /// The number of its group.
+    pub(super) group: Option<u64>,
+    /// How many of its clones are reported as one.
+    pub(super) jobs: Option<u64>,
+    /// Its error number, 0 for none.
+    pub(super) error: Option<u64>,
+}
+
+/// A line that begins a job: `name: (groupid=0, jobs=1): err= 0: pid=1: ...`.
+pub(in super::super) fn job_header(line: &str) -> Option<JobHeader<'_>> {
     let at = line.rfind(": (groupid=")?;
-    let (numbers, rest) = line[at..].split_once("):")?;
-    let jobs = numbers.split_once("jobs=").map(|(_, jobs)| jobs);
+    let (numbers, rest) = line[at + ": (".len()..].split_once("):")?;
+    let number = |name: &str| {
+        let (_, value) = pairs(numbers).into_iter().find(|(key, _)| *key == name)?;
+        value.parse().ok()
+    };
     let error = rest.trim_start().strip_prefix("err=")?.trim_start();
     let digits = error
         .find(|letter: char| !letter.is_ascii_digit())
         .unwrap_or(error.len());
-    Some((
-        line[..at].trim(),
-        jobs.and_then(|jobs| jobs.trim().parse().ok()),
-        error[..digits].parse().ok(),
-    ))
+    Some(JobHeader {
+        label: line[..at].trim(),
+        group: number("groupid"),
+        jobs: number("jobs"),
+        error: error[..digits].parse().ok(),
+    })
 }
 
 /// A line of one direction, of fio 2 or fio 3.
@@ -338,6 +355,12 @@ pub(super) fn scaled(text: &str) -> Option<f64> {
     Some(value * bytes_in(unit, 1000.0).filter(|_| !unit.contains('B'))?)
 }
 
+/// The number of the group whose status stands below a line.
+pub(super) fn status_head(text: &str) -> Option<u64> {
+    let rest = text.strip_prefix("Run status group ")?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
 /// `READ: io=..., aggrb=...` and its like: the direction and the rest.
 /// FreeBSD's `gflash list` has lines that begin alike, but without names.
 pub(super) fn group_status(text: &str) -> Option<(&str, &str)> {
@@ -381,11 +404,12 @@ pub(super) fn is_fios(line: &str) -> bool {
         || disk(line).is_some()
 }
 
-/// Whether a line that is no result says something: not blank, not progress.
-pub(super) fn is_message(line: &str) -> bool {
+/// Whether a line that is no result says something: not blank, not progress, no heading.
+pub(in super::super) fn is_message(line: &str) -> bool {
     let text = line.trim();
     let is_progress = ["Jobs: ", "Starting ", "..."]
         .iter()
         .any(|beginning| text.starts_with(beginning));
-    !(text.is_empty() || is_progress || is_fios(line))
+    let is_head = definition(line).is_some() || version(line).is_some();
+    !(text.is_empty() || is_progress || is_head || is_fios(line))
 }

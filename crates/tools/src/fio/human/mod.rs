@@ -12,14 +12,14 @@
 //! have one size and the product agrees with the printed size, the product is
 //! taken.
 
-mod lines;
+pub(super) mod lines;
 #[cfg(test)]
 mod tests;
 
 use crate::Operation;
 use crate::error::ParseError;
-use crate::result::{LatencyKind, Part, Reported, ReportedLatency, ToolResult};
-use lines::{Definition, Direction};
+use crate::result::{LatencyKind, Part, Reported, ReportedLatency, ReportedValue, ToolResult};
+use lines::{Definition, Direction, JobHeader};
 use std::ops::Range;
 
 /// Reads a text with one or more runs; the jobs of all of them are numbered
@@ -123,6 +123,8 @@ struct Reader {
     printed: Vec<Option<(f64, f64)>>,
     /// What the next lines of percentiles belong to.
     percentiles: Option<(LatencyKind, f64)>,
+    /// The first job of the group whose status is read.
+    status_of: Option<u32>,
 }
 
 fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseError> {
@@ -134,6 +136,7 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
         first_part: 0,
         printed: Vec::new(),
         percentiles: None,
+        status_of: None,
     };
     let outdated = outdated(lines, range);
     for index in range.clone().filter(|index| !outdated.contains(index)) {
@@ -173,8 +176,8 @@ impl Reader {
             self.result.version = version;
         } else if let Some(definition) = lines::definition(line) {
             self.definitions.push(definition);
-        } else if let Some((label, jobs, error)) = lines::job_header(line) {
-            self.begin_job(label, jobs, error);
+        } else if let Some(header) = lines::job_header(line) {
+            self.begin_job(&header);
         } else if let Some(disk) = lines::disk(line) {
             self.result.disks.push(disk);
         } else if self.job.is_some() {
@@ -185,7 +188,8 @@ impl Reader {
         Ok(())
     }
 
-    fn begin_job(&mut self, label: &str, jobs: Option<u64>, error: Option<u64>) {
+    fn begin_job(&mut self, header: &JobHeader<'_>) {
+        let label = header.label;
         self.finish_job();
         let job = self.job.map_or(0, |last| last + 1);
         self.job = Some(job);
@@ -193,8 +197,14 @@ impl Reader {
         self.first_part = self.result.parts.len();
         let facts = &mut self.result.facts;
         facts.push(Reported::new(Some(job), "jobname", label, ""));
-        facts.extend(jobs.map(|jobs| Reported::new(Some(job), "jobs", jobs, "")));
-        facts.extend(error.map(|error| Reported::new(Some(job), "error", error, "")));
+        let numbers = [
+            ("groupid", header.group),
+            ("jobs", header.jobs),
+            ("error", header.error),
+        ];
+        for (name, number) in numbers {
+            facts.extend(number.map(|number| Reported::new(Some(job), name, number, "")));
+        }
         let definition = self.definitions.iter().find(|known| known.name == label);
         if let Some(definition) = definition {
             for (name, value) in &definition.options {
@@ -335,7 +345,11 @@ impl Reader {
             }
         } else if let Some((name, rest)) = lines::group_status(text) {
             let name = format!("run status {}", name.to_lowercase());
-            facts.push(Reported::new(None, &name, rest, ""));
+            facts.push(Reported::new(self.status_of, &name, rest, ""));
+        } else if let Some(group) = lines::status_head(text) {
+            let mut jobs = facts.iter().filter(|fact| fact.name == "groupid");
+            let own = jobs.find(|fact| fact.value == ReportedValue::Count(group));
+            self.status_of = own.and_then(|fact| fact.job);
         } else if lines::is_message(text) {
             self.result.messages.push(text.to_owned());
         }

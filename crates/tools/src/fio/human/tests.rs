@@ -142,7 +142,7 @@ fn a_new_result_has_latencies_and_clones() {
         (latency.min_ns, latency.max_ns),
         (Some(518_000), Some(32_196_000))
     );
-    assert!(result.fact(None, "run status read").is_some());
+    assert!(result.fact(Some(0), "run status read").is_some());
 }
 
 #[test]
@@ -178,7 +178,9 @@ fn lines_of_other_versions_are_read() {
             .expect("a latency");
     assert_eq!(latency.and_then(|latency| latency.max_ns), Some(1_015_100));
     let header = "a: b: (groupid=0, jobs=1): err=28 (file:io_u.c:1787, func=io_u error, error=No space left on device): pid=1: Mon";
-    assert_eq!(lines::job_header(header), Some(("a: b", Some(1), Some(28))));
+    let header = lines::job_header(header).expect("a header");
+    assert_eq!((header.label, header.group), ("a: b", Some(0)));
+    assert_eq!((header.jobs, header.error), (Some(1), Some(28)));
     assert_eq!(lines::version("fio-2.1.11"), Some(String::from("2.1.11")));
     assert_eq!(lines::version("fio-2.1.11 is old"), None);
 }
