@@ -40,6 +40,8 @@ pub fn import_file(
     text: &str,
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
+    // Windows' shells put it before what they write into a file.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if figures::is_figures(text) {
         return figures::import(name, text, options);
     }

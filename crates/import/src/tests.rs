@@ -184,6 +184,25 @@ fn jobs_that_failed_are_told() {
     assert_eq!(fact(&imported, fact::FIO_SHORT_IOS).as_deref(), Some("5"));
 }
 
+/// Clones have files of their own unless one is named for all.
+#[test]
+fn a_working_set_is_of_all_clones_files() {
+    let set = |options: &str| {
+        let text = format!(
+            "{{ \"fio version\": \"fio-3.33\", \"jobs\": [ {{ \"jobname\": \"w\", \"groupid\": 0, \
+             \"job options\": {{ \"rw\": \"randread\", \"size\": \"1g\", \"numjobs\": \"4\"{options} }}, \
+             \"read\": {{ \"io_bytes\": 4096, \"total_ios\": 1, \"runtime\": 2000 }} }} ] }}\n"
+        );
+        let imported = import_file("a.json", &text, &ImportOptions::default()).expect("JSON");
+        let all = &imported.cells[0].records.observations;
+        let mut found = all.iter();
+        let found = found.find(|one| one.name == fact::JOB_WORKING_SET_BYTES);
+        found.map(|one| one.value.parse::<u64>().expect("bytes") >> 30)
+    };
+    assert_eq!(set(", \"directory\": \"/mnt\""), Some(4));
+    assert_eq!(set(", \"filename\": \"/dev/md0\""), Some(1));
+}
+
 /// `--output` of a job that verifies: a buffer of 4 KiB that ends within a line stands before
 /// the JSON; and with `--output-format=normal,json` fio's text does.
 #[test]
@@ -194,6 +213,12 @@ fn json_begins_wherever_its_head_is() {
     let imported = import_file("a.json", &text, &ImportOptions::default()).expect("JSON");
     assert_eq!(imported.notes.len(), 9, "{:?}", imported.notes);
     assert_eq!(imported.notes[8], "a.json: fio says 13 lines more");
+    let marked = import_file(
+        "a.json",
+        &format!("\u{feff}{json}"),
+        &ImportOptions::default(),
+    );
+    assert_eq!(marked.expect("JSON").notes, [""; 0]);
     let people = printed(&[("a", "randread", "4096B", 0)]);
     let text = format!("{people}\n{json}");
     let imported = import_file("a.json", &text, &ImportOptions::default()).expect("JSON");

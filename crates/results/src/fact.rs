@@ -179,6 +179,8 @@ pub const JOB_ALLOWS_DEGRADED: &str = "job.allows_degraded";
 
 /// Clones (threads or processes) that one part of fio's output stands for.
 pub const FIO_JOBS: &str = "fio.jobs";
+/// What dd said of the error that ended it.
+pub const DD_ERROR: &str = "dd.error";
 /// fio's error number; 0: none.
 pub const FIO_ERROR: &str = "fio.error";
 /// Requests that moved fewer bytes than asked.

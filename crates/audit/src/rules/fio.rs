@@ -69,7 +69,8 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Tools,
         title: "the job ended before its time",
         explanation: "The job has a time limit and ran less than 90 % of it: without \
-            `time_based` fio stops when the size is done. A warning where time_based was set.",
+            `time_based` fio stops when the size is done. A warning where time_based was set; \
+            nothing where `steadystate` was, which ends a job as soon as its rate is steady.",
         effect: "Rates come from a shorter time than the others', start and cache in it.",
         remedy: "Always pair `runtime` with `time_based`.",
         source: "fio issues 329 and 1039",
@@ -240,7 +241,11 @@ fn random_maps(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     ruling.judged();
     let without = case.flag(row, &fact::fio_option("norandommap")) == Some(true);
     let other = generator.is_some_and(|name| !name.starts_with("tausworthe"));
-    let maps = jobs * range / row.block_size_bytes as f64 / 8.0;
+    // Of files of their own all clones' ranges are in the set.
+    let apart =
+        option_of(case, row, "directory").is_some() && option_of(case, row, "filename").is_none();
+    let ranges = if apart { range } else { jobs * range };
+    let maps = ranges / row.block_size_bytes as f64 / 8.0;
     if !without && !other && maps > 0.05 * memory {
         let share = maps / memory * 100.0;
         let text = format!(
@@ -352,7 +357,9 @@ fn ended_early(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let asked = asked_runtime(case, row, ruling)?;
     ruling.judged();
     let ran = row.runtime_ns as f64;
-    if ran < 0.9 * asked {
+    // It is to end as soon as its rate is steady.
+    let awaits_steady_state = option_of(case, row, "steadystate").is_some();
+    if ran < 0.9 * asked && !awaits_steady_state {
         let by_time = case.flag(row, &fact::fio_option("time_based")) == Some(true);
         let severity = if by_time { Warning } else { Note };
         let text = format!("ran {:.1} s of {:.1}", ran / 1e9, asked / 1e9);

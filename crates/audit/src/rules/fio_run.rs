@@ -358,6 +358,13 @@ fn errors(case: &Case<'_>, ruling: &mut Ruling) {
         (fact::FIO_DROPPED_IOS, "dropped I/Os", Warning),
     ];
     for row in case.evidence.rows {
+        if case.text(row, fact::DD_RECORDS_IN_WHOLE).is_some() {
+            ruling.judged();
+        }
+        if let Some(said) = case.text(row, fact::DD_ERROR) {
+            ruling.judged();
+            ruling.row(Fatal, row, format!("dd: {said}"));
+        }
         for (name, words, severity) in counts {
             let Some(count) = ruling.need(case.number(row, name), name) else {
                 continue;

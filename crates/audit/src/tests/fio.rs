@@ -54,6 +54,7 @@ fn options() -> Vec<Pair> {
             .fact(fact::JOB_WORKING_SET_BYTES, "3298534883328");
         option(lab, "random_generator", generator)
     };
+    let in_folder = |lab: Lab| option(lab, "directory", "/mnt");
     let seeds = |repeat: &str| {
         let again = Measurement {
             repetition: 1,
@@ -100,9 +101,21 @@ fn options() -> Vec<Pair> {
         pair("T2", Fatal, engine("psync"), engine("libaio")),
         pair("T2", Note, threads("32"), threads("1")),
         pair("T3", Warning, maps("tausworthe"), maps("lfsr")),
+        pair(
+            "T3",
+            Warning,
+            maps("tausworthe"),
+            in_folder(maps("tausworthe")),
+        ),
         pair("T4", Note, seeds("1"), seeds("0")),
         pair("T4", Note, seeded("fio 3.33"), seeded("fio 3.35")),
         pair("T6", Note, timed(4036, 20.0), timed(4036, 60.0)),
+        pair(
+            "T6",
+            Note,
+            timed(4036, 20.0),
+            option(timed(4036, 20.0), "steadystate", "iops:5%"),
+        ),
         pair(
             "T6",
             Warning,
@@ -198,6 +211,15 @@ fn errors() -> Vec<Pair> {
             Fatal,
             count(fact::FIO_ERROR, "5"),
             count(fact::FIO_ERROR, "0"),
+        ),
+        pair(
+            "T28",
+            Fatal,
+            count(
+                fact::DD_ERROR,
+                "error reading '/dev/sdb': Input/output error",
+            ),
+            count("dd.records_in.whole", "3"),
         ),
         pair(
             "T28",

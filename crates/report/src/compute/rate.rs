@@ -160,6 +160,7 @@ fn moves_blocks(op: Operation) -> bool {
         Operation::Read
             | Operation::Write
             | Operation::Trim
+            | Operation::Mixed
             | Operation::RandomRead
             | Operation::RandomWrite
     )
@@ -236,6 +237,14 @@ mod tests {
         m.block_size_bytes = 0;
         assert_eq!(Rate::of_row(&[&m]), Rate::OperationsPerSecond);
         assert!(units_note(&[Rate::OperationsPerSecond]).starts_with("More is better"));
+    }
+
+    /// fio with `unified_rw_reporting=mixed`.
+    #[test]
+    fn reads_and_writes_told_as_one_are_iops() {
+        let mut m = sample::cell("md", 0);
+        m.op = Operation::Mixed;
+        assert_eq!(Rate::of_row(&[&m]), Rate::Iops);
     }
 
     #[test]

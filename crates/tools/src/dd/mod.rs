@@ -105,6 +105,7 @@ impl Benchmark for Dd {
 
     fn fact(&self, said: &Reported, _part: Option<&Part>, facts: &mut Facts) -> bool {
         let known = match said.name.as_str() {
+            "error" => fact::DD_ERROR,
             "records-in-whole" => fact::DD_RECORDS_IN_WHOLE,
             "records-in-partial" => fact::DD_RECORDS_IN_PARTIAL,
             "records-out-whole" => fact::DD_RECORDS_OUT_WHOLE,

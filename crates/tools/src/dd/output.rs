@@ -41,6 +41,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let text = normal(text);
     let mut run: Option<Run> = None;
     let mut operands: Vec<(String, String)> = Vec::new();
+    let mut failed: Option<&str> = None;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(counts) = records(line) {
@@ -49,12 +50,21 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
                 _ => {
                     finish(run.take(), &mut result)?;
                     let own = std::mem::take(&mut operands);
-                    run = Some(Run::new(index, counts, own));
+                    let mut begun = Run::new(index, counts, own);
+                    let error = failed.take();
+                    let error = error.map(|error| Reported::new(None, "error", error, ""));
+                    begun.facts.extend(error);
+                    run = Some(begun);
                 }
             }
         } else if let Some(told) = command(line) {
             finish(run.take(), &mut result)?;
             operands = told;
+            failed = None;
+        } else if let Some(error) = error(line) {
+            finish(run.take(), &mut result)?;
+            failed = Some(error);
+            result.messages.push(line.to_owned());
         } else if let Some(open) = &mut run {
             open.further_line(line, &mut result);
         } else if transfer(line).is_none() {
@@ -162,6 +172,28 @@ fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
     }
     result.parts.push(part);
     Ok(())
+}
+
+/// What went wrong, of a line such as `dd: error writing 'x': No space left on device`: all
+/// systems' dd says so before its records. A dd that did not even begin has none.
+fn error(line: &str) -> Option<&str> {
+    const HARMLESS: [&str; 5] = [
+        "warning:",
+        "failed to open",
+        "opening ",
+        "unrecognized",
+        "invalid ",
+    ];
+    const NOT_BEGUN: [&str; 4] = [
+        "No such file or directory",
+        "Permission denied",
+        "Device or resource busy",
+        "Device busy",
+    ];
+    let said = line.strip_prefix("dd: ")?;
+    let none = HARMLESS.iter().any(|begin| said.starts_with(begin))
+        || NOT_BEGUN.iter().any(|end| said.ends_with(end));
+    (!none).then_some(said)
 }
 
 /// The operands of a line with a dd command in it.

@@ -180,6 +180,25 @@ fn several_runs_with_progress_and_time_are_told_apart() {
     assert_eq!(result.messages, ["dd: closing output file"]);
 }
 
+/// GNU dd 9.1 on a full file system, and FreeBSD's on a bad sector.
+#[test]
+fn errors_belong_to_the_run_that_they_ended() {
+    let good = "3+0 records in\n3+0 records out\n3145728 bytes (3.1 MB) copied, 1.5 s, 2.1 MB/s\n";
+    let text = format!(
+        "dd: failed to open 'y': Permission denied\n{good}\
+         dd: error writing 'x': No space left on device\n{good}{good}\
+         dd: /dev/da0: Input/output error\n{good}\
+         dd: warning: partial read (4096 bytes); suggest iflag=fullblock\n{good}"
+    );
+    let result = parse(&text).expect("five runs");
+    let error = |part: &Part| part.fact("error").map(|fact| fact.value.to_string());
+    let errors: Vec<_> = result.parts.iter().map(error).collect();
+    let full = "error writing 'x': No space left on device".to_owned();
+    let bad = "/dev/da0: Input/output error".to_owned();
+    assert_eq!(errors, [None, Some(full), None, Some(bad), None]);
+    assert_eq!(result.messages.len(), 4, "{:?}", result.messages);
+}
+
 #[test]
 fn what_is_no_output_is_refused() {
     assert!(matches!(

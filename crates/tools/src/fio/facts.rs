@@ -15,6 +15,7 @@ pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
     clones(result, all);
     errors(result, all);
     run_times(result, all);
+    working_set(result, all);
     for option in options(result) {
         let switch = if option.value.is_empty() {
             "1"
@@ -60,6 +61,36 @@ fn errors(result: &ToolResult, all: &mut Facts) {
         if let Some(sum) = sum {
             all.add(known, &sum.to_string(), "");
         }
+    }
+}
+
+/// Bytes that the jobs can touch together: each clone has files of its own, as its job's name
+/// and its number are in theirs, unless `filename` names one for all (fio(1)).
+fn working_set(result: &ToolResult, all: &mut Facts) {
+    let mut of_files: BTreeMap<String, u64> = BTreeMap::new();
+    let mut own_files = 0_u64;
+    for job in jobs(result) {
+        let parts = result.parts.iter().filter(|part| part.job == job);
+        let Some(bytes) = parts.filter_map(|part| part.file_size_bytes).max() else {
+            continue;
+        };
+        let named = ["filename", "filename_format"];
+        match named.iter().find_map(|name| text(result, job, name)) {
+            Some(file) => {
+                let largest = of_files.entry(file).or_default();
+                *largest = bytes.max(*largest);
+            }
+            None => {
+                let clones = number(result, Some(job), "jobs").unwrap_or(1).max(1);
+                own_files = own_files.saturating_add(bytes.saturating_mul(u64::from(clones)));
+            }
+        }
+    }
+    let bytes = of_files
+        .values()
+        .fold(own_files, |sum, bytes| sum.saturating_add(*bytes));
+    if bytes > 0 {
+        all.add(fact::JOB_WORKING_SET_BYTES, &bytes.to_string(), "bytes");
     }
 }
 
