@@ -12,6 +12,7 @@ mod corpus;
 mod error;
 mod figures;
 mod given;
+mod groups;
 mod imported;
 mod log;
 mod members;

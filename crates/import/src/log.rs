@@ -23,8 +23,8 @@ mod scripts;
 #[cfg(test)]
 mod tests;
 
+use crate::groups::groups;
 use crate::imported::{ImportOptions, Imported, RunHead};
-use crate::output::groups;
 use crate::suite::{Job, Suite};
 use crate::{BENCH, ImportError, file_stem};
 use jiff::civil::DateTime;

@@ -145,6 +145,18 @@ fn every_run_of_terse_output_arrives() {
     let clones = rows("clones.terse", &format!("{line}\n{line}\n"));
     assert_eq!(clones[0].total_bytes >> 10, 2 * 1984);
     assert_eq!(clones[0].streams, 2);
+    // Depths of 32 to 63 are one level, and the option is not told.
+    let deep = line.replace(
+        ";100.0%;0.0%;0.0%;0.0%;0.0%;0.0%;",
+        ";0.1%;0.1%;0.1%;0.1%;0.1%;99.7%;",
+    );
+    let deep = rows("deep.terse", &deep);
+    assert_eq!(deep[0].queue_depth, 32);
+    assert!(
+        deep[0].job_title.ends_with("queue depth 32 or more"),
+        "{}",
+        deep[0].job_title
+    );
 }
 
 /// Of fio 3.33, shortened: a job behind a `stonewall` whose `exec_prerun` failed, and a clone
