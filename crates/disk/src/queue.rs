@@ -19,7 +19,8 @@
 //!   begins, is merged with it, up to the largest request that the host sends, and what has
 //!   grown so with the one that it then touches (`queue/merging.rs`).
 //! - [`Order::Kyber`]: Linux's scheduler of that name, with as many requests. Commands are merged
-//!   with those that wait, and these not with each other. Its rules are at the top of `queue/kyber.rs`.
+//!   with those that came last, and these not with each other. Its rules are at the top of
+//!   `queue/kyber.rs`.
 //! - [`Order::Bfq`]: the one that goes by who sends a command, a [`Submitter`]. Its rules are at
 //!   the top of `queue/bfq.rs`.
 //!
@@ -31,8 +32,22 @@
 //! `block/elevator.c`), and a queue of NVMe has 1024 entries, one of which stays empty
 //! (`io_queue_depth` in `drivers/nvme/host/pci.c`). One queue stands for all of a machine.
 //!
-//! One thing is left out: mq-deadline's choice is made one request ahead of the tag, as the
-//! block layer takes a request from the scheduler before it asks for its tag.
+//! What is written so that nobody waits until it is on the medium, or a flush follows, is a command
+//! of its own in all of them ([`Submitter::alone`]).
+//!
+//! Left out are:
+//!
+//! - mq-deadline's choice ahead of the tag, before drives other than those of SCSI and SATA: the
+//!   block layer takes a request from the scheduler before it asks for the request's tag
+//!   (`__blk_mq_do_dispatch_sched` in `block/blk-mq-sched.c`; `scsi_mq_get_budget` asks first).
+//! - The place of mq-deadline in Linux 6.1, which is a request and no sector (`next_rq`): what comes
+//!   to lie between that one and the last one waits for the next sweep.
+//! - Throttling of writes (`block/blk-wbt.c`), which distributions have on without BFQ (`wbt_lat_usec`).
+//!   It holds back writes without `REQ_IDLE`: those of md's arrays with parity (`ops_run_io` in
+//!   `drivers/md/raid5.c`), in 6.1 those of mirrors (`raid1_write_request`), and all of a resync, but no direct
+//!   ones. Up to twelve are then with a disk of 32 tags, and four and fewer beside reads (`get_limit`).
+//! - The segments of a request. A request of 1280 KiB has 320 pages where memory is in pieces, and
+//!   AHCI takes 168 of them (`AHCI_MAX_SG` in `drivers/ata/ahci.h`).
 
 mod bfq;
 mod deadline;

@@ -6,7 +6,8 @@
 //! in truth. What is to be durable is written like anything else, and then the disk's cache is
 //! flushed (Linux block/blk-flush.c, `blk_insert_flush`), all of
 //! it. One flush at a time is with the disk; those that come meanwhile are one, and it waits
-//! until no write is on its way that wants a flush itself (`blk_kick_flush`).
+//! until no write is on its way that wants a flush itself (`blk_kick_flush`). Such a write is merged
+//! with no other one. On a disk that keeps nothing it is a write like any other.
 
 use crate::result::MemberStatistics;
 use raidlab_array::{CommandId, MemberCommand, Operation, Purpose, Sender};
@@ -40,7 +41,7 @@ const FIRST_THREAD: u32 = u32::MAX - 1;
 /// writes are `REQ_SYNC` (Linux block/fops.c, `dio_bio_write_op`), which md passes on
 /// (raid5.c, `R5_SyncIO`; raid1.c), and so are those of its metadata; the writes of a resync
 /// and discards are not.
-const fn submitter(command: &MemberCommand) -> Submitter {
+const fn submitter(command: &MemberCommand, then_flush: bool) -> Submitter {
     Submitter {
         process: match command.sender {
             Sender::Process(process) => process,
@@ -52,6 +53,7 @@ const fn submitter(command: &MemberCommand) -> Submitter {
             (Operation::Write, purpose) => !matches!(purpose, Purpose::Sync),
             (Operation::Flush | Operation::Discard, _) => false,
         },
+        alone: then_flush,
     }
 }
 
@@ -189,7 +191,9 @@ impl Drive {
             start: command.start,
             count: command.count,
             purpose: command.purpose,
-            then_flush: command.operation == Operation::Write && command.force_unit_access,
+            then_flush: command.operation == Operation::Write
+                && command.force_unit_access
+                && !self.keeps_nothing(),
         };
         let tag = match self.free.pop() {
             Some(tag) => {
@@ -223,7 +227,7 @@ impl Drive {
                 start: command.start,
                 count: command.count,
             },
-            submitter(command),
+            submitter(command, flight.then_flush),
         );
         self.refresh();
     }

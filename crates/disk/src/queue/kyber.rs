@@ -5,6 +5,11 @@
 //! batches of 16 reads, 8 writes and one discard, each in order of arrival; a domain without
 //! a token, or with nothing to send, gives its turn to the next.
 //!
+//! Where a domain sends its next command, all that wait of it are taken off the list where they
+//! came (`kyber_flush_busy_kcqs`), and are then sent one by one before that list is looked at
+//! again. A new command is merged with one that is still on the list, and one of the last eight there
+//! (`kyber_bio_merge`, `blk_bio_list_merge` in `block/blk-merge.c`).
+//!
 //! Each command's time is noted in a histogram of its domain, from its arrival and from the
 //! moment at which the disk got it, in eight buckets of a quarter of the domain's target: 2 ms,
 //! 10 ms and 5 s. The first four buckets are good. A tenth of a second after the first
@@ -48,6 +53,8 @@ const LOOK: Nanos = Nanos::from_millis(100);
 /// A histogram is full with so many commands, or when it is so old.
 const FULL: u32 = 500;
 const OLD: Nanos = Nanos::SECOND;
+/// The latest commands that a new one is compared with.
+const LOOKED_AT: usize = 8;
 
 /// How many commands of a domain took how long.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,6 +91,8 @@ struct Domain {
     /// With the disk, and from the arrival on.
     device: Histogram,
     total: Histogram,
+    /// How many of those that wait, the first of them, were taken off the list where they came.
+    taken_off: usize,
     /// The time from which its histograms count as old, though they are not full.
     old: Option<Nanos>,
     /// The bucket of 99 in 100 when that was last known, until it was used.
@@ -139,6 +148,14 @@ fn domain(kind: CommandKind) -> Option<usize> {
     }
 }
 
+/// Where the commands of a domain are among those that wait, in order of their arrival.
+fn places(waiting: &[Waiting], of: usize) -> impl DoubleEndedIterator<Item = usize> {
+    let own = move |(place, one): (usize, &Waiting)| {
+        (domain(one.command.kind) == Some(of)).then_some(place)
+    };
+    waiting.iter().enumerate().filter_map(own)
+}
+
 impl Kyber {
     pub(super) fn new() -> Self {
         let domain = |tokens| Domain {
@@ -176,12 +193,24 @@ impl Kyber {
         None
     }
 
-    /// The first command of the domain whose turn it is, if there is a token for it.
-    fn first(&self, waiting: &[Waiting]) -> Option<usize> {
-        let own = self.domains[self.current];
-        let mut all = waiting.iter();
-        let first = all.position(|one| domain(one.command.kind) == Some(self.current));
-        first.filter(|_| own.in_use < own.tokens)
+    /// The first command of the domain whose turn it is, if there is a token for it, to be sent.
+    fn first(&mut self, waiting: &[Waiting]) -> Option<usize> {
+        let mut all = places(waiting, self.current);
+        let own = &mut self.domains[self.current];
+        let first = all.next().filter(|_| own.in_use < own.tokens)?;
+        own.taken_off = match own.taken_off {
+            0 => all.count(),
+            taken_off => taken_off - 1,
+        };
+        Some(first)
+    }
+
+    /// Where those are that a new command may be merged with, the latest first.
+    pub(super) fn latest(&self, waiting: &[Waiting], new: &Waiting) -> impl Iterator<Item = usize> {
+        let domain = domain(new.command.kind).unwrap_or(DOMAINS);
+        let taken_off = self.domains.get(domain).map_or(0, |own| own.taken_off);
+        let on_list = places(waiting, domain).count().saturating_sub(taken_off);
+        places(waiting, domain).rev().take(on_list.min(LOOKED_AT))
     }
 
     /// A command goes to the disk.

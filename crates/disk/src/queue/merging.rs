@@ -19,8 +19,14 @@ impl<T: Target> Queue<T> {
         if !self.rules.order.is_scheduler() {
             return false;
         }
-        let mut all = self.waiting.iter();
-        let Some(index) = all.position(|old| old.fits(new, largest)) else {
+        let found = match &self.scheduler {
+            Scheduler::Kyber(kyber) => {
+                let mut latest = kyber.latest(&self.waiting, new);
+                latest.find(|&index| self.waiting[index].fits(new, largest))
+            }
+            _ => self.waiting.iter().position(|old| old.fits(new, largest)),
+        };
+        let Some(index) = found else {
             return false;
         };
         let old = &mut self.waiting[index];

@@ -1,6 +1,6 @@
 //! Orders by hand, on a disk that needs a millisecond for each command.
 
-use super::{Order, QueueRules};
+use super::{Order, QueueRules, Submitter};
 use crate::medium::constant;
 use crate::shared::{Attached, HostQueue, Region, Sharing, ports};
 use crate::{Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters, Preset};
@@ -168,6 +168,58 @@ fn what_comes_between_two_that_wait_joins_them() {
     full.submit(Nanos::ZERO, command(9, Read, 1008));
     assert_eq!((full.waiting.len(), full.blocked.len()), (4, 0));
     assert_eq!(full.waiting[0].command.count, Sectors(24));
+}
+
+/// What a flush follows, and what goes through the cache, stays by itself.
+#[test]
+fn a_write_that_is_to_be_durable_is_merged_with_no_other_one() {
+    use CommandKind::{Write, WriteThrough};
+    for order_of in [Order::MqDeadline, Order::Kyber] {
+        for (kind, alone, waiting) in [
+            (Write, false, 1),
+            (Write, true, 2),
+            (WriteThrough, false, 3),
+        ] {
+            let mut queue = queue(4, order_of);
+            for (tag, place) in (0..).zip([100, 200, 300, 400]) {
+                queue.submit(Nanos::ZERO, command(tag, Write, place * 1000));
+            }
+            for (tag, place) in (4..).zip([1000, 1008, 1016]) {
+                let from = Submitter {
+                    alone: alone && place == 1016,
+                    ..Submitter::default()
+                };
+                queue.submit_from(Nanos::ZERO, command(tag, kind, place), from);
+            }
+            assert_eq!(queue.queued().1, waiting, "{order_of:?} {kind:?} {alone}");
+        }
+    }
+}
+
+/// Kyber takes all that wait of a domain off the list where they came when it sends the first of
+/// them; a new command is merged with the last eight that came after that.
+#[test]
+fn kyber_merges_with_the_last_eight_that_came_since() {
+    use CommandKind::Read;
+    let mut queue = queue(16, Order::Kyber);
+    let mut tag = 0;
+    let mut submit = |queue: &mut HostQueue, start| {
+        queue.submit(Nanos::ZERO, command(tag, Read, start));
+        tag += 1;
+        queue.queued().1
+    };
+    let waiting = (0..26).map(|place| submit(&mut queue, place * 1000));
+    assert_eq!(waiting.last(), Some(10));
+    // Of those that wait, the eighth from the last takes in what continues it, and the ninth does not.
+    assert_eq!(submit(&mut queue, 18_008), 10);
+    assert_eq!(submit(&mut queue, 17_008), 11);
+    // One has gone, so nothing is on the list.
+    let mut completions = Vec::new();
+    let next = queue.next_event().expect("commands are under way");
+    queue.advance(next, &mut completions);
+    assert_eq!(queue.queued().1, 10);
+    assert_eq!(submit(&mut queue, 25_008), 11);
+    assert_eq!(submit(&mut queue, 25_016), 11);
 }
 
 /// Batches of sixteen; writes wait for two batches of reads, and the rest of one.

@@ -10,6 +10,9 @@ pub struct Submitter {
     pub process: u32,
     /// Whether somebody waits for the answer: reads and direct writes, in Linux `REQ_SYNC`.
     pub sync: bool,
+    /// Whether the command is merged with no other one, as a write that a flush follows or that
+    /// goes through the cache (`REQ_NOMERGE_FLAGS` of Linux include/linux/blk_types.h).
+    pub alone: bool,
 }
 
 /// A command that waits, or several that were merged.
@@ -38,8 +41,10 @@ impl Waiting {
     pub(super) fn fits(&self, other: &Self, largest: u64) -> bool {
         let (one, two) = (&self.command, &other.command);
         let touches = one.end() == two.start.0 || two.end() == one.start.0;
+        let alone = |it: &Self| it.from.alone || it.command.kind == CommandKind::WriteThrough;
         let like = one.kind == two.kind && self.owner == other.owner;
-        like && touches && one.count.0 + two.count.0 <= largest
+        let may = like && !alone(self) && !alone(other);
+        may && touches && one.count.0 + two.count.0 <= largest
     }
 
     /// Puts it together with another one that [fits](Self::fits).

@@ -7,3 +7,4 @@ mod read_cache;
 mod sectors;
 mod shared;
 mod starvation;
+mod write_cache;

@@ -20,8 +20,8 @@ impl Platters {
         }
     }
 
-    /// Moves a read to where its sectors are.
-    pub(super) fn locate_read(&self, read: &mut Candidate, command: &Command) {
+    /// Moves a command to where its sectors are.
+    pub(super) fn locate(&self, read: &mut Candidate, command: &Command) {
         let Some(shingles) = &self.shingles else {
             return;
         };

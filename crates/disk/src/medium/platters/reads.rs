@@ -13,7 +13,7 @@ impl Platters {
 
     pub(super) fn submit_read(&mut self, now: u64, command: &Command) {
         let mut read = self.candidate(now, command, Some(command.tag));
-        self.locate_read(&mut read, command);
+        self.locate(&mut read, command);
         if self.read_from_write_cache(now, &read, command.tag) {
             return;
         }
@@ -43,10 +43,15 @@ impl Platters {
         self.wake(now);
     }
 
-    /// A read wholly inside one dirty write is answered from the cache.
+    /// A read wholly inside one write that the cache has is answered from there, also while that
+    /// one is being written.
     pub(super) fn read_from_write_cache(&mut self, now: u64, read: &Candidate, tag: u64) -> bool {
         let holds = |write: &Candidate| write.start <= read.start && read.end <= write.end;
-        let held = self.dirty.candidates().iter().any(holds);
+        let written = match &self.arm {
+            Arm::Busy { what: Work::Destage(write), .. } => Some(write),
+            _ => None,
+        };
+        let held = self.dirty.candidates().iter().chain(written).any(holds);
         if held {
             self.interface
                 .transfer(now + self.interface.overhead, read.bytes, tag);
@@ -195,7 +200,7 @@ impl Platters {
 
 /// `value` times `numerator` / `denominator`, which is above 0; numbers that nobody has a disk
 /// of may be too large for the product.
-fn share(value: u64, numerator: u64, denominator: u64) -> u64 {
+pub(super) fn share(value: u64, numerator: u64, denominator: u64) -> u64 {
     match value.checked_mul(numerator) {
         Some(product) => product / denominator,
         None => {

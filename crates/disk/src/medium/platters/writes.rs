@@ -1,5 +1,12 @@
 //! Writes: into the cache, through it, or waiting at its door; flushes.
+//!
+//! The cache has each sector once. A write of what still waits in it takes the place that this
+//! has, also where the cache is full, and the platters get the sectors once. What a write covers
+//! of another one that is not complete there is not written with that one any more. A flush that
+//! waits for the older data waits for what replaced them.
 
+use super::reads::share;
+use super::scheduling::Candidate;
 use super::{Arm, Platters, Work};
 use crate::command::{Command, CommandKind};
 
@@ -12,10 +19,12 @@ impl Platters {
             let end = self.surface.position(command.end());
             self.invalidate(start, end);
         }
-        if self.has_room(&command) {
-            self.accept_write(now, &command, partial);
-        } else {
-            self.door.push_back((command, partial));
+        if !self.overwrite(now, &command) {
+            if self.has_room(&command) {
+                self.accept_write(now, &command, partial);
+            } else {
+                self.door.push_back((command, partial));
+            }
         }
         self.wake(now);
     }
@@ -35,24 +44,77 @@ impl Platters {
         self.dirty.len() < self.write_window.max(1) && !self.must_wait(command)
     }
 
-    /// A write is on the medium, or a band is clean: one that waits at the door comes
-    /// in, unless it must go to a shingled disk's own cache and that is full.
+    /// A write is on the medium, or a band is clean: one that waits at the door comes in, unless
+    /// it must go to a shingled disk's own cache and that is full; and so do those behind it
+    /// that need no room.
     pub(super) fn admit(&mut self, now: u64) {
-        let waits = |command: &Command| self.must_wait(command);
-        if self.door.front().is_some_and(|first| !waits(&first.0))
-            && let Some((command, partial)) = self.door.pop_front()
-        {
-            self.accept_write(now, &command, partial);
+        let mut is_room = true;
+        while let Some((command, partial)) = self.door.front().copied() {
+            if !self.overwrite(now, &command) {
+                if !is_room || self.must_wait(&command) {
+                    return;
+                }
+                is_room = false;
+                self.accept_write(now, &command, partial);
+            }
+            self.door.pop_front();
         }
     }
 
-    pub(super) fn accept_write(&mut self, now: u64, command: &Command, partial: [bool; 2]) {
+    /// The tag of a write that is complete on the medium alone.
+    fn waits_for_medium(&self, command: &Command) -> Option<u64> {
         let through = command.kind == CommandKind::WriteThrough || self.write_window == 0;
-        let mut write = self.candidate(now, command, through.then_some(command.tag));
+        through.then_some(command.tag)
+    }
+
+    /// A write of what one that waits in the cache has in whole goes there. Whether it did: what
+    /// is complete on the medium alone is a write of its own.
+    fn overwrite(&mut self, now: u64, command: &Command) -> bool {
+        if self.dirty.is_empty() || self.waits_for_medium(command).is_some() {
+            return false;
+        }
+        let mut write = self.candidate(now, command, None);
+        self.locate(&mut write, command);
+        let holds = |old: &Candidate| old.start <= write.start && write.end <= old.end;
+        let held = write.detour == 0 && self.dirty.candidates().iter().any(holds);
+        if held {
+            self.take(now, &write, command);
+        }
+        held
+    }
+
+    fn accept_write(&mut self, now: u64, command: &Command, partial: [bool; 2]) {
+        let mut write = self.candidate(now, command, self.waits_for_medium(command));
         write.partial = partial;
         self.place_write(&mut write, command);
+        self.replace(&mut write);
         self.dirty.insert(write);
-        if through {
+        self.take(now, &write, command);
+    }
+
+    /// What a write covers of older ones in the cache is theirs no more. It is as old as the
+    /// oldest of them.
+    fn replace(&mut self, write: &mut Candidate) {
+        let (start, end) = (write.start, write.end);
+        let overlaps = |old: &Candidate| old.tag.is_none() && old.start < end && start < old.end;
+        while let Some(index) = self.dirty.candidates().iter().position(overlaps) {
+            let old = self.dirty.remove(index);
+            write.sequence = write.sequence.min(old.sequence);
+            let [first, last] = old.partial;
+            let before = (old.start, old.end.min(start), [first, false]);
+            let behind = (old.start.max(end), old.end, [false, last]);
+            for (start, end, partial) in [before, behind] {
+                if start < end {
+                    let bytes = share(old.bytes, end - start, old.end - old.start);
+                    self.dirty.insert(Candidate { start, end, bytes, partial, ..old });
+                }
+            }
+        }
+    }
+
+    /// A write is in the cache: it is complete, unless somebody waits until it is on the medium.
+    fn take(&mut self, now: u64, write: &Candidate, command: &Command) {
+        if write.tag.is_some() {
             self.awaited += 1;
         } else {
             let ready = now + self.interface.overhead;

@@ -120,6 +120,7 @@ fn run(queue: &mut HostQueue, loads: &[Load], end: Nanos) -> Outcome {
             let from = Submitter {
                 process: load.process,
                 sync: load.sync,
+                alone: false,
             };
             queue.submit_from(now, command, from);
         }
