@@ -17,9 +17,9 @@
 //! 2^26 blocks the random map is honoured exactly, by an order of its own;
 //! above, blocks are drawn as fio draws them and a repeat is not avoided: it
 //! would be fio's next free block, and in the first million requests there is
-//! about one in a hundred thousand. Where sizes differ, or offsets are not
-//! multiples of the size, there is no map: fio would cut requests that meet a
-//! block of the map.
+//! about one in a hundred thousand. Where sizes differ the map is fio's, of the smallest
+//! size, and cuts requests that meet a block of it ([`block_map`]). Where offsets are not
+//! multiples of the size there is none.
 //!
 //! Amounts are counted in requests where all are alike, else in bytes.
 //!
@@ -39,6 +39,7 @@
 //! after each backlog (see [`read_back`]).
 
 mod begin;
+mod block_map;
 mod draws;
 mod finer;
 mod read_back;

@@ -136,10 +136,9 @@ impl Collector {
                 text,
             });
         };
-        let varies =
-            spec.sizes.is_some() || spec.alignment.is_some() || spec.runs != Runs::default();
+        let varies = spec.alignment.is_some() || spec.runs != Runs::default();
         if spec.random_map && spec.pattern.is_random() && varies {
-            let text = "always so in the model where sizes or alignments differ, or some requests \
+            let text = "always so in the model where offsets are aligned otherwise, or some requests \
                         are not random";
             note(&[], "norandommap", text);
         }

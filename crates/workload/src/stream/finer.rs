@@ -1,6 +1,7 @@
 //! The requests that are not all alike and back to back: sizes that differ, steps
 //! and zones with gaps, offsets drawn in other ways, and what is read back.
 
+use super::block_map::BlockMap;
 use super::read_back::ReadBack;
 use super::{Direction, FLUSH, IoUnit, Order, RequestStream};
 use crate::job::{JobSpec, Pattern};
@@ -40,6 +41,8 @@ pub(super) struct Finer {
     ranges_left: u32,
     /// A mixed job's first request is a write: there would be nothing to read.
     writes_first: bool,
+    /// Blocks that requests of this pass have, where each is to come once.
+    map: Option<BlockMap>,
     /// What is written and not yet read back, where it will be.
     read_back: Option<ReadBack>,
 }
@@ -88,6 +91,8 @@ impl JobSpec {
                 writes_first: self.zones.is_some_and(|zones| !zones.reads_beyond)
                     && self.pattern.is_mixed()
                     && self.read_mix_percent < 100,
+                map: (self.sizes.is_some() && self.has_map() && self.runs == Runs::default())
+                    .then(|| BlockMap::new(self, region)),
                 read_back: self
                     .verify
                     .filter(|_| self.pattern.writes())
@@ -274,9 +279,13 @@ impl RequestStream {
                 is_turn && (percent >= 100 || self.random.percent(percent))
             }
         };
-        let least = finer.sizes[index].least().0;
         let region = finer.region;
         let followed = if finer.goes_on {
+            // Where no size fits any more, a pass of one direction is through.
+            let ends = !self.pattern.is_mixed() && self.pass_left < self.pass_units;
+            if ends && !self.wraps_alone && finer.lacks_room(index, region) {
+                return None;
+            }
             Some(finer.go_on(index, region, self.wraps_alone))
         } else if !self.pattern.is_random() {
             finer.follow(index, region)
@@ -304,24 +313,39 @@ impl RequestStream {
                     Some(draws) => draws.block(offsets[index].blocks()),
                     None => offsets[index].next(&mut self.random)?,
                 };
+                let block = match &finer.map {
+                    Some(map) => map.free(block)?,
+                    None => block,
+                };
                 block * finer.align[index]
             }
         };
+        Some((offset, self.length(index, offset)?))
+    }
+
+    /// The bytes of a request of a direction that lies there; `None` where none fits.
+    fn length(&mut self, index: usize, offset: u64) -> Option<u64> {
+        let finer = self.finer.as_mut()?;
+        let least = finer.sizes[index].least().0;
         // fio lets a sequential request of one size stick out of the region.
         let is_one = matches!(finer.sizes[index], Sizes::One(_)) && !self.pattern.is_random();
-        let end = if is_one { finer.room } else { region };
+        let end = if is_one { finer.room } else { finer.region };
         let fits = |length: u64| offset + length <= end;
         if !fits(least) {
             return None;
         }
-        if let Some(draws) = &mut self.draws {
-            let (sizes, unaligned) = (&finer.sizes[index], finer.unaligned);
-            return Some((offset, draws.size(index, sizes, unaligned, fits)));
-        }
-        let length = (0..MOST_DRAWS)
-            .map(|_| draw_size(&finer.sizes[index], finer.unaligned, &mut self.random))
-            .find(|&length| fits(length));
-        Some((offset, length.unwrap_or(least)))
+        let (sizes, unaligned) = (&finer.sizes[index], finer.unaligned);
+        let length = match &mut self.draws {
+            Some(draws) => draws.size(index, sizes, unaligned, fits),
+            None => (0..MOST_DRAWS)
+                .map(|_| draw_size(sizes, unaligned, &mut self.random))
+                .find(|&length| fits(length))
+                .unwrap_or(least),
+        };
+        Some(match &mut finer.map {
+            Some(map) => map.take(offset, length, least),
+            None => length,
+        })
     }
 }
 
@@ -332,6 +356,17 @@ impl Finer {
             self.before = [None; 3];
             self.zone = [0; 2];
         }
+        if let Some(map) = &mut self.map {
+            map.clear();
+        }
+    }
+
+    /// Whether even the smallest of a direction's unlike sizes does not fit behind its last request.
+    fn lacks_room(&self, index: usize, region: u64) -> bool {
+        let last = self.before[index].map_or(0, |(_, end)| end);
+        let sizes = &self.sizes[index];
+        let is_one = matches!(sizes, Sizes::One(_));
+        !is_one && last.saturating_add(sizes.least().0) > region
     }
 
     /// The next sequential offset of a direction of a job whose requests are back to back.

@@ -369,7 +369,7 @@ fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
 }
 
 /// Options that draw, and that fio draws by its `randseed` alone.
-const DRAWN: [&str; 20] = [
+const DRAWN: [&str; 31] = [
     "--rw=randread --bs=4k --norandommap --io_size=16m",
     "--rw=randwrite --bs=64k --norandommap --io_size=64m",
     "--rw=randread --bs=4k --size=25% --offset=30%",
@@ -390,6 +390,18 @@ const DRAWN: [&str; 20] = [
     "--rw=randwrite --bs=4k --fsync=3 --norandommap --io_size=4m",
     "--rw=write --bsrange=4k-16k --size=4m",
     "--rw=read --bssplit=4k/10:8k:16k --size=4m --loops=2",
+    "--rw=write --bsrange=4k-16k --bs_unaligned=1 --size=4m",
+    "--rw=read --bsrange=512-5000 --bs_unaligned=1 --size=1m --loops=3",
+    "--rw=read --bsrange=4k-16k --bs_unaligned=1",
+    "--rw=read --bsrange=4k-16k --bs_unaligned=1 --size=1m --io_size=2500k",
+    // With a map of the smallest size.
+    "--rw=randread --bs=64k,16k",
+    "--rw=randwrite --bs=64k,16k --size=4m",
+    "--rw=randwrite --bs=16k,64k --size=4m --loops=2",
+    "--rw=randrw --bs=64k,16k --size=4m",
+    "--rw=randread --bsrange=4k-16k --size=4m",
+    "--rw=randwrite --bssplit=4k/60:16k/30:64k/10 --size=4m",
+    "--rw=randread --bsrange=4k-16k --bs_unaligned=1 --size=1m",
 ];
 
 #[test]
@@ -397,13 +409,19 @@ fn a_seed_gives_the_requests_that_fio_draws() {
     if !is_installed() {
         return;
     }
+    let mut wrong = Vec::new();
     for (index, options) in DRAWN.iter().enumerate() {
         let seed = [1, 301, 123_456_789_012_u64][index % 3];
         let options = format!("{options} --randrepeat=0 --randseed={seed}");
         let fio = of_fio(&format!("drawn-{index}"), &options);
         let model = of_model(&options);
         let differs = fio.iter().zip(&model).position(|(a, b)| a != b);
-        assert_eq!(differs, None, "{options}");
-        assert_eq!(fio.len(), model.len(), "{options}");
+        if differs.is_some() || fio.len() != model.len() {
+            let (ours, theirs) = (model.len(), fio.len());
+            wrong.push(format!(
+                "{options}: {theirs} of fio's, {ours} of the model's, {differs:?}"
+            ));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

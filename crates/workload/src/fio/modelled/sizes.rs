@@ -80,7 +80,8 @@ pub(super) fn set_block_size_split(draft: &mut Draft, value: Option<&str>) -> No
     take_over(&mut draft.sizes.splits, sizes)
 }
 
-/// The sizes of the directions that the job uses.
+/// The sizes of the directions that the job uses. Those of others count where fio keeps a map of
+/// blocks, which has a place for each of the smallest size of all.
 pub(super) fn settle(draft: &mut Draft) {
     let SizeDraft {
         fixed,
@@ -102,7 +103,10 @@ pub(super) fn settle(draft: &mut Draft) {
         .collect();
     let first = used[0];
     let least = used.iter().map(|sizes| sizes.least()).min();
+    let smallest = sizes.iter().map(Sizes::least).min();
+    let maps_smaller = spec.random_map && spec.pattern.is_random() && smallest < least;
     let alike = matches!(first, Sizes::One(_)) && used.iter().all(|sizes| *sizes == first);
+    let alike = alike && !maps_smaller;
     spec.block_size = least.unwrap_or(spec.block_size);
     spec.sizes = (!alike).then_some(sizes);
 }
