@@ -264,6 +264,12 @@ pub trait Imitation {
     /// The next tick is a turn of this thread, which takes its time: it says when it is over
     /// ([`Self::end_turn`]), and has until then what it has taken.
     fn begin_turn(&mut self, _thread: usize) {}
+    /// From now on it takes processes time to go from stripe to stripe: with each one their
+    /// requests stop, until it is time to [`Self::go_on`]. `has_plug`: whether they have a plug
+    /// that keeps the stripes which they were at until they have been at all.
+    fn take_time(&mut self, _has_plug: bool) {}
+    /// The request of this process goes on to its next stripe.
+    fn go_on(&mut self, _now: Nanos, _process: u32, _out: &mut Outputs) {}
     /// The turn of this thread is over.
     fn end_turn(&mut self, _now: Nanos, _thread: usize, _out: &mut Outputs) {}
     /// Metadata are being written from now on, or no longer: what waits for them

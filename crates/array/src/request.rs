@@ -404,6 +404,8 @@ pub enum Event {
 pub struct StripeWork {
     /// Times that a stripe was looked up in the cache for a request.
     pub found: u32,
+    /// Stripes that these lookups passed in the chains of the cache's hash table.
+    pub chained: u32,
     /// Times that a stripe's last holder handed it to the array's thread.
     pub released: u32,
     /// Times that a stripe became free.
@@ -422,6 +424,7 @@ impl StripeWork {
     /// Adds what was done in another call.
     pub fn add(&mut self, other: Self) {
         self.found += other.found;
+        self.chained += other.chained;
         self.released += other.released;
         self.freed += other.freed;
         self.taken += other.taken;
@@ -445,6 +448,9 @@ pub struct Outputs {
     pub events: Vec<Event>,
     /// What was done to stripes meanwhile.
     pub work: StripeWork,
+    /// Processes whose requests are on their way from stripe to stripe, where that takes
+    /// time ([`Imitation::go_on`](crate::Imitation::go_on)).
+    pub on_their_way: Vec<u32>,
 }
 
 impl Outputs {
@@ -456,5 +462,6 @@ impl Outputs {
         self.finished.clear();
         self.events.clear();
         self.work = StripeWork::default();
+        self.on_their_way.clear();
     }
 }

@@ -6,6 +6,8 @@
 //! list; so who takes stripes one after the other finds none while seven eighths
 //! of the lists still have some.
 //!
+//! Stripes are looked up in a hash table of 512 chains, however many there are (`__find_stripe`).
+//!
 //! Who finds none sleeps, and from then on nobody gets a free one until fewer than
 //! three quarters are in use (`R5_INACTIVE_BLOCKED`). Each time this happens the
 //! cache grows by one stripe (`R5_ALLOC_MORE`, `grow_one_stripe`). Who drops the
@@ -18,6 +20,10 @@ use std::collections::{HashMap, VecDeque};
 
 /// Lists of free places (`NR_STRIPE_HASH_LOCKS`).
 const LISTS: usize = 8;
+
+/// Chains of the table in which stripes are looked up: a page of pointers (drivers/md/raid5.h,
+/// `NR_HASH`).
+const CHAINS: usize = 512;
 
 /// The largest cache that md takes (`raid5_set_cache_size`).
 const MOST_STRIPES: u64 = 32_768;
@@ -34,6 +40,8 @@ const SHRINK_BATCH: u64 = 128;
 #[derive(Debug)]
 pub(super) struct Cache {
     stripes: HashMap<u64, Stripe, Mixed>,
+    /// How many of them each chain of md's table has.
+    chains: Box<[u32]>,
     /// Places that are free, with the stripe that they hold, if any.
     free: [VecDeque<Option<u64>>; LISTS],
     active: u64,
@@ -56,10 +64,15 @@ fn list_of(number: u64) -> usize {
     usize::try_from(number % LISTS as u64).unwrap_or(0)
 }
 
+fn chain_of(number: u64) -> usize {
+    usize::try_from(number % CHAINS as u64).unwrap_or(0)
+}
+
 impl Cache {
     pub(super) fn new(places: usize) -> Self {
         let mut cache = Self {
             stripes: HashMap::default(),
+            chains: vec![0; CHAINS].into(),
             free: Default::default(),
             active: 0,
             places: 0,
@@ -86,8 +99,11 @@ impl Cache {
     /// Takes a stripe, which is then held once more; false: there is no place.
     pub(super) fn acquire(&mut self, number: u64) -> bool {
         let list = list_of(number);
+        let chain = self.chains[chain_of(number)];
         self.work.found += 1;
         if let Some(stripe) = self.stripes.get_mut(&number) {
+            // It is as often in the first half of its chain as in the second.
+            self.work.chained += chain.div_ceil(2);
             if !stripe.is_active {
                 stripe.is_active = true;
                 self.active += 1;
@@ -98,6 +114,7 @@ impl Cache {
             stripe.references += 1;
             return true;
         }
+        self.work.chained += chain;
         if self.is_blocked {
             return false;
         }
@@ -107,7 +124,7 @@ impl Cache {
             return false;
         };
         if let Some(old) = place {
-            self.stripes.remove(&old);
+            self.remove(old);
         }
         self.active += 1;
         let stripe = Stripe {
@@ -116,7 +133,13 @@ impl Cache {
             ..Stripe::default()
         };
         self.stripes.insert(number, stripe);
+        self.chains[chain_of(number)] += 1;
         true
+    }
+
+    fn remove(&mut self, number: u64) {
+        let known = self.stripes.remove(&number).is_some();
+        self.chains[chain_of(number)] -= u32::from(known);
     }
 
     /// Whether somebody who sleeps for this stripe wakes (`is_inactive_blocked`).
@@ -255,7 +278,7 @@ impl Cache {
                 break;
             };
             if let Some(old) = place {
-                self.stripes.remove(&old);
+                self.remove(old);
             }
             self.places -= 1;
             taken += 1;
@@ -296,6 +319,26 @@ mod tests {
         }
         assert_eq!(cache.places, LISTS as u64 + by);
         cache
+    }
+
+    /// Linux drivers/md/raid5.c, `__find_stripe`, with a table of 512 chains (`NR_HASH`): a
+    /// stripe that is not there is looked for in all of its chain.
+    #[test]
+    fn a_lookup_goes_through_a_chain() {
+        let mut cache = Cache::new(4 * super::CHAINS);
+        let mut passed = |number| {
+            cache.work.chained = 0;
+            assert!(cache.acquire(number));
+            cache.work.chained
+        };
+        assert_eq!([0, 512, 1024, 1].map(&mut passed), [0, 1, 2, 0]);
+        assert_eq!(passed(512), 2, "half of three");
+        let mut cache = Cache::new(LISTS);
+        for number in [0, 512, 1024] {
+            assert!(cache.acquire(number), "the place of the one before");
+            cache.release(number);
+        }
+        assert_eq!((cache.work.chained, cache.chains[0]), (2, 1));
     }
 
     /// From 200 to 256 places over 1000 stripes: 56 x 456 of the square; over 10,000 more

@@ -1,12 +1,13 @@
 //! The engine's doors.
 
 use super::Raid5d;
-use super::walk::RequestWalk;
+use super::walk::{RequestWalk, Walkers};
 use raidlab_array::{
     CommandId, Engine, Imitation, MemberError, Operation, Outputs, Request, RequestError, Sender,
     SyncRequest, SyncStatus,
 };
 use raidlab_units::{Nanos, Sectors, Span};
+use std::collections::VecDeque;
 
 impl Engine for Raid5d {
     fn size(&self) -> Sectors {
@@ -143,6 +144,18 @@ impl Imitation for Raid5d {
 
     fn begin_turn(&mut self, thread: usize) {
         self.turn_of = Some(thread);
+    }
+
+    fn take_time(&mut self, has_plug: bool) {
+        let walks = VecDeque::new();
+        self.walkers = Some(Walkers { has_plug, walks });
+    }
+
+    fn go_on(&mut self, now: Nanos, process: u32, out: &mut Outputs) {
+        self.now = now;
+        self.walk_on(process, out);
+        self.pump_sync(out);
+        self.tell_work(out);
     }
 
     fn end_turn(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {

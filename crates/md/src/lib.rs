@@ -45,10 +45,13 @@ use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, VecDeque};
 use sync::SyncThread;
-use walk::{PIECE, RequestWalk};
+use walk::{PIECE, RequestWalk, Walkers};
 
 /// Sectors of a stripe's block.
 const BLOCK: u64 = 8;
+
+/// The process of what a thread does for itself: nobody sleeps for it.
+const NOBODY: u32 = u32::MAX;
 
 /// Stripes of a turn (drivers/md/raid5.h, `MAX_STRIPE_BATCH`).
 const TURN: usize = 8;
@@ -83,6 +86,8 @@ pub struct Raid5d {
     /// The thread writes metadata, and does nothing else meanwhile.
     is_stalled: bool,
     asleep: VecDeque<RequestWalk>,
+    /// Requests on their way; `None`: that takes no time.
+    walkers: Option<Walkers>,
     sync_thread: SyncThread,
     walk: SyncWalk,
 }
@@ -129,6 +134,7 @@ impl Raid5d {
             turns: BTreeMap::new(),
             is_stalled: false,
             asleep: VecDeque::new(),
+            walkers: None,
             sync_thread: SyncThread::default(),
             walk: SyncWalk::new(config.sync.throttle, config.sync.checkpoint, false),
             recovery: config.sync,
@@ -231,8 +237,7 @@ impl Raid5d {
             start: Sectors(start),
             count: Sectors(count),
             force_unit_access: false,
-            // The thread's own doing: nobody sleeps for it.
-            process: u32::MAX,
+            process: NOBODY,
         };
         self.walk(RequestWalk::new(&request), out);
     }
@@ -241,6 +246,7 @@ impl Raid5d {
     /// of the same process that sleeps is not submitted yet.
     fn walk(&mut self, mut walk: RequestWalk, out: &mut Outputs) {
         if self.holds_submitter(walk.process) {
+            self.unplug(&mut walk);
             self.asleep.push_back(walk);
             return;
         }
@@ -269,9 +275,41 @@ impl Raid5d {
             }
             walk.plugged.push(number);
             self.join_batch(number);
+            if let Some(walkers) = &mut self.walkers
+                && walk.process != NOBODY
+            {
+                out.on_their_way.push(walk.process);
+                walkers.walks.push_back(walk);
+                return;
+            }
         }
         self.unplug(&mut walk);
         self.settle(walk.request, Ok(()), out);
+    }
+
+    /// A request has been at a stripe, and goes on. Without a plug it lets go of it, but of one
+    /// that may head a batch only when it has been at the next such (`raid5_make_request`,
+    /// `batch_last`).
+    fn walk_on(&mut self, process: u32, out: &mut Outputs) {
+        let Some(walkers) = &mut self.walkers else {
+            return;
+        };
+        let mut walks = walkers.walks.iter();
+        let at = walks.position(|walk| walk.process == process);
+        let Some(mut walk) = at.and_then(|at| walkers.walks.remove(at)) else {
+            return;
+        };
+        if !walkers.has_plug
+            && let Some(last) = walk.plugged.pop()
+        {
+            if self.cache.stripe(last).can_batch(self.map.data_count()) {
+                self.unplug(&mut walk);
+                walk.plugged.push(last);
+            } else {
+                self.cache.release(last);
+            }
+        }
+        self.walk(walk, out);
     }
 
     /// A stripe that is written wholly joins the batch of the one before.
@@ -347,11 +385,16 @@ impl Raid5d {
     fn wake(&mut self, out: &mut Outputs) {
         for mut walk in std::mem::take(&mut self.asleep) {
             let number = walk.next(&self.map).map_or(0, |stop| stop.number);
-            if self.cache.wakes(number) {
+            if !self.cache.wakes(number) {
+                self.asleep.push_back(walk);
+            } else if let Some(walkers) = &mut self.walkers
+                && walk.process != NOBODY
+            {
+                out.on_their_way.push(walk.process);
+                walkers.walks.push_back(walk);
+            } else {
                 self.cache.unblock();
                 self.walk(walk, out);
-            } else {
-                self.asleep.push_back(walk);
             }
         }
     }

@@ -1,3 +1,4 @@
 mod bench;
+mod in_time;
 mod random;
 mod rules;

@@ -16,6 +16,16 @@ use std::collections::{BTreeMap, VecDeque};
 /// Sectors of a piece: 256 stripes.
 pub(super) const PIECE: u64 = 256 * BLOCK;
 
+/// Requests that stop with each stripe, as it takes their processes time to go there.
+#[derive(Debug)]
+pub(super) struct Walkers {
+    /// Whether a process has a plug, at whose end it lets go of the stripes that it was at
+    /// (`raid5_unplug`); else it lets go of each at once (`release_stripe_plug`).
+    pub(super) has_plug: bool,
+    /// Those that are on their way.
+    pub(super) walks: VecDeque<RequestWalk>,
+}
+
 /// What a request wants of one stripe.
 #[derive(Debug)]
 pub(super) struct Stop {

@@ -130,10 +130,10 @@ pub struct Machine {
 impl Machine {
     /// A machine at time zero.
     #[must_use]
-    pub fn new(config: MachineConfig) -> Self {
+    pub fn new(mut config: MachineConfig) -> Self {
         let rules = config.host.queue();
         let shared = config.disks.iter().any(Attached::is_shared);
-        let processor = Self::processor_of(&config);
+        let processor = Self::processor_of(&mut config);
         Self {
             shared,
             subject: config.subject,

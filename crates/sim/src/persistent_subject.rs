@@ -184,6 +184,14 @@ impl Subject for PersistentSubject {
         self.array.turn_over(now, thread, out);
     }
 
+    fn take_time(&mut self, has_plug: bool) {
+        self.array.take_time(has_plug);
+    }
+
+    fn go_on(&mut self, now: Nanos, process: u32, out: &mut Outputs) {
+        self.array.go_on(now, process, out);
+    }
+
     fn job_begins(&mut self) {
         self.array.drop_caches();
     }

@@ -387,6 +387,14 @@ impl Processor {
             return;
         }
         let mut parts = std::mem::take(&mut self.scratch);
+        for process in outputs.on_their_way.drain(..) {
+            let thread = self.thread_of(process);
+            let goes_on = Part::Do(Box::new(Action::GoOn(process)));
+            self.threads[thread].work.push_front(goes_on);
+            if self.wake(thread, now) {
+                parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
+            }
+        }
         let (work, charges) = (outputs.work, &self.charges);
         let hash = &mut self.next_hash;
         self.array.stripes(work, hash, charges, &mut parts);
@@ -463,8 +471,9 @@ impl Processor {
     }
 
     /// Lets those go on whom the array no longer has sleep.
-    pub(crate) fn let_go(&mut self, now: Nanos, is_held: impl Fn(u32) -> bool) {
+    pub(crate) fn let_go(&mut self, now: Nanos, core: usize, is_held: impl Fn(u32) -> bool) {
         let first = self.first_job;
+        let mut woken = 0;
         for place in (0..self.held.len()).rev() {
             let thread = self.held[place];
             if is_held(u32::try_from(thread - first).unwrap_or(u32::MAX)) {
@@ -473,8 +482,12 @@ impl Processor {
             self.held.remove(place);
             self.threads[thread].held = false;
             if !self.threads[thread].work.is_empty() {
-                self.wake(thread, now);
+                woken += u64::from(self.wake(thread, now));
             }
+        }
+        if woken > 0 {
+            let call = Part::Charge(Place::Switch, self.charges.wake_call * woken);
+            self.put_first(core, &mut vec![call]);
         }
     }
 }

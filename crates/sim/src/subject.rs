@@ -46,6 +46,11 @@ pub trait Subject {
     }
     /// The turn of that thread is over.
     fn turn_over(&mut self, _now: Nanos, _thread: usize, _out: &mut Outputs) {}
+    /// From now on it takes processes time to go from stripe to stripe: they go on when it is
+    /// time ([`Self::go_on`]). `has_plug`: whether they have a plug meanwhile.
+    fn take_time(&mut self, _has_plug: bool) {}
+    /// The request of this process goes on to its next stripe.
+    fn go_on(&mut self, _now: Nanos, _process: u32, _out: &mut Outputs) {}
     /// When the subject wants to be called.
     fn next_tick(&self) -> Option<Nanos>;
     /// Marks a member as failed.

@@ -42,6 +42,7 @@ impl PersistentArray {
     fn take_in(&mut self, inner: &mut Outputs, out: &mut Outputs) -> Vec<CommandId> {
         out.steps.append(&mut inner.steps);
         out.work.add(inner.work);
+        out.on_their_way.append(&mut inner.on_their_way);
         let is_broken = matches!(self.mode, Mode::Broken | Mode::Stopped)
             && !mutation::is(Mutation::BrokenWritesOn);
         let mut refused = Vec::new();

@@ -303,13 +303,35 @@ impl PersistentArray {
 
     /// The turn of this thread is over.
     pub fn turn_over(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
+        self.with_imitation(now, out, |it, out| it.end_turn(now, thread, out));
+    }
+
+    /// It takes processes time to go from stripe to stripe; see
+    /// [`Imitation::take_time`](crate::Imitation::take_time).
+    pub fn take_time(&mut self, has_plug: bool) {
+        if let Some(imitation) = self.engine.imitation_mut() {
+            imitation.take_time(has_plug);
+        }
+    }
+
+    /// The request of this process goes on to its next stripe.
+    pub fn go_on(&mut self, now: Nanos, process: u32, out: &mut Outputs) {
+        self.with_imitation(now, out, |it, out| it.go_on(now, process, out));
+    }
+
+    fn with_imitation(
+        &mut self,
+        now: Nanos,
+        out: &mut Outputs,
+        what: impl FnOnce(&mut dyn Imitation, &mut Outputs),
+    ) {
         if !self.engine.imitation().is_some_and(Imitation::has_a_thread) {
             return;
         }
         self.now = now;
         self.with_engine_do(out, |engine, out| {
             if let Some(imitation) = engine.imitation_mut() {
-                imitation.end_turn(now, thread, out);
+                what(imitation, out);
             }
         });
         self.pump(out);

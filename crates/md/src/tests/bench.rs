@@ -3,7 +3,7 @@
 
 use crate::{BLOCK, Raid5d};
 use raidlab_array::{
-    Admission, CommandId, Engine, Event, Finished, Initial, MemberCommand, MemberConfig,
+    Admission, CommandId, Engine, Event, Finished, Imitation, Initial, MemberCommand, MemberConfig,
     MemberError, Operation, Outputs, Request, RequestId, Slot, StripeConfig,
 };
 use raidlab_geometry::{Level, ParityLayout, StripeMap};
@@ -139,6 +139,7 @@ impl Bench {
                 self.finished.push(finished);
             }
             let events = std::mem::take(&mut self.out.events);
+            let on_their_way = std::mem::take(&mut self.out.on_their_way);
             self.out.clear();
             for event in events {
                 if let Event::MemberFailed(slot) = event {
@@ -147,7 +148,11 @@ impl Bench {
                     self.array.failure_recorded(self.now, slot, &mut self.out);
                 }
             }
-            if !(self.out.finished.is_empty() && self.out.commands.is_empty()) {
+            for &process in &on_their_way {
+                self.array.go_on(self.now, process, &mut self.out);
+            }
+            let is_quiet = self.out.finished.is_empty() && self.out.commands.is_empty();
+            if !is_quiet || !on_their_way.is_empty() {
                 continue;
             }
             if self.array.next_tick() != Some(self.now) {

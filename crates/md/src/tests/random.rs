@@ -94,9 +94,14 @@ proptest! {
     fn every_request_finishes(
         (level, members) in level(),
         stripes in 8_usize..40,
+        // Whether it takes processes time to go from stripe to stripe, and with a plug.
+        takes_time in prop::option::of(any::<bool>()),
         acts in prop::collection::vec(act(), 1..120),
     ) {
         let mut bench = Bench::new(config(level, members, 6, stripes));
+        if let Some(has_plug) = takes_time {
+            bench.array.take_time(has_plug);
+        }
         let mut failed = Vec::new();
         for act in acts {
             perform(&mut bench, act, &mut failed, members);

@@ -12,7 +12,7 @@ use raidlab_units::{Nanos, Sectors, Span};
 
 /// Stripes of 8 sectors, chunks of 4 of them; row 0 of four members: data on 0, 1 and
 /// 2, parity on 3.
-fn raid5(stripes: usize) -> Bench {
+pub(super) fn raid5(stripes: usize) -> Bench {
     Bench::new(config(Level::Raid5, 4, 100, stripes))
 }
 

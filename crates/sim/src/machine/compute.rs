@@ -35,8 +35,9 @@ pub(super) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts 
 }
 
 impl Machine {
-    pub(super) fn processor_of(config: &MachineConfig) -> Option<Box<Processor>> {
+    pub(super) fn processor_of(config: &mut MachineConfig) -> Option<Box<Processor>> {
         let processor = config.processor.as_ref()?;
+        config.subject.take_time(!processor.array.unplugged);
         Some(Box::new(Processor::new(processor)))
     }
 
@@ -65,6 +66,13 @@ impl Machine {
             Action::Request(request) => {
                 let process = request.process;
                 self.subject.submit(now, request, &mut self.outputs);
+                if self.subject.holds_submitter(process) {
+                    cores.sleeps_next(core, process);
+                }
+                self.follow(cores, core);
+            }
+            Action::GoOn(process) => {
+                self.subject.go_on(now, process, &mut self.outputs);
                 if self.subject.holds_submitter(process) {
                     cores.sleeps_next(core, process);
                 }
@@ -161,7 +169,7 @@ impl Machine {
             self.answers = answers;
         }
         let subject = &self.subject;
-        cores.let_go(self.now, |process| subject.holds_submitter(process));
+        cores.let_go(self.now, core, |process| subject.holds_submitter(process));
     }
 
     /// Hands a request to the processor, if there is one.

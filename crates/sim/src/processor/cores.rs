@@ -50,6 +50,10 @@ pub(super) struct Thread {
     pub(super) brings: u64,
     /// It has a turn, or is on the way to one.
     pub(super) has_turn: bool,
+    /// Somebody has asked it to run since it last began to (`THREAD_WAKEUP`, pending works).
+    pub(super) is_asked: bool,
+    /// A worker was asked and has not been through with a batch since (`working`).
+    pub(super) is_working: bool,
     /// A command of its request has gone to a scheduler (`Processor::hands_over`).
     pub(super) has_handed_over: bool,
 }
@@ -81,6 +85,8 @@ impl Processor {
             stripes: 0,
             brings: 0,
             has_turn: false,
+            is_asked: false,
+            is_working: false,
             has_handed_over: false,
         });
     }

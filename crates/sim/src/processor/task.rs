@@ -81,6 +81,8 @@ pub(super) enum Part {
 pub(crate) enum Action {
     /// A job's request reaches the subject.
     Request(Request),
+    /// A request of this process goes on to its next stripe.
+    GoOn(u32),
     /// A job's thread sleeps in the subject, if that still wants it to.
     Sleep(u32),
     /// A command leaves the array.

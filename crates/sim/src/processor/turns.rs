@@ -2,21 +2,27 @@
 //! drivers/md/raid5.c).
 //!
 //! Interrupts let stripes go onto a list without a lock (`released_stripes`), and wake the array's
-//! thread. Whoever has a turn, the thread or a worker of `group_thread_cnt`, takes `device_lock`,
-//! brings what was let go to the lists of those that wait (`release_stripe_list`), and takes a batch
-//! of eight (`handle_active_stripes`). It has these until it has done with all of them: only then
-//! do they go back to a list, or are free. Who finds more after that goes on without being woken.
-//! The lock is held for a time of its own and for a time for each stripe that is moved.
+//! thread if that was empty. So do processes that have no plug (`release_stripe_plug`, Linux 6.5 to
+//! 6.9); those that have one take `device_lock` at its end (`raid5_unplug`).
+//!
+//! Whoever has a turn, the thread or a worker of `group_thread_cnt`, takes `device_lock`, brings
+//! what was let go to the lists of those that wait (`release_stripe_list`), and takes a batch of
+//! eight (`handle_active_stripes`). It has these until it has done with all of them: only then do
+//! they go back to a list, or are free. Who finds more after that goes on without being woken. Who
+//! finds none takes the lock once more (`log_flush_stripe_to_raid`) and sleeps; but if he was asked
+//! to run while he did, he looks once more first (`THREAD_WAKEUP`; a work that is pending). The lock
+//! is held for a time of its own and for a time for each stripe that is moved.
 //!
 //! A stripe waits in the list of the socket on which it was written first, where `group_thread_cnt`
-//! workers take from. With each stripe that comes there the first of them is woken, if he sleeps;
-//! others only where two batches wait, one for each batch beyond the first
-//! (`raid5_wakeup_stripe_thread`). Whoever moves the stripe wakes them under the lock. The array's
-//! thread takes from all lists. Which list a stripe is in is not kept here: where processes
-//! write on several sockets, their lists count as equally long.
+//! workers take from. With each stripe that comes there the first of them is asked to run, others
+//! only where two batches wait, one for each batch beyond the first (`raid5_wakeup_stripe_thread`).
+//! Of these it is the first who is not `working`; who has done with his first batch is not either,
+//! and needs no waking. Whoever moves the stripe asks them under the lock. The array's thread takes
+//! from all lists. Which list a stripe is in is not kept here: where processes write on several
+//! sockets, their lists count as equally long.
 
 use super::locks::LockName;
-use super::task::{Action, Part, Role};
+use super::task::{Action, Part, Place, Role};
 use super::{Charges, Processor};
 use raidlab_array::StripeWork;
 use raidlab_units::Nanos;
@@ -61,6 +67,19 @@ impl Processor {
         is_woken && !self.threads[0].has_turn
     }
 
+    /// A thread is asked to run, once more if it does. Whether it was not asked before, and
+    /// whether it slept.
+    fn ask(&mut self, now: Nanos, thread: usize) -> (bool, bool) {
+        let own = &mut self.threads[thread];
+        let (is_new, slept) = (!own.is_asked, !own.has_turn);
+        own.is_asked = true;
+        if slept {
+            self.give_turn(thread, true);
+            self.wake(thread, now);
+        }
+        (is_new, slept)
+    }
+
     /// The array's thread has something to do: it is woken.
     pub(crate) fn turn(&mut self, now: Nanos) {
         self.give_turn(0, true);
@@ -80,6 +99,9 @@ impl Processor {
     pub(crate) fn take_over(&mut self, core: usize, thread: usize, first: bool) {
         let brings = std::mem::take(&mut self.turns.released);
         self.threads[thread].brings = brings;
+        if first {
+            self.threads[thread].is_asked = false;
+        }
         let mut parts = Vec::new();
         // Between two turns the lock is taken once, at the end of the first.
         if self.array.has_parity() && (first || brings > 0) {
@@ -102,9 +124,16 @@ impl Processor {
         self.turns.running -= 1;
         let own = &mut self.threads[thread];
         own.has_turn = false;
+        own.is_working = false;
         self.turns.at_work -= std::mem::take(&mut own.stripes);
         if due {
             self.give_turn(thread, false);
+        } else if self.array.has_parity() {
+            let last = Part::Lock(LockName::Device, self.charges.lock);
+            own.work.push_back(last);
+            if own.is_asked {
+                self.give_turn(thread, true);
+            }
         }
     }
 
@@ -117,13 +146,16 @@ impl Processor {
         }
     }
 
-    /// Stripes come to the list of a socket, or to all lists that there are. How many workers
+    /// Stripes come to the list of a socket, or to all lists that there are. How many threads
     /// are woken for them.
     fn lists(&mut self, now: Nanos, stripes: u64, socket: Option<usize>) -> u64 {
         let before = self.turns.listed;
         self.turns.listed += stripes;
-        if self.workers == 0 || stripes == 0 {
+        if stripes == 0 {
             return 0;
+        }
+        if self.workers == 0 {
+            return u64::from(self.ask(now, 0).1);
         }
         let all = &self.turns.sockets;
         let lists = u64::try_from(all.len().max(1)).unwrap_or(u64::MAX);
@@ -137,25 +169,36 @@ impl Processor {
         if groups.is_empty() {
             groups.push(0);
         }
-        let before = self.turns.running;
-        for group in groups {
-            self.wake_workers(now, group, further);
-        }
-        (self.turns.running - before) as u64
+        let groups = groups.into_iter();
+        groups.map(|it| self.ask_workers(now, it, further)).sum()
     }
 
-    /// Wakes the first worker of a socket, and so many others, of those that sleep.
-    fn wake_workers(&mut self, now: Nanos, group: usize, mut further: u64) {
+    /// Asks the first worker of a socket to run, and so many others, of those that are not
+    /// `working`. How often the kernel wakes one of its threads for that: for each that was not
+    /// asked before, also if it finds then that another one runs this worker (`assign_work`).
+    fn ask_workers(&mut self, now: Nanos, group: usize, mut further: u64) -> u64 {
         let sockets = self.sockets();
         let first = (1..=sockets).find(|worker| worker % sockets == group);
+        let mut wakes = 0;
         for worker in (first.unwrap_or(1)..=self.workers).step_by(sockets) {
-            let is_first = Some(worker) == first;
-            if self.threads[worker].has_turn || !is_first && further == 0 {
-                continue;
+            if Some(worker) != first {
+                if further == 0 || self.threads[worker].is_working {
+                    continue;
+                }
+                further -= 1;
             }
-            further -= u64::from(!is_first);
-            self.give_turn(worker, true);
-            self.wake(worker, now);
+            self.threads[worker].is_working = true;
+            wakes += u64::from(self.ask(now, worker).0);
+        }
+        wakes
+    }
+
+    /// Stripes go onto the list without a lock.
+    fn release(&mut self, now: Nanos, stripes: u64, parts: &mut Vec<Part>) {
+        let was_empty = self.turns.released == 0;
+        self.turns.released += stripes;
+        if was_empty && stripes > 0 && self.ask(now, 0).1 {
+            parts.push(Part::Charge(Place::Switch, self.charges.wake_call));
         }
     }
 
@@ -169,8 +212,7 @@ impl Processor {
     ) {
         let released = u64::from(work.released);
         let Role::Thread(thread) = self.role(core) else {
-            // A list without a lock (`released_stripes`).
-            self.turns.released += released;
+            self.release(now, released, parts);
             return;
         };
         if thread >= self.first_job {
@@ -178,6 +220,10 @@ impl Processor {
                 let socket = self.socket_of(core);
                 if let Err(place) = self.turns.sockets.binary_search(&socket) {
                     self.turns.sockets.insert(place, socket);
+                }
+                if self.array.unplugged {
+                    self.release(now, released, parts);
+                    return;
                 }
                 let wakes = self.lists(now, released, Some(socket));
                 let hold = self.charges.device_lock(released, wakes);
@@ -210,11 +256,18 @@ impl Processor {
 #[cfg(test)]
 mod tests {
     use super::Processor;
+    use crate::processor::locks::LockName;
+    use crate::processor::task::Part;
     use crate::processor::{ArrayKind, ArrayPaths, ProcessorConfig, ProcessorNumbers};
+    use raidlab_array::StripeWork;
     use raidlab_units::Nanos;
 
     /// On two sockets, with four workers on each.
     fn raid5() -> Processor {
+        raid5_with(false)
+    }
+
+    fn raid5_with(unplugged: bool) -> Processor {
         Processor::new(&ProcessorConfig {
             numbers: ProcessorNumbers {
                 cores: 32.0,
@@ -225,6 +278,7 @@ mod tests {
             array: ArrayPaths {
                 kind: ArrayKind::Parity,
                 group_threads: 4,
+                unplugged,
                 ..ArrayPaths::default()
             },
         })
@@ -250,6 +304,64 @@ mod tests {
         assert_eq!(come(1), (1, vec![1, 3]));
         assert_eq!(come(8), (2, vec![1, 3, 5, 7]));
         assert_eq!(come(100), (0, vec![1, 3, 5, 7]));
+    }
+
+    /// `raid5_wakeup_stripe_thread`: who is through with his first batch is not `working`, so he is
+    /// asked before others who sleep.
+    #[test]
+    fn a_worker_who_works_on_is_asked_instead_of_one_who_sleeps() {
+        let mut cores = raid5();
+        let now = Nanos::ZERO;
+        assert_eq!(cores.lists(now, 16, Some(1)), 2);
+        cores.take_over(0, 3, true);
+        cores.turn_over(3, true);
+        assert_eq!(cores.lists(now, 1, Some(1)), 1);
+        assert_eq!(with_a_turn(&cores), [1, 3]);
+        assert_eq!(cores.lists(now, 1, Some(1)), 1);
+        assert_eq!(with_a_turn(&cores), [1, 3, 5]);
+    }
+
+    /// Who was asked while he ran looks once more when he has found nothing.
+    #[test]
+    fn who_was_asked_while_he_ran_looks_in_vain() {
+        let mut cores = raid5();
+        let runs = |cores: &mut Processor| {
+            cores.take_over(0, 2, true);
+            cores.turn_over(2, false);
+            cores.threads[2].has_turn
+        };
+        assert_eq!(cores.ask(Nanos::ZERO, 2), (true, true));
+        assert_eq!(cores.ask(Nanos::ZERO, 2), (false, false));
+        assert!(!runs(&mut cores), "he was asked before he ran");
+        assert_eq!(cores.ask(Nanos::ZERO, 2), (true, true));
+        cores.take_over(0, 2, true);
+        assert_eq!(cores.ask(Nanos::ZERO, 2), (true, false));
+        cores.turn_over(2, false);
+        assert!(cores.threads[2].has_turn);
+        assert!(!runs(&mut cores));
+    }
+
+    /// `release_stripe_plug`: with a plug a process takes `device_lock` and wakes a worker;
+    /// without one it wakes the array's thread, and only for the first stripe on the list.
+    #[test]
+    fn who_has_no_plug_leaves_stripes_to_the_array_s_thread() {
+        for (unplugged, threads, locks) in [(false, [2], 2), (true, [0], 0)] {
+            let mut cores = raid5_with(unplugged);
+            let job = cores.thread_of(0);
+            cores.cores[0].thread = Some(job);
+            let released = StripeWork {
+                released: 1,
+                ..StripeWork::default()
+            };
+            let mut parts = Vec::new();
+            for _ in 0..2 {
+                cores.note_stripes(Nanos::ZERO, 0, released, &mut parts);
+            }
+            assert_eq!(with_a_turn(&cores), threads);
+            let is_lock = |part: &&Part| matches!(part, Part::Lock(LockName::Device, _));
+            assert_eq!(parts.iter().filter(is_lock).count(), locks);
+            assert_eq!(parts.len(), if unplugged { 1 } else { 2 });
+        }
     }
 
     /// What interrupts let go is the array's thread's to bring, and it has a turn like others.
