@@ -21,8 +21,8 @@ use std::collections::{HashMap, VecDeque};
 /// Lists of free places (`NR_STRIPE_HASH_LOCKS`).
 const LISTS: usize = 8;
 
-/// Chains of the table in which stripes are looked up: a page of pointers (drivers/md/raid5.h,
-/// `NR_HASH`).
+/// Chains of the table in which stripes are looked up: a page of pointers (`NR_HASH` in
+/// drivers/md/raid5.h).
 const CHAINS: usize = 512;
 
 /// The largest cache that md takes (`raid5_set_cache_size`).

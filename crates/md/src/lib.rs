@@ -288,8 +288,8 @@ impl Raid5d {
     }
 
     /// A request has been at a stripe, and goes on. Without a plug it lets go of it, but of one
-    /// that may head a batch only when it has been at the next such (`raid5_make_request`,
-    /// `batch_last`).
+    /// that may head a batch only when it has been at the next such stripe (`batch_last` in
+    /// `raid5_make_request`).
     fn walk_on(&mut self, process: u32, out: &mut Outputs) {
         let Some(walkers) = &mut self.walkers else {
             return;

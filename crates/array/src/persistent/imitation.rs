@@ -306,8 +306,8 @@ impl PersistentArray {
         self.with_imitation(now, out, |it, out| it.end_turn(now, thread, out));
     }
 
-    /// It takes processes time to go from stripe to stripe; see
-    /// [`Imitation::take_time`](crate::Imitation::take_time).
+    /// It takes processes time to go from stripe to stripe, as
+    /// [`Imitation::take_time`](crate::Imitation::take_time) says.
     pub fn take_time(&mut self, has_plug: bool) {
         if let Some(imitation) = self.engine.imitation_mut() {
             imitation.take_time(has_plug);

@@ -146,8 +146,7 @@ fn known_parameters_come_back() {
     assert_eq!(fit_known(&facts, &truth), outcome);
 }
 
-/// A range that does not hold what made the facts ends the search at its end, and that is
-/// said.
+/// A range that does not hold what made the facts ends the search at its end, which is said.
 #[test]
 fn an_end_of_a_range_is_named() {
     let truth = parameters("strict");

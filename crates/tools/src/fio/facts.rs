@@ -41,8 +41,7 @@ fn clones(result: &ToolResult, all: &mut Facts) {
     }
 }
 
-/// What went wrong in any of the jobs: an error of one, and all I/Os that were short or
-/// dropped.
+/// What went wrong in any of the jobs: an error of one, and all short or dropped I/Os.
 fn errors(result: &ToolResult, all: &mut Facts) {
     let errors = result.facts.iter().filter(|fact| fact.name == "error");
     let is_error = |fact: &&Reported| fact.value.number().is_some_and(|error| error != 0.0);

@@ -27,8 +27,8 @@ impl BlockMap {
         }
     }
 
-    /// The block, or if it is taken the next one that is free, after the last one from the first
-    /// on (`axmap_next_free`).
+    /// The block, or if it is taken the next one that is free. Behind the last block comes the
+    /// first one (`axmap_next_free`).
     pub(super) fn free(&self, block: u64) -> Option<u64> {
         let from = [block, 0].into_iter();
         let mut free = from.map(|from| match self.taken.at(Sectors(from)) {
@@ -38,8 +38,7 @@ impl BlockMap {
         free.find(|&block| block < self.places)
     }
 
-    /// Notes a request whose first block is free; its bytes, up to the next block that is
-    /// taken.
+    /// Notes a request whose first block is free; its bytes, up to the next taken block.
     pub(super) fn take(&mut self, offset: u64, length: u64, least: u64) -> u64 {
         let first = offset / least;
         let (_, end) = self.taken.at(Sectors(first));
