@@ -112,7 +112,7 @@ impl Deeds {
         };
     }
 
-    /// A check of the whole array begins.
+    /// Notes that a check of the whole array begins.
     pub const fn checks(&mut self) {
         self.unsettled = true;
     }

@@ -36,7 +36,7 @@ pub struct ArrayLook {
     /// Whatever is not as at the look before has changed at this very moment; else at
     /// any time between the two.
     pub is_exact: bool,
-    /// In mdstat's letters: `[UU]`, `[U_]`.
+    /// The members in the letters of `/proc/mdstat`, `U` in sync and `_` not: `[U_]`.
     pub letters: String,
     /// What is copied or compared; `None` when nothing is.
     pub sync: Option<SyncLook>,

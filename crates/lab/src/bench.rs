@@ -43,7 +43,7 @@ pub trait Bench: Sync {
     ) -> Result<Finish, BenchError>;
 }
 
-/// Who follows an experiment.
+/// What is told of an experiment while it runs: steps, rows and records.
 pub trait Observer {
     /// A step begins, or time has passed within one. Cheap: a bench may call
     /// it often.

@@ -29,15 +29,15 @@ mod tests;
 /// The claims of one article.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claims {
-    /// Short name: the file's.
+    /// The short name, which is the file's: `unequal-2008`.
     pub name: String,
     /// The name of the claims in headings, for people.
     pub title: String,
-    /// Whose claims they are.
+    /// Who made the claims, and where they were printed.
     pub source: String,
     /// The suites whose rows they are held against.
     pub suites: Vec<String>,
-    /// What measures those rows.
+    /// The commands that measure the rows of these suites.
     pub commands: Vec<String>,
     /// What the rows are not; may be empty.
     pub remark: String,
@@ -150,12 +150,12 @@ pub enum Verdict {
     NotTestable,
 }
 
-/// One comparison, measured.
+/// A comparison of a claim with the rows that were measured for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The cells and their values in words.
     pub words: String,
-    /// The first over the others together.
+    /// The value of the first cell over the sum of the others' values.
     pub ratio: f64,
     /// Whether the ratio lies within the bounds of the claim.
     pub holds: bool,

@@ -23,7 +23,7 @@ pub struct Published {
     pub disks: Vec<String>,
     /// The classes of jobs, in the order of the report.
     pub classes: Vec<Class>,
-    /// One per subject, job and operation.
+    /// The figures, one entry for each subject, job and operation.
     pub cells: Vec<Cell>,
 }
 
@@ -34,7 +34,7 @@ pub struct Class {
     pub id: String,
     /// What it is, for people.
     pub title: String,
-    /// The jobs' names.
+    /// The names of the jobs that belong to the class.
     pub jobs: Vec<String>,
     /// Which facts and cells were used to fit the model for them.
     pub fitted_on: String,
@@ -42,7 +42,7 @@ pub struct Class {
     pub accuracy: Vec<Accuracy>,
 }
 
-/// A declared accuracy.
+/// The error that the model claims not to exceed in some cells of a class.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accuracy {

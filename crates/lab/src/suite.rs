@@ -39,7 +39,7 @@ pub struct Suite {
     pub name: String,
     /// The name of the suite in headings, for people.
     pub title: String,
-    /// A few sentences.
+    /// What the suite is for, in a few sentences; may be empty.
     pub description: String,
     /// Where the suite is from.
     pub source: String,
@@ -81,9 +81,9 @@ pub struct Suite {
 /// Nothing where somebody else has named it since.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places {
-    /// Of each disk.
+    /// Where each entry of `disks` stands, one text for each member.
     pub disks: Vec<String>,
-    /// Of the processor.
+    /// Where the processor is named; `None` where the file names none.
     pub processor: Option<String>,
 }
 
@@ -376,7 +376,12 @@ impl Suite {
                     return Err(LoadError::Placeholder { file: name, error });
                 }
             };
-            remarks.extend(reading.notes.iter().map(ToString::to_string));
+            // An option of the `global` section is one of each job, and remarked once.
+            for note in reading.notes.iter().map(ToString::to_string) {
+                if !remarks.contains(&note) {
+                    remarks.push(note);
+                }
+            }
             steps.push(Step::Job(Job {
                 name: (index + 1).to_string(),
                 title: named_in_words(&reading.group),

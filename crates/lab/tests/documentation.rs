@@ -1,4 +1,5 @@
-//! The examples of the pages on files in docs/reference are read as a user's files are.
+//! The examples of the pages on files in docs/reference are read as a user's files are, and
+//! what pages say of the repository is there.
 //!
 //! An example is a name in bold and back quotes on a line of its own, then a
 //! block of TOML. The examples of disks and facts belong to other rooms and
@@ -6,6 +7,7 @@
 
 use raidlab_lab::claims::Claims;
 use raidlab_lab::{Published, Subject, Suite};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The pages, as one text.
@@ -120,4 +122,69 @@ fn mistakes_give_the_errors_that_the_documentation_shows() {
     ] {
         assert!(document.contains(&format!("error: {error}\n")), "{error}");
     }
+}
+
+/// Files of the repository that a page names in back quotes, such as `crates/sim/src/leap.rs`.
+#[test]
+fn files_that_pages_name_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut seen = 0;
+    for part in ["docs/reference", "docs/guide", "docs/design"] {
+        for page in std::fs::read_dir(root.join(part)).expect("pages") {
+            let page = page.expect("a page").path();
+            let text = std::fs::read_to_string(&page).expect("a page");
+            for quoted in text.split('`').filter(|quoted| !quoted.contains('\n')) {
+                let name = quoted.split(' ').next().unwrap_or_default();
+                let folder = name.split('/').next().unwrap_or_default();
+                if name.contains('/') && ["crates", "checks", "data"].contains(&folder) {
+                    assert!(root.join(name).exists(), "{}: {name}", page.display());
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 50, "{seen} files are named");
+}
+
+/// Whom the crates know: the names behind `raidlab-` below `[dependencies]` of each.
+fn known_by_manifests(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let rooms = std::fs::read_dir(root.join("crates")).expect("the crates");
+    let of = |room: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(room.path().join("Cargo.toml")).expect("a manifest");
+        let mut counts = false;
+        let mut known = BTreeSet::new();
+        for line in text.lines() {
+            if line.starts_with('[') {
+                counts = line.ends_with("dependencies]") && !line.contains("dev-");
+            } else if let Some(rest) = line.strip_prefix("raidlab-").filter(|_| counts) {
+                known.insert(
+                    rest.split([' ', '.', '='])
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned(),
+                );
+            }
+        }
+        (room.file_name().to_string_lossy().into_owned(), known)
+    };
+    rooms.map(|room| of(room.expect("a crate"))).collect()
+}
+
+#[test]
+fn the_architecture_page_says_who_knows_whom() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/design/architecture.md")).expect("the page");
+    let (_, table) = page.split_once("```text\nunits").expect("the table");
+    let (table, _) = table.split_once("```").expect("its end");
+    let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut room = "units".to_owned();
+    for (place, line) in table.lines().enumerate() {
+        let mut words = line.split_whitespace();
+        if place > 0 && !line.starts_with(' ') {
+            room = words.next().unwrap_or_default().to_owned();
+        }
+        let known = told.entry(room.clone()).or_default();
+        known.extend(words.filter(|word| *word != "-").map(str::to_owned));
+    }
+    assert_eq!(told, known_by_manifests(&root));
 }

@@ -5,7 +5,7 @@
 
 use crate::failure::{Failure, Kind};
 use crate::output;
-use crate::run::{count, features, seed};
+use crate::values::{count, features, seed};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_bench_model::{Ablation, ModelBench};
@@ -30,8 +30,7 @@ const NOT_BY_DEFAULT: &str = "leaps";
 #[command(
     long_about = "\
 Runs a suite on one subject in full and then without each feature of the model, and \
-shows the I/Os per second of some jobs with the difference in percent. What a feature \
-is worth shows better than it can be argued. `--without` of `raidlab run` leaves out \
+shows the I/Os per second of some jobs with the difference in percent. `--without` of `raidlab run` leaves out \
 features in a run that is kept.",
     after_help = "\
 Examples:

@@ -6,7 +6,9 @@ use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
 use raidlab_report::AUDIT_NOTE_CLASS;
 use raidlab_runs::notes::STORE;
-use raidlab_store::{AccuracyNote, Finding, LATEST, RunId, Severity, Store, StoreError};
+use raidlab_store::{
+    AccuracyNote, Finding, LATEST, Measurement, RunId, Scope, Severity, Store, StoreError,
+};
 use raidlab_units::in_one_line;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -54,19 +56,19 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         return output::print(&catalogue());
     }
     let mut store = Store::open_existing(&arguments.store)?;
-    let (audit, warning) = again(&mut store, &arguments.run)?;
+    let (judged, warning) = again(&mut store, &arguments.run)?;
     if let Some(warning) = warning {
         output::say(&warning);
     }
     if arguments.json {
         let mut text = String::new();
-        for finding in &audit.findings {
+        for finding in &judged.audit.findings {
             text.push_str(&output::json(finding)?);
             text.push('\n');
         }
         return output::print(&text);
     }
-    output::print(&words(&audit))
+    output::print(&words(&judged))
 }
 
 /// Audits a run anew and keeps what is found.
@@ -74,37 +76,57 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
 /// # Errors
 /// When the store cannot be read or written.
 pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
-    let (run, audit) = judged(store, run)?;
-    keep(store, run, &audit)?;
-    Ok(audit)
+    let judged = judged(store, run)?;
+    keep(store, &judged)?;
+    Ok(judged.audit)
 }
 
 /// As [`renew`]; where nothing can be written, what is found is told all the same, with a
 /// warning that it was not kept.
-fn again(store: &mut Store, run: &str) -> Result<(Audit, Option<String>), StoreError> {
-    let (run, audit) = judged(store, run)?;
-    match keep(store, run, &audit) {
+fn again(store: &mut Store, run: &str) -> Result<(Judged, Option<String>), StoreError> {
+    let judged = judged(store, run)?;
+    match keep(store, &judged) {
         Err(
             error @ (StoreError::Unwritable { .. }
             | StoreError::Full { .. }
             | StoreError::Busy { .. }),
         ) => {
             let warning = format!("warning: what follows is not kept: {}", in_one_line(&error));
-            Ok((audit, Some(warning)))
+            Ok((judged, Some(warning)))
         }
-        kept => kept.map(|()| (audit, None)),
+        kept => kept.map(|()| (judged, None)),
     }
 }
 
-/// A run, and what the rules find in it.
-fn judged(store: &Store, run: &str) -> Result<(RunId, Audit), StoreError> {
+/// A run, its rows, and what the rules find in them.
+struct Judged {
+    run: RunId,
+    rows: Vec<Measurement>,
+    audit: Audit,
+}
+
+impl Judged {
+    /// The name of the job that stands at a place of the suite, from 0.
+    fn job(&self, scope: &Scope, place: u32) -> String {
+        let is_its = |row: &&Measurement| {
+            row.sequence == place && [&row.subject, ""].contains(&scope.subject.as_str())
+        };
+        match self.rows.iter().find(is_its) {
+            Some(row) => format!("job {}", row.job),
+            None => format!("job at place {}", place + 1),
+        }
+    }
+}
+
+/// Reads a run and judges it.
+fn judged(store: &Store, run: &str) -> Result<Judged, StoreError> {
     let _snapshot = store.snapshot()?;
-    let id = store.run_by_name(run)?.id;
-    let rows = store.measurements(id)?;
-    let observations = store.observations(id)?;
-    let events = store.events(id)?;
-    let commands = store.commands(id)?;
-    let series = store.series(id)?;
+    let run = store.run_by_name(run)?.id;
+    let rows = store.measurements(run)?;
+    let observations = store.observations(run)?;
+    let events = store.events(run)?;
+    let commands = store.commands(run)?;
+    let series = store.series(run)?;
     let evidence = Evidence {
         rows: &rows,
         observations: &observations,
@@ -112,18 +134,19 @@ fn judged(store: &Store, run: &str) -> Result<(RunId, Audit), StoreError> {
         commands: &commands,
         series: &series,
     };
-    Ok((id, audit(&evidence)))
+    let audit = audit(&evidence);
+    Ok(Judged { run, rows, audit })
 }
 
 /// Puts what was found in the place of what an earlier audit found.
-fn keep(store: &mut Store, run: RunId, audit: &Audit) -> Result<(), StoreError> {
+fn keep(store: &mut Store, judged: &Judged) -> Result<(), StoreError> {
     let note = AccuracyNote {
         class: AUDIT_NOTE_CLASS.to_owned(),
         title: "Audit".to_owned(),
-        statement: coverage(audit),
+        statement: coverage(&judged.audit),
         ..AccuracyNote::default()
     };
-    store.set_findings(run, &audit.findings, Some(&note))
+    store.set_findings(judged.run, &judged.audit.findings, Some(&note))
 }
 
 /// Every rule with what it looks for and what helps.
@@ -140,7 +163,8 @@ fn catalogue() -> String {
 }
 
 /// The findings, the worst first, and what could not be judged.
-fn words(audit: &Audit) -> String {
+fn words(judged: &Judged) -> String {
+    let audit = &judged.audit;
     let findings = &audit.findings;
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -156,7 +180,7 @@ fn words(audit: &Audit) -> String {
             "{severity} {}: {}\n  where     {}\n  evidence  {}\n  effect    {}\n  remedy    {}\n",
             finding.rule,
             finding.title,
-            place(finding),
+            place(finding, judged),
             finding.evidence,
             finding.effect,
             finding.remedy
@@ -170,7 +194,7 @@ fn words(audit: &Audit) -> String {
     {
         let _ = writeln!(
             text,
-            "not judged: {} (nothing says `{}`)",
+            "not judged: {}, for want of {}",
             unjudged.rule, unjudged.missing
         );
     }
@@ -199,14 +223,15 @@ fn coverage(audit: &Audit) -> String {
         .filter(|one| !one.missing.is_empty())
         .count();
     format!(
-        "{} rules were judged; {lacking} lacked facts, and of {} no row is of their kind",
+        "{} rules were judged; {lacking} were not, for want of facts; {} are about rows of kinds \
+         that are not here",
         audit.coverage.judged.len(),
         unjudged.len() - lacking
     )
 }
 
 /// The cells that a finding is about, in words.
-fn place(finding: &Finding) -> String {
+fn place(finding: &Finding, judged: &Judged) -> String {
     let scope = &finding.scope;
     let mut words: Vec<String> = [
         &scope.host,
@@ -218,11 +243,7 @@ fn place(finding: &Finding) -> String {
     .filter(|word| !word.is_empty())
     .cloned()
     .collect();
-    words.extend(
-        scope
-            .sequence
-            .map(|job| format!("job at place {}", job + 1)),
-    );
+    words.extend(scope.sequence.map(|place| judged.job(scope, place)));
     words.extend(finding.op.map(|op| op.to_string()));
     words.extend(
         scope
@@ -259,14 +280,15 @@ mod tests {
         };
         let mut store = Store::open(&path).expect("a store");
         store.begin_run(&run).expect("begun");
-        let (audit, warning) = again(&mut store, "a").expect("judged");
+        let (judged, warning) = again(&mut store, "a").expect("judged");
         assert_eq!(warning, None);
         // Of a file without a journal nothing is opened to be written.
         let path = folder.path().join("whole.db");
         store.move_to(&path).expect("moved");
         let mut store = Store::open_to_read(&path).expect("a store");
         let (same, warning) = again(&mut store, "a").expect("judged all the same");
-        assert_eq!(same.coverage.judged.len(), audit.coverage.judged.len());
+        let counts = [&same, &judged].map(|one| one.audit.coverage.judged.len());
+        assert_eq!(counts[0], counts[1]);
         let warning = warning.expect("a warning");
         assert!(warning.contains("whole.db"), "{warning}");
     }

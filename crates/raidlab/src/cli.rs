@@ -44,73 +44,77 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What `raidlab` can be told to do.
+/// What `raidlab` can be told to do. A doc comment of a command would take the place of the
+/// `long_about` that stands with its arguments, so each has an `about`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a suite or a fio job file and show who is fastest at what.
+    #[command(about = "Run a suite or a fio job file and show who is fastest at what")]
     Run(Box<crate::run::Arguments>),
-    /// Go on with a run that was interrupted or killed.
+    #[command(about = "Go on with a run that was interrupted or killed")]
     Resume(crate::resume::Arguments),
-    /// Put shards of a run, made on many machines, together.
+    #[command(about = "Put shards of a run, made on many machines, together")]
     Merge(crate::merge::Arguments),
-    /// Say how far the shards of a run are.
+    #[command(about = "Say how far the shards of a run are")]
     Status(crate::status::Arguments),
-    /// Hand the shards of a run to a scheduler.
+    #[command(about = "Hand the shards of a run to a scheduler")]
     Submit(crate::submit::Arguments),
-    /// Remove what a killed run has left on a machine.
+    #[command(about = "Remove what a killed run has left on a machine")]
     Cleanup(crate::cleanup::Arguments),
-    /// Build the kernel for `run --on kernel`, list and remove such kernels.
+    #[command(about = "Build the kernel for `run --on kernel`, list and remove such kernels")]
     Kernel(crate::kernel::Arguments),
-    /// Read others' results, logs and figures of articles as a run.
+    #[command(about = "Read others' results, logs and figures of articles as a run")]
     Import(crate::import::Arguments),
-    /// Say which of a run's numbers to believe, and why not the others.
+    #[command(about = "Say which of a run's numbers to believe, and why not the others")]
     Audit(crate::audit::Arguments),
-    /// Show, export, list or delete runs of a store.
+    #[command(about = "Show, export, list or delete runs of a store")]
     Report(crate::report::Arguments),
-    /// Say where the time of a job's requests went.
+    #[command(about = "Say where the time of a job's requests went")]
     Explain(crate::explain::Arguments),
-    /// Say which of an article's sentences hold of what was measured.
+    #[command(about = "Say which of an article's sentences hold of what was measured")]
     Claims(crate::claims::Arguments),
-    /// Say what is better, worse or cannot be told between runs.
+    #[command(about = "Say what is better, worse or cannot be told between runs")]
     Compare(crate::compare::Arguments),
-    /// Make an array of files or devices, in md's format.
+    #[command(about = "Make an array of files or devices, in md's format")]
     Create(crate::array::create::Arguments),
-    /// Put an array together and serve it in the background.
+    #[command(about = "Put an array together and serve it in the background")]
     Assemble(crate::array::assemble::Arguments),
-    /// Serve an array, a file or a modelled disk over NBD.
+    #[command(about = "Serve an array, a file or a modelled disk over NBD")]
     Serve(Box<crate::array::serve::Arguments>),
-    /// Show an array that is being served.
+    #[command(about = "Show an array that is being served")]
     Detail(crate::array::control::DetailArguments),
-    /// Change a served array: fail, remove, add, re-add, check.
+    #[command(about = "Change a served array: fail, remove, add, re-add, check")]
     Manage(crate::array::control::ManageArguments),
-    /// Show a served array second by second.
+    #[command(about = "Show a served array second by second")]
     Watch(crate::array::watch::Arguments),
-    /// Wait until no sync runs on a served array.
+    #[command(about = "Wait until no sync runs on a served array")]
     Wait(crate::array::control::WaitArguments),
-    /// Stop a served array cleanly.
+    #[command(about = "Stop a served array cleanly")]
     Stop(crate::array::control::StopArguments),
-    /// Print what the md metadata of files or devices says.
+    #[command(about = "Print what the md metadata of files or devices says")]
     Examine(crate::array::examine::Arguments),
-    /// Break raidlab's own array in virtual time, and see whether it keeps its
-    /// promises.
+    #[command(
+        about = "Break raidlab's own array in virtual time, and see whether it keeps its promises"
+    )]
     Simulate(crate::simulate::Arguments),
-    /// Erase the md superblocks of files or devices.
+    #[command(about = "Erase the md superblocks of files or devices")]
     ZeroSuperblock(crate::array::zero_superblock::Arguments),
-    /// List the suites, or show one in full.
+    #[command(about = "List the suites, or show one in full")]
     Suites(crate::suites::Arguments),
-    /// List the subjects, or show one with every setting and its source.
+    #[command(about = "List the subjects, or show one with every setting and its source")]
     Subjects(crate::subjects::Arguments),
-    /// List the disk presets, or show one with every parameter and its source.
+    #[command(about = "List the disk presets, or show one with every parameter and its source")]
     Disks(crate::disks::Arguments),
-    /// List the processors of modelled hosts, or show one with every charge and its source.
+    #[command(
+        about = "List the processors of modelled hosts, or show one with every charge and its source"
+    )]
     Processors(crate::processors::Arguments),
-    /// Fit a disk preset to its facts, or check how well it fits them.
+    #[command(about = "Fit a disk preset to its facts, or check how well it fits them")]
     Fit(crate::fit::Arguments),
-    /// Measure what each feature of the model is worth by leaving it out.
+    #[command(about = "Measure what each feature of the model is worth by leaving it out")]
     Ablations(crate::ablations::Arguments),
-    /// Print a page for man(1).
+    #[command(about = "Print a page for man(1)")]
     Manual(crate::manual::Arguments),
-    /// Print a completion script for a shell.
+    #[command(about = "Print a completion script for a shell")]
     Completions(crate::completions::Arguments),
 }
 
@@ -122,6 +126,38 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// A sentence on a command that a list has room for does not hide what is said at length.
+    #[test]
+    fn what_is_said_at_length_is_shown() {
+        for command in Cli::command().get_subcommands_mut() {
+            let said = command.get_long_about().map(ToString::to_string);
+            let said = said.unwrap_or_else(|| panic!("{}", command.get_name()));
+            let first = said.split_whitespace().next().unwrap_or_default();
+            let help = command.render_long_help().to_string();
+            assert!(help.starts_with(first), "{help}");
+        }
+    }
+
+    /// Arguments after a flattened group stand below the group's heading unless they say
+    /// otherwise.
+    #[test]
+    fn every_option_stands_below_its_own_heading() {
+        let root = Cli::command();
+        let heading = |command: &str, option: &str| {
+            let command = root.find_subcommand(command).expect("a command");
+            let mut all = command.get_arguments();
+            let argument = all.find(|one| one.get_id() == option).expect(option);
+            argument.get_help_heading().map(str::to_owned)
+        };
+        for command in ["serve", "assemble"] {
+            assert_eq!(heading(command, "devices"), None);
+            assert_eq!(heading(command, "force").as_deref(), Some("The array"));
+        }
+        assert_eq!(heading("assemble", "dry_run"), None);
+        assert_eq!(heading("serve", "control"), None);
+        assert_eq!(heading("serve", "connections").as_deref(), Some("Clients"));
     }
 
     #[test]

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 #[command(
     long_about = "\
 Repeats the fit of a disk preset: searches the parameters with which the model comes \
-nearest to the facts, which are single-disk measurements (and, for a joint set, others) \
-with their sources. The search is deterministic: the same facts, seconds and seed give \
+nearest to the facts. These are measurements of one disk alone and, for a joint set, of \
+arrays, each with its source. The search is deterministic: the same facts, seconds and seed give \
 the same parameters on every machine. It takes minutes; --check, which only compares the \
 preset as it is with every fact, takes seconds.
 

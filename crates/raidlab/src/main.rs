@@ -33,6 +33,7 @@ mod subjects;
 mod submit;
 mod suites;
 mod usage;
+mod values;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};

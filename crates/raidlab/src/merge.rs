@@ -8,6 +8,7 @@ use raidlab_runs::notes::STORE;
 use raidlab_runs::{Merge, go_on, merge, see};
 use raidlab_store::text::visible_path;
 use raidlab_store::to_json_line;
+use raidlab_units::count;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab merge`.
@@ -78,10 +79,10 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         merged.rows(|row| output::print_bytes(format!("{}\n", to_json_line(row)?).as_bytes()))?;
     }
     output::say(&format!(
-        "run {} of {} shards, {} experiments: `{}` shows it",
+        "run {} of {} shards, {}: `{}` shows it",
         merged.name,
         merged.shards,
-        merged.experiments,
+        count(merged.experiments as usize, "experiment", "experiments"),
         see(&merged.name, &arguments.store)
     ));
     if !merged.missing.is_empty() {

@@ -7,8 +7,9 @@ mod progress;
 pub mod terminal;
 
 use crate::failure::{Failure, Kind};
+use crate::values::time;
 use crate::{audit, claims, interrupt, output, report};
-pub use asked::{Manner, count, features, seed};
+pub use asked::Manner;
 use asked::{Outputs, Wanted};
 use clap::Args;
 use progress::Shown;
@@ -16,7 +17,7 @@ use raidlab_runs::{Asked, On, Ready, Task, file_of, go_on, see};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
 use raidlab_store::{RunSummary, Shard, Store};
-use raidlab_units::parse_duration;
+use raidlab_units::count;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -100,12 +101,6 @@ struct Part {
 /// Above what is for many machines.
 const MANY: &str = "On many machines";
 
-/// A time out of its number and unit.
-pub fn time(text: &str) -> Result<Duration, String> {
-    let time = parse_duration(text).map_err(|error| error.to_string())?;
-    Ok(Duration::from_nanos(time.0))
-}
-
 impl Arguments {
     /// What is asked for.
     pub fn asked(&self) -> Asked {
@@ -162,8 +157,9 @@ fn carry_out(
         let plan = ready.plan();
         let text = format!("{}\n", plan.pretty()?);
         output::write_or_print(path, Format::Plan, text.as_bytes())?;
-        let (count, sha256) = (plan.experiments.len(), plan.sha256()?);
-        output::say(&format!("plan of {count} experiments, SHA-256 {sha256}"));
+        let experiments = count(plan.experiments.len(), "experiment", "experiments");
+        let sha256 = plan.sha256()?;
+        output::say(&format!("plan of {experiments}, SHA-256 {sha256}"));
         return Ok(());
     }
     if let Some((shard, file)) = ready.shard() {

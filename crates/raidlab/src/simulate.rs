@@ -3,7 +3,7 @@
 mod parts;
 
 use crate::failure::{Failure, Kind};
-use crate::run::time;
+use crate::values::time;
 use crate::{interrupt, output};
 use clap::Args;
 use raidlab_array::Level;
@@ -35,9 +35,9 @@ disks in virtual time. Each seed makes \
 an array, a workload and faults: power cuts with torn and reordered writes, lost and \
 misdirected writes, latent sector errors, slow, hung and dying disks, stale and swapped \
 members, failures during recovery. No acknowledged and flushed write may be lost, no \
-untouched neighbour changed, no byte invented, redundancy must return. A seed that \
-breaks a promise is printed with its options; `--replay` shows its shrunk script and \
-every event. The same seed is the same run on every machine.",
+untouched neighbour may change, no byte may be invented, and redundancy must return. A \
+seed that breaks a promise is printed with its options; `--replay` shows the smallest \
+script found that still breaks it, and every event. The same seed is the same run on every machine.",
     after_help = "\
 Examples:
   raidlab simulate

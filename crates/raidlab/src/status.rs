@@ -7,6 +7,7 @@ use raidlab_runs::status::{State, status};
 use raidlab_runs::submission::{Submission, Task, why};
 use raidlab_shell::Local;
 use raidlab_store::Shard;
+use raidlab_units::count;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -136,7 +137,10 @@ fn in_words(folder: &Path, name: &str, task: &Task) -> String {
 /// A state's name, and what else is known.
 fn words(state: &State) -> (&'static str, String) {
     match state {
-        State::Whole(experiments, end) => ("whole", format!("{experiments} experiments, {end}")),
+        State::Whole(experiments, end) => {
+            let experiments = count(*experiments, "experiment", "experiments");
+            ("whole", format!("{experiments}, {end}"))
+        }
         State::Begun(age) => ("begun", format!("last written {} s ago", age.as_secs())),
         State::Broken(why) => ("broken", why.clone()),
         State::Missing => ("missing", String::new()),

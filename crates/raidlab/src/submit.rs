@@ -17,8 +17,8 @@ use std::path::PathBuf;
 Hands a plan to a scheduler: each shard is a task of one array job, and a job behind them \
 merges them when all are whole. A task stops before its time is up and is put into the queue \
 again, and goes on where it was. The scripts, the tasks' logs and a record of the jobs lie in \
-the shards' folder; `raidlab status` says how far they are. Submitted again, only shards that \
-are not whole are.
+the shards' folder; `raidlab status` says how far they are. The same command again submits \
+only the shards that are not whole.
 
 What is particular about a site (partitions, modules, a container, memory, time limits, how \
 many tasks run at a time) stands in a profile, a file of TOML: docs/guide/many-machines.md has \

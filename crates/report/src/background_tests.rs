@@ -90,7 +90,7 @@ fn the_page_and_markdown_have_it() {
         "s: less is better; others: more",
         ", 61.2&nbsp;% done",
         "How long rebuilds took",
-        "Pale: went on when the run ended",
+        "went on when the run ended, and took longer",
         "What jobs kept of their rate during a sync",
     ] {
         let plain = page.replace('\u{a0}', "&nbsp;").replace("&gt;", ">");

@@ -35,7 +35,7 @@ pub(crate) use timeline::TimelineFigures;
 pub(crate) struct Figure {
     /// The figure's name in the page, which no other has.
     pub id: String,
-    /// What it shows.
+    /// The heading of the chart: what its values are of.
     pub title: String,
     /// How to read it; may be empty.
     pub caption: String,
@@ -48,7 +48,7 @@ pub(crate) struct Figure {
     /// Whether the reader may choose a logarithmic scale: values over time are near zero
     /// too, and neither scale shows all of them.
     pub scales: bool,
-    /// Side by side where there is room.
+    /// The panels of the chart, which stand side by side where there is room.
     pub panels: Vec<Panel>,
 }
 

@@ -113,7 +113,7 @@ pub struct ComparedRow {
     pub unit: &'static str,
     /// Whether more is better; of times less is.
     pub more_is_better: bool,
-    /// In the order of the runs.
+    /// The figure of each run, in the order of the runs; `None` for a run without this row.
     pub cells: Vec<Option<ComparedCell>>,
 }
 
@@ -377,6 +377,9 @@ fn judge(
             cell.verdict = verdict(base, other, &comparison, modelled.then_some(better))
                 .map(|verdict| verdict.unless_open(limits));
         }
+    }
+    if judged == 0 {
+        return "No row was measured often enough to tell a difference from chance.".to_owned();
     }
     format!("The verdicts of {judged} rows are corrected together ({words}).")
 }

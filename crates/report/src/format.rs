@@ -70,11 +70,6 @@ pub(crate) fn percentiles_ms(latency: &Latency) -> [f64; 4] {
     .map(|ns| ns as f64 / 1e6)
 }
 
-/// `1 job`, `29 jobs`.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
@@ -87,7 +82,7 @@ pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, figure, list, signed_percent, signed_percent_fine};
+    use super::{figure, list, signed_percent, signed_percent_fine};
 
     #[test]
     fn figures_keep_what_matters() {
@@ -121,6 +116,5 @@ mod tests {
     fn words_are_joined_as_in_english() {
         assert_eq!(list(&["md", "gflash", "gmirror"]), "md, gflash and gmirror");
         assert_eq!(list::<&str>(&[]), "");
-        assert_eq!(count(1, "job", "jobs"), "1 job");
     }
 }

@@ -234,22 +234,40 @@ pub(crate) fn accuracy_rows(data: &RunData, view: &View<'_>) -> Vec<AccuracyRow>
     view.classes().into_iter().filter_map(row).collect()
 }
 
-/// What the notes of a class say, each sentence once, with the subjects and
-/// jobs that it is limited to.
+/// What the notes of a class say of the run's subjects, each statement once and with a full stop,
+/// with the declared error that it explains, and the subjects and jobs that it is limited to.
 fn statements(data: &RunData, class: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
+    let is_here = |name: &&String| data.measurements.iter().any(|m| m.subject == **name);
     for note in data.notes.iter().filter(|note| note.class == class) {
-        let mut limits = note.subjects.clone();
+        let mut limits: Vec<String> = note.subjects.iter().filter(is_here).cloned().collect();
+        if note.statement.is_empty() || (limits.is_empty() && !note.subjects.is_empty()) {
+            continue;
+        }
         if !note.jobs.is_empty() {
             let jobs = if note.jobs.len() == 1 { "job" } else { "jobs" };
             limits.push(format!("{jobs} {}", list(&note.jobs)));
         }
-        let statement = if limits.is_empty() {
-            note.statement.clone()
-        } else {
-            format!("{}: {}", limits.join(", "), note.statement)
+        let mut statement = match note.declared_percent {
+            Some(percent) => format!("Declared ±{percent}\u{a0}%"),
+            None => String::new(),
         };
-        if !note.statement.is_empty() && !all.contains(&statement) {
+        if !limits.is_empty() {
+            statement += if statement.is_empty() {
+                "For "
+            } else {
+                " for "
+            };
+            statement += &limits.join(", ");
+        }
+        if !statement.is_empty() {
+            statement += ": ";
+        }
+        statement += note.statement.trim_end();
+        if !statement.ends_with(['.', '!', '?']) {
+            statement.push('.');
+        }
+        if !all.contains(&statement) {
             all.push(statement);
         }
     }

@@ -13,7 +13,6 @@ use crate::compute::rate::unit_names;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
-use crate::format::count;
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow, Tone};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table,
@@ -21,10 +20,11 @@ use comfy_table::{
 };
 use grid::{Grid, GridRow};
 use raidlab_store::Severity;
+use raidlab_units::count;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// How to print.
+/// How tables are printed: how wide, with which colours and characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
     /// Columns to fit in; `None` prints rows as long as they are.

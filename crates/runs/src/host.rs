@@ -23,7 +23,7 @@ use raidlab_inventory::choose::Consent;
 use raidlab_lab::{Choices, Files, HostChoice, Suite};
 use raidlab_shell::Lock;
 use raidlab_store::{Observation, Store};
-use raidlab_units::{Bytes, parse_bytes};
+use raidlab_units::{Bytes, count, parse_bytes};
 use safety::forget;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -305,8 +305,8 @@ impl HostRun {
         }
         let _ = writeln!(
             text,
-            "{} experiments; a line with ! loses data; nothing was run on the disks",
-            prepared.experiments.len()
+            "{}; a line with ! loses data; nothing was run on the disks",
+            count(prepared.experiments.len(), "experiment", "experiments")
         );
         Ok(text)
     }

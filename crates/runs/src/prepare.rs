@@ -369,8 +369,8 @@ pub fn remarks(asked: &Asked, suite: &mut Suite) -> Vec<AccuracyNote> {
         remarks.push(remark("Remarks on the suite", statement));
     }
     if asked.quick {
-        let statement = "Jobs that end by time were cut at 6 s of virtual time, and one \
-                         parameter set was used: figures are noisier and have no band.";
+        let statement = "Jobs that end by time were cut at 6 s of virtual time, so figures \
+                         are noisier. Only the first parameter set was used.";
         remarks.push(remark("A first look", statement.to_owned()));
     }
     if !asked.without.is_empty() {

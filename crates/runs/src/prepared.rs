@@ -6,6 +6,7 @@ use crate::notes::remark;
 use crate::task::Task;
 use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite};
 use raidlab_store::AccuracyNote;
+use raidlab_units::count;
 use std::error::Error;
 use std::fmt::Write;
 
@@ -77,15 +78,16 @@ impl Prepared {
         }
         let mut rows = self.rows().map_or_else(
             || "rows as the programs report".to_owned(),
-            |rows| format!("{rows} rows"),
+            |rows| count(rows, "row", "rows"),
         );
         if self.experiments.iter().any(Experiment::may_sync) {
             rows += ", and those of what the arrays do in the background";
         }
         let _ = writeln!(
             text,
-            "{} experiments with the parameter sets {}; {rows}; nothing was run or written",
-            self.experiments.len(),
+            "{} with the parameter {} {}; {rows}; nothing was run or written",
+            count(self.experiments.len(), "experiment", "experiments"),
+            if fits.len() == 1 { "set" } else { "sets" },
             fits.join(", "),
         );
         text

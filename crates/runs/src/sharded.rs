@@ -14,6 +14,7 @@ use crate::ready::Ready;
 use raidlab_lab::{Before, cut};
 use raidlab_store::text::visible_path;
 use raidlab_store::{RunId, Shard, Store};
+use raidlab_units::count;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -50,8 +51,9 @@ impl Ready<'_> {
         }
         let all = self.experiments().len();
         text.push_str(&format!(
-            "shard {shard}: {} of {all} experiments; nothing was run or written\n",
-            own.len()
+            "shard {shard}: {} of {}; nothing was run or written\n",
+            own.len(),
+            count(all, "experiment", "experiments")
         ));
         text
     }

@@ -237,7 +237,7 @@ impl SyncStatus {
 pub struct ArrayStatus {
     /// What the system says of the array as a whole.
     pub health: Health,
-    /// Slot by slot.
+    /// The state of each member, in the order of the slots.
     pub members: Vec<MemberStatus>,
     /// What is copied in the background; `None` when nothing is.
     pub sync: Option<SyncStatus>,
@@ -288,7 +288,7 @@ pub struct ReadBack {
     pub name: String,
     /// What the spec asked for; `None` where it left the system's default.
     pub asked: Option<String>,
-    /// What is in force, with its unit.
+    /// The value that the system has in force, with its unit.
     pub found: String,
     /// Whether what was asked for is in force; true where nothing was asked.
     pub applied: bool,

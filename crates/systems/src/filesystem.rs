@@ -290,7 +290,7 @@ impl FileSystemSpec {
             .ok_or_else(|| SystemError::no_array(folder))
     }
 
-    /// What rows call it.
+    /// The name by which rows and tables call the file system.
     #[must_use]
     pub fn label(&self) -> String {
         self.name

@@ -116,7 +116,7 @@ pub struct Part {
     pub job: u32,
     /// The job's name; iozone: `16384k/64k`, file and record size; dd: empty.
     pub label: String,
-    /// What was done.
+    /// What the requests of this part were: reads, writes or another operation.
     pub operation: Operation,
     /// Bytes of one request or record.
     pub block_size_bytes: Option<u64>,
@@ -126,11 +126,11 @@ pub struct Part {
     pub total_ios: Option<u64>,
     /// How many bytes were moved in all.
     pub total_bytes: Option<u64>,
-    /// Time that it took, nanoseconds.
+    /// How long the part took, nanoseconds.
     pub runtime_ns: Option<u64>,
     /// `total_ios` per second; files or seeks per second.
     pub operations_per_second: Option<f64>,
-    /// Bytes per second.
+    /// `total_bytes` per second, or the rate that the tool printed.
     pub bytes_per_second: Option<f64>,
     /// Processor time as a percentage of one processor, of this part or, with
     /// fio, of its job.
@@ -229,11 +229,11 @@ pub enum LatencyKind {
 pub struct ReportedLatency {
     /// What is timed.
     pub kind: LatencyKind,
-    /// How many were timed.
+    /// How many requests were timed.
     pub samples: Option<u64>,
     /// The mean latency, nanoseconds.
     pub mean_ns: Option<f64>,
-    /// Their standard deviation.
+    /// The standard deviation of the latencies, nanoseconds.
     pub deviation_ns: Option<f64>,
     /// The shortest latency, nanoseconds.
     pub min_ns: Option<u64>,

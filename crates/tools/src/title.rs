@@ -5,13 +5,13 @@ use crate::result::ToolResult;
 /// What a group of jobs did, in words and in the terms of tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Title {
-    /// What it does, for people.
+    /// The group in words, for headings and tables: `random read 4 KiB, queue depth 32`.
     pub title: String,
     /// The class of the job, by which rows are grouped: `sequential-read`.
     pub class: String,
-    /// I/Os in flight.
+    /// How many I/Os are in flight at most, over all jobs of the group.
     pub queue_depth: u32,
-    /// Jobs that ran together.
+    /// How many jobs of the group run at the same time.
     pub streams: u32,
 }
 

@@ -5,7 +5,7 @@
 //! and below them), and whatever is in no list is refused by name: what writes reports
 //! and locks elsewhere, unmounts, or starts other programs, and what nobody here knows.
 
-/// What an option takes.
+/// What follows an option on a tool's command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// It is a switch: no word follows it.

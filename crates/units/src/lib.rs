@@ -16,4 +16,4 @@ pub use parse::{ParseUnitError, bytes_in, parse_bytes, parse_duration};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
 pub use span::{Span, SpanSet};
 pub use time::Nanos;
-pub use words::{hexadecimal, in_one_line, line_of, reasons};
+pub use words::{count, hexadecimal, in_one_line, line_of, reasons};

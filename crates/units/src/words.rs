@@ -1,5 +1,5 @@
 //! What every reader and writer of text needs: an error with its causes, the line of a
-//! byte, bytes as hexadecimal digits.
+//! byte, bytes as hexadecimal digits, numbers of things.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -32,6 +32,12 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
         write!(text, "{byte:02x}").expect("a string takes all");
     }
     text
+}
+
+/// A number with its noun: `1 job`, `29 jobs`.
+#[must_use]
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -67,5 +73,7 @@ mod tests {
         let lines: Vec<usize> = (0..8).map(|byte| line_of("a\n\u{e4}\nb", byte)).collect();
         assert_eq!(lines, [1, 1, 2, 2, 2, 3, 3, 3]);
         assert_eq!(hexadecimal(&[0, 0xab, 9]), "00ab09");
+        let counts = [0, 1, 2].map(|number| count(number, "job", "jobs"));
+        assert_eq!(counts, ["0 jobs", "1 job", "2 jobs"]);
     }
 }

@@ -45,7 +45,7 @@ pub struct Bus {
     /// What it carries in all, or in each direction if it is not half duplex; above 0.
     #[serde(deserialize_with = "rate")]
     pub bytes_per_second: Bytes,
-    /// Both directions share that rate.
+    /// Whether both directions share that rate; else each of them has it.
     #[serde(default)]
     pub half_duplex: bool,
     /// What a command takes of the bus beside its data, microseconds.

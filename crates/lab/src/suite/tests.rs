@@ -384,7 +384,7 @@ fn a_job_file_is_a_suite_of_its_groups() {
     let path = folder.path().join("two.fio");
     std::fs::write(
         &path,
-        "[a]\nrw=randread\nsize=1g\n[b]\nstonewall\nrw=write\nbs=1m\nsize=1g\n",
+        "[global]\ndirect=1\n[a]\nrw=randread\nsize=1g\n[b]\nstonewall\nrw=write\nbs=1m\nsize=1g\n",
     )
     .expect("written");
     let subject = Subject::load("disk").expect("built in");
@@ -414,6 +414,12 @@ fn a_job_file_is_a_suite_of_its_groups() {
             ),
         ]
     );
+    // An option of `[global]` is one of both jobs.
+    let remark = format!(
+        "{}, line 2: `direct`: always so in the model",
+        path.display()
+    );
+    assert_eq!(suite.remarks, [remark]);
     std::fs::write(&path, "[a]\nrw=rundread\n").expect("written");
     let error = Suite::from_job_file(&Files::default(), &path, Vec::new(), Vec::new())
         .expect_err("no such pattern");

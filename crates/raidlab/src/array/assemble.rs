@@ -35,7 +35,7 @@ pub struct Arguments {
     assembling: Assembling,
 
     /// Say which array the devices make; start nothing and change nothing.
-    #[arg(long)]
+    #[arg(long, help_heading = None::<&str>)]
     dry_run: bool,
 }
 

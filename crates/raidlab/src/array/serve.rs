@@ -56,6 +56,10 @@ const OF_MEMBERS: [&str; 5] = [
 /// something is named that rules the required one out.
 const NO_MODEL: [&str; 4] = ["file", "null", "memory", "devices"];
 
+/// Headings of the help; without one an option stands under that of the flattened group before.
+const OTHERS: &str = "In the place of an array";
+const CLIENTS: &str = "Clients";
+
 /// Arguments of `raidlab serve`.
 #[derive(Debug, Args)]
 #[command(
@@ -83,6 +87,7 @@ pub struct Arguments {
     /// Serve this file or device as it is, without an array.
     #[arg(
         long,
+        help_heading = OTHERS,
         value_name = "FILE",
         group = "source",
         conflicts_with_all = OF_ARRAYS
@@ -93,6 +98,7 @@ pub struct Arguments {
     /// them. Its bytes are in memory, or in --storage.
     #[arg(
         long,
+        help_heading = OTHERS,
         value_name = "PRESET",
         group = "source",
         conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS)
@@ -100,16 +106,17 @@ pub struct Arguments {
     model: Option<String>,
 
     /// With --model: the preset's parameter set. Default: its first.
-    #[arg(long, value_name = "SET", requires = "model", conflicts_with_all = NO_MODEL)]
+    #[arg(long, help_heading = OTHERS, value_name = "SET", requires = "model", conflicts_with_all = NO_MODEL)]
     set: Option<String>,
 
     /// With --model: keep the bytes in this file.
-    #[arg(long, value_name = "FILE", requires = "model", conflicts_with_all = NO_MODEL)]
+    #[arg(long, help_heading = OTHERS, value_name = "FILE", requires = "model", conflicts_with_all = NO_MODEL)]
     storage: Option<PathBuf>,
 
     /// With --model: the number from which the modelled disk's chance is drawn.
     #[arg(
         long,
+        help_heading = OTHERS,
         value_name = "N",
         requires = "model",
         conflicts_with_all = NO_MODEL,
@@ -119,28 +126,28 @@ pub struct Arguments {
 
     /// Serve an export of this size that forgets what is written, to measure the server
     /// alone. What is read from it has no meaning.
-    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size_above_zero)]
+    #[arg(long, help_heading = OTHERS, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size_above_zero)]
     null: Option<raidlab_units::Sectors>,
 
     /// Serve this much memory, to measure the server alone.
-    #[arg(long, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size_above_zero)]
+    #[arg(long, help_heading = OTHERS, value_name = "SIZE", group = "source", conflicts_with_all = OF_ARRAYS.iter().chain(&OF_MEMBERS), value_parser = super::mdadm_size_above_zero)]
     memory: Option<raidlab_units::Sectors>,
 
     /// The export's and the control socket's name. Default: the array's.
-    #[arg(long)]
+    #[arg(long, help_heading = None::<&str>)]
     name: Option<String>,
 
     /// Listen on this Unix socket; may be repeated.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, help_heading = CLIENTS, value_name = "PATH")]
     unix: Vec<PathBuf>,
 
     /// Listen on this TCP address; may be repeated.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, help_heading = CLIENTS, value_name = "ADDRESS:PORT")]
     tcp: Vec<SocketAddr>,
 
     /// Allow TCP addresses that are not the loopback's: whoever reaches them can
     /// read and write, unless --tls-client-authority says who may.
-    #[arg(long, requires = "tcp")]
+    #[arg(long, help_heading = CLIENTS, requires = "tcp")]
     anywhere: bool,
 
     #[command(flatten)]
@@ -149,9 +156,10 @@ pub struct Arguments {
     #[command(flatten)]
     ublk: UblkArguments,
 
-    /// Clients at once.
+    /// How many clients are served at once.
     #[arg(
         long,
+        help_heading = CLIENTS,
         value_name = "N",
         default_value_t = 64,
         value_parser = clap::value_parser!(u32).range(1..)
@@ -162,6 +170,7 @@ pub struct Arguments {
     /// takes none of its replies. Between two requests it may pause for ever.
     #[arg(
         long,
+        help_heading = CLIENTS,
         value_name = "SECONDS",
         default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..=86_400)
@@ -170,7 +179,7 @@ pub struct Arguments {
 
     /// The control socket. Default: named after the array, in a folder of the
     /// user's own.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, help_heading = None::<&str>, value_name = "PATH")]
     control: Option<PathBuf>,
 }
 

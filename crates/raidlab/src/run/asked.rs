@@ -1,8 +1,8 @@
 //! What the command line of a run says.
 
+use crate::values::{count, draw, features, seed};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use raidlab_bench_model::Ablation;
 use raidlab_runs::notes::STORE;
 use raidlab_runs::{
     ALL_FITS, Asked, CALL_COST_NS, DEFAULT_SEED, GUEST_MEMORY, Here, HostAsked, KernelAsked,
@@ -77,7 +77,7 @@ pub struct Wanted {
     processor: Option<String>,
 
     /// A first look: only the first parameter set, and no job that ends by
-    /// time runs longer than 6 s of virtual time. Noisier, and without a band.
+    /// time runs longer than 6 s of virtual time. Its figures are noisier.
     #[arg(long)]
     quick: bool,
 
@@ -299,24 +299,6 @@ impl Manner {
     }
 }
 
-/// A seed out of its digits.
-pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse()
-        .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
-}
-
-/// The number of a draw out of its digits.
-fn draw(text: &str) -> Result<u64, String> {
-    text.parse()
-        .map_err(|_| format!("a draw is a whole number from 0 to {}", u64::MAX))
-}
-
-/// A number of something out of its digits.
-pub fn count(text: &str) -> Result<NonZero<u16>, String> {
-    text.parse()
-        .map_err(|_| format!("this is a whole number from 1 to {}", u16::MAX))
-}
-
 /// The benches, each with what it is.
 fn benches() -> impl TypedValueParser<Value = On> {
     let values = On::ALL.map(|(_, name, what)| PossibleValue::new(name).help(what));
@@ -326,15 +308,6 @@ fn benches() -> impl TypedValueParser<Value = On> {
         all.find(|(_, name, _)| *name == given)
             .map_or(On::Model, |(bench, ..)| bench)
     })
-}
-
-/// The names for `--without`, each with what the bench does then.
-pub fn features() -> PossibleValuesParser {
-    Ablation::all()
-        .into_iter()
-        .map(|(name, what)| PossibleValue::new(name).help(what))
-        .collect::<Vec<_>>()
-        .into()
 }
 
 #[cfg(test)]

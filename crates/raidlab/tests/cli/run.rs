@@ -363,7 +363,7 @@ fn what_only_prepares_has_no_row() {
     let lab = prepares();
     let suite = ["run", "./prepares.toml", "--fit", "strict"];
     let planned = lab.ok(&[&suite[..], &["--dry-run"]].concat());
-    assert!(planned.contains("1 experiments with the parameter sets strict; 1 rows"));
+    assert!(planned.contains("1 experiment with the parameter set strict; 1 row; nothing"));
     let found = rows(&lab.ok(&[&suite[..], &["--json", "--no-report"]].concat()));
     let jobs: Vec<&Value> = found.iter().map(|row| &row["job"]).collect();
     assert_eq!(jobs, ["read"]);

@@ -271,7 +271,8 @@ fn latency_figures(
         values: Values::Times,
         band_words: String::new(),
         caption: format!(
-            "So many percent of the requests were faster; the median is half of them. {}",
+            "Each panel says how many percent of the requests were faster; of the median it is \
+             half of them. {}",
             family.first().parameter.explanation()
         )
         .trim_end()

@@ -301,13 +301,13 @@ impl Lines {
             words.push(self.caption.clone());
         }
         if self.points().any(|point| point.published.is_some()) {
-            words.push("Open markers: published.".to_owned());
+            words.push("Open markers are published figures.".to_owned());
         }
         if self.points().any(Point::is_banded) {
             words.push(self.band_words.clone());
         }
         if self.points().any(|point| point.struck) {
-            words.push("Crosses: struck out by the audit.".to_owned());
+            words.push("Crosses were struck out by the audit.".to_owned());
         }
         if scale.log && self.values == Values::Rates {
             words.push("The scale is logarithmic: equal steps are equal ratios.".to_owned());

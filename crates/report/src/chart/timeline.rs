@@ -28,7 +28,7 @@ const WRITE: usize = 3;
 /// An experiment's charts.
 #[derive(Debug, Serialize)]
 pub(crate) struct TimelineFigures {
-    /// `md/ext4@one, repetition 1`.
+    /// The experiment: subject, file system, machine and repetition, `md/ext4@one, repetition 1`.
     pub title: String,
     /// Whether it is shown at once: the first repetition of each column is.
     pub open: bool,

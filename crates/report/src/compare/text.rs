@@ -1,11 +1,11 @@
 //! A comparison on a terminal and in Markdown.
 
 use super::{Answer, ComparedCell, ComparedRow, Difference, RunComparison};
-use crate::format::count;
 use crate::markdown::{Alignment, MARK, escaped, table};
 use crate::table::Tone;
 use crate::terminal::Style;
 use comfy_table::{Cell, CellAlignment};
+use raidlab_units::count;
 use std::fmt::Write;
 
 /// Up to so many differences are shown in full and unfolded.

@@ -32,7 +32,7 @@ pub(crate) fn cell_error_percent(row: &Row<'_>, cell: Cell<'_>) -> Option<f64> {
 /// Errors of some cells against their published figures.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Errors {
-    /// How many cells.
+    /// How many cells the errors are of, at least 1.
     pub cells: usize,
     /// Mean of the absolute errors, percent.
     pub mean_absolute_percent: f64,
@@ -67,9 +67,9 @@ impl Errors {
 /// One class on one subject, or over all subjects.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Accuracy {
-    /// Over cells that were predicted or measured.
+    /// The errors of cells that were predicted or measured; `None` if there is no such cell.
     pub predicted: Option<Errors>,
-    /// Over cells that were fitted.
+    /// The errors of cells that the model was fitted on; `None` if there is no such cell.
     pub fitted: Option<Errors>,
     /// Cells left out because their published figure is disputed.
     pub disputed: usize,

@@ -3,9 +3,10 @@
 
 use super::view::View;
 use crate::data::RunData;
-use crate::format::{count, grouped};
+use crate::format::grouped;
 use raidlab_store::fact::{self, outcome};
 use raidlab_store::{CommandRecord, Observation, Scope};
+use raidlab_units::count;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ pub(crate) struct FactTable {
 #[derive(Debug, Serialize)]
 pub(crate) struct FactRow {
     pub name: String,
-    /// Empty where it is not known.
+    /// The value for each thing, in the order of the columns; an empty text if it is not known.
     pub values: Vec<String>,
     /// Whether those that are known are not all the same.
     pub differs: bool,
@@ -41,7 +42,7 @@ pub(crate) struct AskedRow {
     pub asked: String,
     pub found: String,
     pub source: String,
-    /// Where it holds, in words.
+    /// The machines, subjects and jobs that it holds for, in words.
     pub places: String,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct AskedRow {
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandGroup {
     pub title: String,
-    /// `3 commands, 1 failed`.
+    /// How many commands there are, and how many failed: `3 commands, 1 failed`.
     pub words: String,
     pub failed: bool,
     pub commands: Vec<CommandRow>,

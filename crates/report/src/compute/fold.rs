@@ -20,7 +20,7 @@ pub(crate) struct Folded<'a> {
     pub value: f64,
     /// The ends of its 95 % interval; `None` for one repetition or equal ones.
     pub interval: Option<(f64, f64)>,
-    /// Repetitions in the figure.
+    /// How many repetitions the figure was made of, at least 1.
     pub used: usize,
     /// Whether all of them are struck out.
     pub fatal: bool,

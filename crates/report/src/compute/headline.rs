@@ -67,9 +67,9 @@ pub(crate) struct Open {
 /// The best of a class against another.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lead {
-    /// The index of the other.
+    /// The index, from 0, of the subject that the best is held against.
     pub next: usize,
-    /// How the best stands to it.
+    /// How the figures of the best compare with those of that subject.
     pub comparison: Comparison,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// A table of file sizes (down) by record sizes (across).
 #[derive(Debug, Serialize)]
 pub(crate) struct Matrix {
-    /// `iozone write, md/ext4`.
+    /// The heading of the table: tool, operation, subject and file system, `iozone write, md/ext4`.
     pub title: String,
     pub column: usize,
     pub unit: &'static str,

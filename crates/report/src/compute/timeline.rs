@@ -33,7 +33,7 @@ pub(crate) struct Timeline<'a> {
     pub end_ns: u64,
     /// By name; one bin after the other from 0.
     pub lines: BTreeMap<&'a str, Vec<Option<Bin>>>,
-    /// In order of time, without jobs.
+    /// What happened, in order of time; beginnings and ends of jobs are left out.
     pub events: Vec<&'a EventRecord>,
     pub jobs: Vec<Job<'a>>,
 }

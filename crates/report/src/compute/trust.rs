@@ -5,8 +5,9 @@ use super::column::Column;
 use super::doubt::unfitted;
 use super::view::View;
 use crate::data::RunData;
-use crate::format::{count, list};
+use crate::format::list;
 use raidlab_store::Role;
+use raidlab_units::count;
 
 /// The bench whose figures have no chance in them: the same seed gives the
 /// same figures.
@@ -114,11 +115,14 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
     }
     let struck = cells().filter(|cell| cell.fatal).count();
     if struck > 0 {
-        let figures = count(struck, "figure", "figures");
+        let what = if struck == 1 {
+            "which does not say what it seems to, and counts"
+        } else {
+            "which do not say what they seem to, and count"
+        };
+        let (struck, all) = (count(struck, "figure", "figures"), roles.len());
         sentences.push(format!(
-            "The audit struck out {figures} of {}: they do not say what they seem to, and count \
-             in no comparison.",
-            roles.len()
+            "The audit struck out {struck} of {all}, {what} in no comparison."
         ));
     }
     let against = accuracy(view, |_, _| true);

@@ -37,11 +37,11 @@ pub(crate) struct Cell<'a> {
     /// fits of a model, or the 95 % interval over repetitions, and around these what is
     /// not known of the disks; both `value` where there is nothing of it.
     pub band: (f64, f64),
-    /// The 95 % interval over repetitions alone.
+    /// The 95 % interval over repetitions alone, in the row's unit; `None` for one repetition, or equal ones.
     pub interval: Option<(f64, f64)>,
     /// Where real disks may be, as these were never fitted.
     pub of_disks: Option<(f64, f64)>,
-    /// Repetitions in the figure.
+    /// How many repetitions the figure was made of, at least 1.
     pub used: usize,
     /// Whether the audit struck it out.
     pub fatal: bool,

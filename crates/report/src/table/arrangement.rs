@@ -9,11 +9,11 @@ const LONG_LINE: usize = 160;
 /// How wide a table is in one of the two ways, characters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
-    /// What stands at the left of each line.
+    /// How many characters wide the columns at the left are together.
     pub leading: usize,
-    /// How wide each column is: as the widest needs it.
+    /// How many characters wide each subject's column is, as its widest figure needs.
     pub cell: usize,
-    /// How many columns there are.
+    /// How many columns of subjects there are.
     pub cells: usize,
 }
 

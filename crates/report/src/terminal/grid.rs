@@ -16,9 +16,9 @@ pub(super) struct GridRow {
 
 /// Jobs and subjects.
 pub(super) struct Grid<'a> {
-    /// Heads of what stands at the left.
+    /// The heads of the columns at the left, before those of the subjects.
     pub leading: &'a [&'a str],
-    /// Characters that it takes.
+    /// How many characters wide the columns at the left are together.
     pub leading_width: usize,
     /// Characters that a figure takes at least, so that tables of a run are alike.
     pub least: usize,

@@ -58,6 +58,17 @@ fn a_missing_file_is_not_created_by_a_reader() {
 }
 
 #[test]
+fn the_reference_has_this_version() {
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/command-line.md"
+    );
+    let page = std::fs::read_to_string(page).expect("the page");
+    let says = format!("Its tables are of version {SCHEMA_VERSION} (");
+    assert!(page.contains(&says), "{says}");
+}
+
+#[test]
 fn a_store_of_another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = stored(folder.path());

@@ -53,7 +53,7 @@ impl Fields {
 pub struct Part {
     /// Its name below `/dev`: `mirror/m0`, `ada2`; empty where a member is gone.
     pub name: String,
-    /// What else is said of it.
+    /// The other lines that `list` prints of the part, by their names.
     pub fields: Fields,
 }
 
@@ -62,7 +62,7 @@ pub struct Part {
 pub struct Geom {
     /// The array's name: `m0`.
     pub name: String,
-    /// What is said of the whole.
+    /// The lines that `list` prints of the array as a whole, by their names.
     pub fields: Fields,
     /// The devices it offers; none where it is broken.
     pub providers: Vec<Part>,

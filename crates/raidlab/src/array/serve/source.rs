@@ -43,9 +43,9 @@ enum Grow {
 /// How commands reach the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Backend {
-    /// `io_uring` where the kernel lets us, else threads.
+    /// `io_uring` where the kernel allows it, else threads.
     Auto,
-    /// `io_uring` alone: an error where the kernel does not let us.
+    /// `io_uring` alone, and an error where the kernel does not allow it.
     IoUring,
     /// Threads that call pread and pwrite.
     Threads,
@@ -57,7 +57,7 @@ enum Backend {
 pub struct Assembling {
     /// Members, in any order: files or block devices, or arrays of them in
     /// brackets.
-    #[arg(value_name = "DEVICE")]
+    #[arg(value_name = "DEVICE", help_heading = None::<&str>)]
     devices: Vec<PathBuf>,
 
     /// Start even where data may be lost: out-of-date members, a dirty degraded
@@ -77,7 +77,8 @@ pub struct Assembling {
     #[arg(long, value_enum, default_value = "re-add")]
     stale: StaleMembers,
 
-    /// The file with the array's write-intent bitmap, where it was created so.
+    /// The file that holds the array's write-intent bitmap. Only for arrays that were created
+    /// with such a file.
     #[arg(short, long, value_name = "FILE")]
     bitmap: Option<PathBuf>,
 
@@ -99,8 +100,8 @@ pub struct Assembling {
     #[arg(long, value_enum, default_value = "auto")]
     backend: Backend,
 
-    /// With `io_uring`: register up to so much of the payloads' memory with the
-    /// kernel (the rest goes unregistered); 0 for none.
+    /// With `io_uring`: how much of the payloads' memory is registered with the kernel at
+    /// most; 0 for none.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = mdadm_size)]
     registered_memory: Sectors,
 

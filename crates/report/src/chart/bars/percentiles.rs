@@ -47,7 +47,8 @@ pub(in crate::chart) fn percentiles(data: &RunData, view: &View<'_>) -> Vec<Figu
     vec![Figure {
         id: "percentiles".to_owned(),
         title: "Latencies of jobs that stand alone".to_owned(),
-        caption: "So many percent of the requests were faster. The number is the median."
+        caption: "The marks say how many percent of the requests were faster. The number beside \
+                  a bar is its median."
             .to_owned(),
         unit: "latency, ms, less is better, log scale".to_owned(),
         wide: panels.len() > 1,

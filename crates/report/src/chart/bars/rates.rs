@@ -134,7 +134,7 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
     let cells = || rows.iter().flat_map(|row| row.cells.iter().flatten());
     let mut caption = String::new();
     if !view.compared().is_empty() && cells().any(|cell| !cell.m.published.is_empty()) {
-        caption.push_str("Tick across a bar: published. ");
+        caption.push_str("A tick across a bar is a published figure. ");
         legend.push(Key::explains("published", published_key()));
     }
     if cells().any(|cell| cell.band.0 < cell.band.1) {
@@ -142,10 +142,11 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
         caption.push(' ');
     }
     if cells().any(|cell| cell.fatal) {
-        caption.push_str("Pale: struck out by the audit. ");
+        caption.push_str("Pale bars were struck out by the audit. ");
     }
     if cells().any(|cell| cell.at_least) {
-        caption.push_str("Pale: went on when the run ended, and took longer. ");
+        caption
+            .push_str("What a pale bar stands for went on when the run ended, and took longer. ");
     }
     if panels.len() > 1 {
         caption.push_str("Each panel has a scale of its own. ");

@@ -1,11 +1,11 @@
 //! How far two runs agree, on a terminal and in Markdown.
 
 use super::{Agreement, AgreementCell, AgreementRow, MemberCounts};
-use crate::format::count;
 use crate::markdown::{Alignment, table};
 use crate::table::Tone;
 use crate::terminal::Style;
 use comfy_table::Cell;
+use raidlab_units::count;
 use std::fmt::Write;
 
 /// What follows a figure beyond its bound.

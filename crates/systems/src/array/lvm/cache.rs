@@ -33,7 +33,7 @@ pub struct LvmCacheSpec {
     /// said.
     #[serde(default = "one")]
     pub devices: usize,
-    /// `writethrough` or `writeback`.
+    /// Whether a write ends on the disk (`writethrough`) or in the cache (`writeback`).
     pub mode: LvmCacheMode,
     /// Bytes that are taken in and given up at once: a multiple of 32k up to 1g;
     /// LVM's default is 64k, or more where the cache is so large that there would

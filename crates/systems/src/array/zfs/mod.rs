@@ -170,15 +170,15 @@ pub struct ZfsSpec {
     /// The largest block of a data set's files.
     #[serde(default, deserialize_with = "optional_size")]
     pub recordsize: Option<Bytes>,
-    /// `off`, `on`, `lz4`, `zstd`, ...
+    /// The property `compression`: `off`, `on`, `lz4`, `zstd` and others.
     pub compression: Option<String>,
-    /// `on`, `off`, `fletcher4`, `sha256`, ...
+    /// The property `checksum`: `on`, `off`, `fletcher4`, `sha256` and others.
     pub checksum: Option<String>,
-    /// `off`, `on`, `verify`, ...
+    /// The property `dedup`, whether equal blocks are stored once: `off`, `on`, `verify`, ...
     pub dedup: Option<String>,
     /// Whether reading a file is noted in it; data sets only.
     pub atime: Option<bool>,
-    /// `standard`, `always`, `disabled`.
+    /// The property `sync`, what waits for stable storage: `standard`, `always` or `disabled`.
     pub sync: Option<String>,
     /// What memory may hold: `all`, `metadata`, `none`.
     pub primarycache: Option<String>,
