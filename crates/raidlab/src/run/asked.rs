@@ -212,7 +212,7 @@ pub struct Manner {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = None::<&'static str>)]
 pub struct Outputs {
-    /// The file that keeps the rows; made if it is not there.
+    /// The file that keeps the rows. `raidlab run` makes it if it is not there.
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub(super) store: PathBuf,
 
