@@ -14,7 +14,7 @@
 //! kernel's caches takes these away again, though seldom at once (`raid5_cache_scan`);
 //! a shortage of memory, which does so too, is not modelled.
 
-use super::stripe::Stripe;
+use super::stripe::{Stripe, SyncStage};
 use raidlab_array::{Mixed, StripeWork};
 use std::collections::{HashMap, VecDeque};
 
@@ -172,7 +172,8 @@ impl Cache {
         if stripe.references > 0 {
             return;
         }
-        if stripe.wants_handling {
+        // `do_release_stripe`: a sync has asked for it, when it was in a batch perhaps.
+        if stripe.wants_handling || stripe.sync == SyncStage::Requested {
             stripe.ticket = Some(ticket);
             self.work.released += 1;
             self.next_ticket += 1;

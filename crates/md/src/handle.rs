@@ -67,7 +67,8 @@ impl Raid5d {
         for other in &stripe.batch {
             self.cache.stripe(*other).is_known = true;
         }
-        if stripe.sync == SyncStage::Requested {
+        // What is part of a batch is synced when that is broken up.
+        if stripe.sync == SyncStage::Requested && stripe.batch.is_empty() {
             stripe.sync = SyncStage::Runs;
             stripe.is_in_sync = false;
         }

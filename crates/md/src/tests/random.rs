@@ -111,5 +111,6 @@ proptest! {
         let held = bench.array.cache.active();
         prop_assert!(bench.open.is_empty(), "{:?} never finish: {held:?}", bench.open);
         prop_assert!(bench.array.is_idle());
+        prop_assert_eq!(bench.array.sync_status(), None);
     }
 }

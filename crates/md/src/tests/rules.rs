@@ -5,7 +5,7 @@ use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
 use raidlab_array::{
     Admission, Engine, HostRequests, Imitation, Initial, MdRules, MdThreads, MemberError, Outputs,
-    Purpose, Request, RequestId, Slot, StripeConfig,
+    Purpose, Request, RequestId, Slot, StripeConfig, SyncAction, SyncRequest,
 };
 use raidlab_geometry::{Level, ParityLayout};
 use raidlab_units::{Nanos, Sectors, Span};
@@ -242,6 +242,25 @@ fn a_new_member_is_filled_and_serves() {
         let sector = if level == Level::Raid6 { 0 } else { 32 };
         bench.submit(Read, sector, 8);
         assert_eq!(bench.take_sent(), [(1, Read, 0, 8)]);
+    }
+}
+
+/// Linux drivers/md/raid5.c: `handle_stripe` leaves a sync's request alone as long as the stripe
+/// is in a batch, and `do_release_stripe` hands the stripe to the thread for it.
+#[test]
+fn what_a_sync_asks_for_in_a_batch_is_synced_after_it() {
+    for (level, members) in [(Level::Raid5, 4), (Level::Raid6, 5)] {
+        let mut bench = Bench::new(config(level, members, 100, 64));
+        bench.submit(Write, 0, 96);
+        let request = SyncRequest {
+            action: SyncAction::Resync,
+            ranges: None,
+        };
+        bench.array.begin_sync(request, &mut bench.out);
+        bench.run();
+        assert!(bench.open.is_empty());
+        assert_eq!(bench.array.sync_status(), None);
+        assert!(bench.array.is_idle());
     }
 }
 
