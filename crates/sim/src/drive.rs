@@ -14,7 +14,7 @@ use raidlab_array::{CommandId, MemberCommand, Operation, Purpose, Sender};
 use raidlab_disk::shared::Attached;
 use raidlab_disk::surface::Surface;
 use raidlab_disk::{
-    Command, CommandKind, Completion, HostQueue, Inside, Order, QueueRules, Submitter,
+    Command, CommandKind, Completion, HostQueue, Inside, Order, QueueRules, Submitter, Target,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -118,6 +118,11 @@ impl Drive {
             Attached::Whole(disk) => Some(disk.surface()),
             Attached::Port(_) => None,
         }
+    }
+
+    /// Whether its pace depends on the place.
+    pub(crate) fn turns(&self) -> bool {
+        Target::is_rotational(self.queue.disk())
     }
 
     /// Whether the disk declares no volatile cache, so that flushes do not reach it (Linux

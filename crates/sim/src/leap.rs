@@ -26,6 +26,7 @@
 //! second half less that in the first tells its pace whatever it did at the ends. It is leaped
 //! over in sectors, as the throttle counts them, whatever the disks could do.
 
+use crate::drive::Drive;
 use crate::jobs::Jobs;
 use crate::machine::{Load, Machine, SimError, Watch};
 use crate::result::MemberStatistics;
@@ -48,7 +49,11 @@ const STILL: Nanos = Nanos::from_millis(250);
 /// The sample of a sync that sleeps: twice as long as md's throttle looks back.
 const SLEEPING_SAMPLE: Nanos = Nanos::from_secs(60);
 
-/// Its longest leap, as its pace does not depend on the place.
+/// So many of these are worth a leap: two, as each costs a minute of simulation.
+const WORTH_SLEEPING_SAMPLES: u64 = 2;
+
+/// Its longest leap on disks that turn. Further in they may be slower than the limit that
+/// holds the sync back here; where nothing turns the limit holds to the end.
 const LONGEST_SLEEPING_LEAP: Nanos = Nanos::from_secs(3600);
 
 /// A drain takes seconds at most; a subject that is not quiet after this has
@@ -204,7 +209,7 @@ impl Machine {
 
     /// Whether every disk goes on as it does now.
     fn is_steady(&self) -> bool {
-        self.drives.iter().all(crate::drive::Drive::is_steady)
+        self.drives.iter().all(Drive::is_steady)
     }
 
     /// Moves the clock by `time` and every head to a member's `sector`.
@@ -227,9 +232,8 @@ impl Machine {
         let end = end.min(self.now + LONGEST_DRAIN);
         loop {
             let flying = jobs.as_ref().map_or(0, |jobs| jobs.in_flight());
-            let quiet = flying == 0
-                && self.subject.is_idle()
-                && self.drives.iter().all(crate::drive::Drive::is_quiet);
+            let quiet =
+                flying == 0 && self.subject.is_idle() && self.drives.iter().all(Drive::is_quiet);
             if quiet {
                 return Ok(true);
             }
@@ -249,11 +253,11 @@ impl Machine {
         let mut paces = Vec::new();
         let (mut is_even, mut sleeps) = (false, false);
         loop {
-            let sample = match sleeps {
-                true => SLEEPING_SAMPLE,
-                false => self.subject.leap_sample(),
+            let (sample, worth) = match sleeps {
+                true => (SLEEPING_SAMPLE, WORTH_SLEEPING_SAMPLES),
+                false => (self.subject.leap_sample(), WORTH_SAMPLES),
             };
-            if self.sync().is_none() || self.now + sample * WORTH_SAMPLES >= end {
+            if self.sync().is_none() || self.now + sample * worth >= end {
                 return Ok(());
             }
             self.run_until(self.now + self.subject.leap_sample() / 4, watch)?;
@@ -336,6 +340,7 @@ impl Machine {
         let left = self.pace_place(now.total, sleeps).saturating_sub(place) / 1000 * 999;
         let time_left = crate::result::scale(left, took.0, moved);
         let longest = match sleeps {
+            true if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
             true => LONGEST_SLEEPING_LEAP,
             false => self.subject.longest_sync_leap(),
         };
