@@ -90,6 +90,14 @@ pub enum HostError {
     Interrupted,
 }
 
+impl HostError {
+    /// Whether another run has the machine, which ends some time.
+    #[must_use]
+    pub const fn is_of_another_run(&self) -> bool {
+        matches!(self, Self::Target(TargetError::Locked { .. }))
+    }
+}
+
 fn list(refusals: &[Refusal]) -> String {
     let texts: Vec<String> = refusals.iter().map(ToString::to_string).collect();
     texts.join("; ")

@@ -28,6 +28,10 @@ pub const BACKGROUND_JOB: &str = "background";
 /// The class of times and rates of syncs.
 pub const BACKGROUND_CLASS: &str = "rebuild";
 
+/// A member that is lost stops a sync of the others (`md_error`), which ends when what is under
+/// way has been answered: within this time.
+const STOPS_WITHIN: Nanos = Nanos::SECOND;
+
 /// The state of an array at one moment, as its bench saw it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrayLook {
@@ -151,6 +155,8 @@ pub struct Background {
     /// The places in `periods` of the sync and of the degraded time that go on.
     sync: Option<usize>,
     degraded: Option<usize>,
+    /// When a member was last seen to be lost.
+    lost: Option<Nanos>,
     events: Vec<(Nanos, &'static str, String)>,
 }
 
@@ -170,6 +176,9 @@ impl Background {
             },
             latest: look.at,
         };
+        if last.is_some_and(|last| look.members_in_sync() < last.members_in_sync()) {
+            self.lost = Some(look.at);
+        }
         self.follow_sync(edge, &look);
         self.follow_health(edge, &look);
         self.last = Some(look);
@@ -194,9 +203,10 @@ impl Background {
             let period = &mut self.periods[index];
             let in_sync = look.members_in_sync();
             let before = last.map_or(0, ArrayLook::members_in_sync);
+            let since = self.lost.map(|lost| look.at.saturating_sub(lost));
             let is_finished = match period.op {
                 Operation::Recovery => in_sync > before || !look.is_degraded(),
-                _ => in_sync >= before,
+                _ => since.is_none_or(|since| since > STOPS_WITHIN),
             };
             period.ends(edge, is_finished, look);
             let text = if is_finished {

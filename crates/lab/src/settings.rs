@@ -3,16 +3,13 @@
 
 use crate::document::{Document, FileError, Problem, SCHEMA};
 use raidlab_store::Setting;
-use raidlab_units::{Bytes, Nanos, parse_bytes, parse_duration};
+use raidlab_units::{Bytes, LONGEST_TIME, Nanos, parse_bytes, parse_duration};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// More than any array of disks holds: 512 PiB.
 pub(crate) const LARGEST_SIZE: Bytes = Bytes(1 << 59);
-
-/// More than anybody waits for: 366 days.
-pub(crate) const LONGEST_TIME: Nanos = Nanos(366 * 86_400 * 1_000_000_000);
 
 /// Reads a time.
 ///

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
 use raidlab_bench_host::{Machine, cleanup};
-use raidlab_runs::holder;
+use raidlab_runs::hold;
 use raidlab_shell::SshOptions;
 
 /// Arguments of `raidlab cleanup`.
@@ -51,7 +51,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let machine = machine.map_err(Failure::run)?;
     let failed =
         |error| Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root");
-    let _lock = machine.lock(&holder()).map_err(failed)?;
+    let _lock = hold(&machine)?;
     let cleaned = cleanup(&machine).map_err(failed)?;
     let removed = cleaned.removed.iter().map(|one| format!("removed {one}\n"));
     let others = cleaned.left_alone.iter();

@@ -13,7 +13,7 @@ use crate::front::Front;
 use crate::notes::remark;
 use crate::prepare;
 use crate::prepared::{Obstacle, Prepared, possible};
-use crate::task::{Task, holder};
+use crate::task::{Task, hold};
 use raidlab_bench_host::{
     HostBench, HostError, LOCALHOST, Machine, MachineEntry, MachineFileError, cleanup, plan,
     plan_disks, trial,
@@ -154,9 +154,7 @@ fn machines(
     let failed = |error| Failure::new(Kind::Run, error);
     for entry in entries {
         let mut machine = entry.connect().map_err(failed)?;
-        let lock = machine.lock(&holder());
-        held.locks
-            .push(lock.map_err(|error| failed(error).help("real machines need root there"))?);
+        held.locks.push(hold(&machine)?);
         if let Some(facts) = facts {
             for one in cleanup(&machine).map_err(failed)?.removed {
                 task.front

@@ -46,4 +46,4 @@ pub use merge::{Merge, Merged, merge};
 pub use prepare::SUITES;
 pub use ready::{Ended, Ready, lock_store};
 pub use sharded::file_of;
-pub use task::{Task, holder, threads};
+pub use task::{Task, hold, threads};

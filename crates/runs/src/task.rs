@@ -4,7 +4,9 @@ use crate::asked::{Asked, Here, On};
 use crate::failure::{Failure, Kind};
 use crate::front::Front;
 use crate::typed;
+use raidlab_bench_host::{HostError, Machine};
 use raidlab_lab::{Experiment, Files, Plan, Subject};
+use raidlab_shell::Lock;
 use raidlab_store::RunSummary;
 use std::num::NonZero;
 use std::sync::Arc;
@@ -19,14 +21,29 @@ pub fn threads(asked: Option<NonZero<u16>>) -> usize {
 }
 
 /// Who holds a lock, for others to read: this process and what it does.
-#[must_use]
-pub fn holder() -> String {
+pub(crate) fn holder() -> String {
     format!(
         "`{}` (process {}, since {})",
         typed::command_line(),
         std::process::id(),
         jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ")
     )
+}
+
+/// Takes a machine for this process, until the lock is dropped.
+///
+/// # Errors
+/// When a run goes on there, or no lock can be had.
+pub fn hold(machine: &Machine) -> Result<Lock, Failure> {
+    machine.lock(&holder()).map_err(not_held)
+}
+
+fn not_held(error: HostError) -> Failure {
+    let help = match error.is_of_another_run() {
+        true => "wait until it has ended",
+        false => "arrays, mounts and loop devices need root",
+    };
+    Failure::run(error).help(help)
 }
 
 /// A run to be done.
@@ -77,5 +94,30 @@ impl Task {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_held;
+    use raidlab_bench_host::HostError;
+    use raidlab_shell::TargetError;
+
+    #[test]
+    fn who_finds_a_machine_taken_is_told_to_wait() {
+        let said = |error: TargetError| not_held(HostError::from(error)).to_string();
+        let machine = || "localhost".to_owned();
+        let locked = said(TargetError::Locked {
+            machine: machine(),
+            path: "/run/raidlab.lock".to_owned(),
+            holder: "`raidlab run quick`".to_owned(),
+        });
+        assert!(locked.contains("help: wait until it has ended"), "{locked}");
+        let denied = said(TargetError::Io {
+            machine: machine(),
+            action: "lock /run/raidlab.lock".to_owned(),
+            source: std::io::ErrorKind::PermissionDenied.into(),
+        });
+        assert!(denied.contains("need root"), "{denied}");
     }
 }

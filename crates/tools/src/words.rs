@@ -12,6 +12,8 @@ pub enum Takes {
     Nothing,
     /// A number, a size, a word: no path.
     Value,
+    /// How often all is done again.
+    Repetitions,
     /// A folder or file of the job.
     Place,
     /// Several of them, up to the next option.
@@ -133,11 +135,19 @@ pub(crate) fn check_value(takes: Takes, value: &str) -> Result<(), Wrong> {
         Takes::Place | Takes::Places => {
             Err((format!("`{value}` is not the job's own place"), PLACE))
         }
-        Takes::Value | Takes::Nothing if is_plain(value) => Ok(()),
-        Takes::Value | Takes::Nothing => Err((
+        Takes::Value | Takes::Nothing if !is_plain(value) => Err((
             format!("`{value}` is no number, size or word"),
             "write one, without blanks and slashes",
         )),
+        Takes::Repetitions if !value.parse().is_ok_and(|times: u64| times <= 1000) => Err((
+            format!("`{value}` is no number of repetitions that anybody waits for"),
+            "write 1000 or less",
+        )),
+        _ if has_huge_number(value) => Err((
+            format!("`{value}` has a number of more than 64 bits"),
+            "write a smaller one",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -173,6 +183,13 @@ fn is_plain(value: &str) -> bool {
         && !["{target", "{file"]
             .iter()
             .any(|place| value.contains(place))
+}
+
+/// Whether some of the digits that stand together are more than a tool can count.
+fn has_huge_number(value: &str) -> bool {
+    let numbers = value.split(|letter: char| !letter.is_ascii_digit());
+    let mut numbers = numbers.filter(|digits| !digits.is_empty());
+    numbers.any(|digits| digits.parse::<u64>().is_err())
 }
 
 #[cfg(test)]
@@ -253,6 +270,24 @@ mod tests {
             ("dd", "of={file}/x", 0, "`of={file}/x` would overwrite"),
             ("dd", "if=/dev/sda", 0, "`if=/dev/sda` would read"),
             ("dd", "bs=1 --help", 1, "`--help` may do more"),
+            (
+                "bonnie++",
+                "-x 1000000000",
+                1,
+                "`1000000000` is no number of",
+            ),
+            (
+                "iozone",
+                "-s 99999999999999999999g",
+                1,
+                "`99999999999999999999g` has a number",
+            ),
+            (
+                "dd",
+                "of={file} count=18446744073709551616",
+                1,
+                "`18446744073709551616` has a number",
+            ),
             ("dd", "iflag=/x", 0, "`/x` is no number"),
             ("dd", "", 0, "`` may do more"),
         ] {

@@ -12,7 +12,7 @@ mod time;
 mod words;
 
 pub use digest::{FNV_BASIS, fnv1a};
-pub use parse::{ParseUnitError, bytes_in, parse_bytes, parse_duration};
+pub use parse::{LONGEST_TIME, ParseUnitError, bytes_in, parse_bytes, parse_duration};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
 pub use span::{Span, SpanSet};
 pub use time::Nanos;

@@ -57,6 +57,10 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, ParseUnitError> {
     scale(text, number, 1 << (10 * power)).map(Bytes)
 }
 
+/// The longest time that a file or an option may ask for, 366 days: what is meant to
+/// end must do so.
+pub const LONGEST_TIME: Nanos = Nanos(366 * 86_400 * 1_000_000_000);
+
 /// Reads a time: a plain number is seconds; `ns`, `us`, `ms`, `s`, `m`, `h`,
 /// `d` name a unit. Decimals are allowed: `1.5h`.
 ///

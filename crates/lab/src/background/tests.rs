@@ -214,6 +214,23 @@ fn a_first_resync_that_loses_a_member_did_not_end() {
     ");
 }
 
+/// What is under way when the member is lost comes to its end first.
+#[test]
+fn a_resync_that_ends_right_after_a_loss_has_stopped_short() {
+    let looks = [
+        look(0.0, "[UUUU]", Some((Resync, 0.0))),
+        look(3.0, "[U_UU]", Some((Resync, 2.0))),
+        look(3.02, "[U_UU]", None),
+        look(3.04, "[U_UU]", Some((Resync, 0.0))),
+        look(53.0, "[U_UU]", None),
+    ];
+    insta::assert_snapshot!(told(looks).join("\n"), @r"
+    resync at 0 s: >3.02 s ± 0 s, 2 MB 2 %, [UUUU] to [U_UU]
+    degraded at 3 s: >50 s ± 0 s, 0 MB, [U_UU] to [U_UU]
+    resync2 at 3.04 s: 49.96 s ± 0 s, 100 MB 100 %, [U_UU] to [U_UU]
+    ");
+}
+
 #[test]
 fn degraded_from_the_beginning_and_never_whole_again() {
     insta::assert_snapshot!(

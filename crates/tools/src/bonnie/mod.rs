@@ -117,7 +117,8 @@ impl Benchmark for Bonnie {
 fn option(letter: &str) -> Option<Takes> {
     match letter {
         "q" | "f" | "b" | "D" => Some(Takes::Nothing),
-        "c" | "g" | "m" | "n" | "r" | "s" | "u" | "x" | "z" => Some(Takes::Value),
+        "c" | "g" | "m" | "n" | "r" | "s" | "u" | "z" => Some(Takes::Value),
+        "x" => Some(Takes::Repetitions),
         "d" => Some(Takes::Place),
         _ => None,
     }

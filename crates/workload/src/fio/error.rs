@@ -159,6 +159,12 @@ pub enum OptionError {
         /// The largest that is allowed.
         most: u64,
     },
+    /// The value is a time that nobody waits for.
+    #[error("`{text}` is more than 366 days, the longest time")]
+    TooLong {
+        /// The text as it stands there.
+        text: String,
+    },
     /// The value is none of the words that the option knows.
     #[error("`{text}` is none of {expected}")]
     Choice {

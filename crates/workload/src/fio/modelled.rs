@@ -373,7 +373,8 @@ fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> 
     if text.ends_with('z') {
         return Err(not_modelled("a number of zones; write a size"));
     }
-    if text.contains(['-', ':']) {
+    // `-1` is no range: fio takes it for a share of the device.
+    if text.contains(':') || text.trim_start_matches('-').contains('-') {
         return Err(not_modelled("a range of sizes; write one size"));
     }
     size(text, draft.kilo_base)

@@ -1,7 +1,7 @@
 //! Reading the values of fio's options.
 
 use super::error::OptionError;
-use raidlab_units::{Bytes, Nanos, parse_duration};
+use raidlab_units::{Bytes, LONGEST_TIME, Nanos, parse_duration};
 use std::ops::RangeInclusive;
 
 /// What `k`, `m`, `g`, `t`, `p` multiply by (fio `kb_base`).
@@ -56,7 +56,8 @@ pub(super) fn size(text: &str, base: KiloBase) -> Result<Bytes, OptionError> {
 /// A time as fio reads it; a plain number is in `unit` (`s` or `us`).
 ///
 /// fio's `get_mult_time` knows no fractions, `1.5h` is a second to it, and takes units
-/// that it does not know for microseconds, `60sec` and `1min` too.
+/// that it does not know for microseconds, `60sec` and `1min` too. It would also run for
+/// centuries: what is longer than [`LONGEST_TIME`] is refused on every bench.
 pub(super) fn time(text: &str, unit: &str) -> Result<Nanos, OptionError> {
     let lower = text.trim().to_ascii_lowercase();
     let (number, own) = whole_and_unit(&lower);
@@ -69,7 +70,11 @@ pub(super) fn time(text: &str, unit: &str) -> Result<Nanos, OptionError> {
     let is_known = ["us", "ms", "s", "m", "h", "d"].contains(&unit);
     match number.parse::<u64>() {
         Ok(_) if is_known => parse_duration(&format!("{number}{unit}"))
-            .map_err(|_| not_a_number(text, 0..=u64::MAX / 1_000_000_000)),
+            .ok()
+            .filter(|&time| time <= LONGEST_TIME)
+            .ok_or_else(|| OptionError::TooLong {
+                text: text.to_owned(),
+            }),
         _ => Err(choice(
             text,
             "the times that fio reads: whole numbers with us, ms, s, m, h, d or nothing behind \
@@ -95,7 +100,12 @@ pub(super) fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, Opti
 
 /// A whole number from 1, or from 0, to 2^32 - 1.
 pub(super) fn count(text: &str, least: u32) -> Result<u32, OptionError> {
-    let range = u64::from(least)..=u64::from(u32::MAX);
+    count_in(text, least..=u32::MAX)
+}
+
+/// A whole number in a range of 32 bits.
+pub(super) fn count_in(text: &str, range: RangeInclusive<u32>) -> Result<u32, OptionError> {
+    let range = u64::from(*range.start())..=u64::from(*range.end());
     let value = number(text, range.clone())?;
     u32::try_from(value).map_err(|_| not_a_number(text, range))
 }
@@ -144,7 +154,7 @@ pub(super) fn millionths(text: &str) -> Result<u32, OptionError> {
 #[cfg(test)]
 mod tests {
     use super::{KiloBase, size, switch, time};
-    use raidlab_units::{Bytes, Nanos};
+    use raidlab_units::{Bytes, LONGEST_TIME, Nanos};
 
     #[test]
     fn sizes_follow_the_kilo_base() {
@@ -192,6 +202,7 @@ mod tests {
             ("500msec", "us", Nanos::from_millis(500)),
             ("3H", "us", Nanos::from_secs(10_800)),
             ("2d", "s", Nanos::from_secs(172_800)),
+            ("366d", "s", LONGEST_TIME),
         ];
         for (text, unit, expected) in cases {
             assert_eq!(time(text, unit), Ok(expected), "{text}");
@@ -212,6 +223,8 @@ mod tests {
             "1dec",
             "99999999999999999999",
             "99999999999999d",
+            "367d",
+            "40000d",
         ] {
             assert!(time(text, "s").is_err(), "{text}");
         }

@@ -1,10 +1,13 @@
 //! The options that say how much a job does, and where.
 
 use super::super::error::OptionError;
-use super::super::value::count;
+use super::super::value::count_in;
 use super::zones::{InZones, in_zones};
 use super::{Draft, ModelledOption, needed, option, percent, plain_size};
 use raidlab_units::Bytes;
+
+/// More than anybody waits for.
+const MOST_LOOPS: u32 = 1_000_000;
 
 pub(super) const OPTIONS: &[ModelledOption] = &[
     option(&["size"], |draft, value| {
@@ -42,7 +45,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         Ok(None)
     }),
     option(&["loops"], |draft, value| {
-        draft.spec.loops = count(needed(value)?, 1)?;
+        draft.spec.loops = count_in(needed(value)?, 1..=MOST_LOOPS)?;
         Ok(None)
     }),
     option(&["number_ios"], |draft, value| {
