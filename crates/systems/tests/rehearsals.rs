@@ -7,7 +7,7 @@
 //! with mdadm 4.2 and LVM 2.03.16 over RAM disks, without udev. The first line
 //! of a spec names the devices. Two commands of mdadm have a word in them that
 //! they lacked then: `--config=partitions`, and `--write-mostly` where a member is
-//! added.
+//! added. `/proc/mdstat` was not read then, and is empty here.
 
 #[path = "../examples/rehearse/play.rs"]
 mod play;
@@ -32,6 +32,7 @@ fn replay(spec: &str, transcript: &str, size: u64) -> String {
     };
     let spec: ArraySpec = toml::from_str(spec).expect("a spec");
     let machine = Recorded::from_transcript("recorded", transcript).expect("a transcript");
+    let machine = machine.file("/proc/mdstat", "");
     let mut rehearsal = Rehearsal {
         system: &*spec,
         machine: &machine,

@@ -1,11 +1,13 @@
-//! The state of an array out of `/sys`.
+//! The state of an array out of `/sys`, and how far a sync is out of `/proc/mdstat`.
 //!
 //! `/proc/mdstat` would be one file in place of a dozen, but it does not say
-//! which slot a member being rebuilt will fill, and its counts of resync have
-//! lost their sectors. Reading either touches no disk.
+//! which slot a member being rebuilt will fill. How far a sync is only it says to the block
+//! (`status_resync` of Linux drivers/md/md.c: `curr_resync` without what is in work). In
+//! `/sys` stands the last checkpoint (`sync_completed_show`: `curr_resync_completed`), which is set every
+//! sixteenth of the array, and with a bitmap every five seconds. Reading either touches no disk.
 
 use super::layout::{copies, raid10_lost};
-use super::plan::attribute;
+use super::plan::{attribute, kernel};
 use super::{MdLevel, MdSpec};
 use crate::array::steps::kernel_name;
 use crate::array::{
@@ -25,6 +27,9 @@ const FILES: [&str; 6] = [
     "resync_start",
 ];
 
+/// All arrays with their syncs; the source after those of the members.
+const MDSTAT: &str = "/proc/mdstat";
+
 /// The contents of the sources, each without its line end.
 struct Contents<'a> {
     array: &'a Built,
@@ -35,6 +40,23 @@ impl Contents<'_> {
     fn text(&self, file: &str) -> Option<&str> {
         let place = FILES.iter().position(|name| *name == file)?;
         self.texts.get(place).copied().flatten()
+    }
+
+    /// The KiB of each member, or of a RAID 10, that a sync has done, out of how many; `None`
+    /// where no sync runs.
+    fn counts(&self) -> Option<[u64; 2]> {
+        let place = FILES.len() + 2 * self.array.members.len();
+        let text = self.texts.get(place).copied().flatten()?;
+        let head = format!("{} :", kernel(&self.array.name));
+        let lines = text.lines().skip_while(|line| !line.starts_with(&head));
+        let mut own = lines
+            .skip(1)
+            .take_while(|line| line.starts_with([' ', '\t']));
+        own.find_map(|line| {
+            let (counts, _) = line.split_once("% (")?.1.split_once(')')?;
+            let (done, total) = counts.split_once('/')?;
+            Some([done.parse().ok()?, total.parse().ok()?])
+        })
     }
 
     fn unreadable(&self, file: &str, problem: String) -> SystemError {
@@ -61,7 +83,9 @@ impl ReadState for MdSpec {
             .iter()
             .map(|file| (*file).to_owned())
             .chain(members)
-            .map(|file| Watched::File(attribute(&array.name, &file)))
+            .map(|file| attribute(&array.name, &file))
+            .chain([MDSTAT.to_owned()])
+            .map(Watched::File)
             .collect()
     }
 
@@ -217,8 +241,8 @@ fn on_each_member(spec: &MdSpec, contents: &Contents<'_>, kind: SyncKind, total:
     Bytes(bytes.saturating_mul(copies) / active)
 }
 
-/// How far it is in percent, and how many sectors there are; `none`, `delayed`, or
-/// `done / total` in sectors.
+/// How far it is in percent, and how many sectors there are. `sync_completed` holds `none`,
+/// `delayed`, or `done / total` in sectors.
 #[expect(clippy::cast_precision_loss, reason = "a percentage is a statistic")]
 fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>> {
     let Some(text) = contents.text("sync_completed") else {
@@ -234,6 +258,8 @@ fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>> {
     });
     match counts {
         Some((done, total)) => {
+            let counts = contents.counts().filter(|[_, all]| *all == total / 2);
+            let done = counts.map_or(done, |[done, _]| 2 * done);
             let percent = done.min(total) as f64 * 100.0 / total as f64;
             Ok(Some((percent, total)))
         }

@@ -256,6 +256,35 @@ fn a_sync_tells_how_much_there_is_of_each_member() {
     assert_eq!(member(three, "check"), Some(6144));
 }
 
+/// `sync_completed` is the last checkpoint; what is in `/proc/mdstat` is how far it is.
+#[test]
+fn how_far_a_sync_is_stands_in_mdstat() {
+    let mdstat = |counts: &str| {
+        format!(
+            "Personalities : [raid1] \n\
+             md1030 : active raid1 sdx[0] sdy[1]\n      9999 blocks super 1.2 [2/2] [UU]\n      \
+             [>....]  check =  0.1% (9/9999) finish=1.0min speed=9K/sec\n      \n\
+             md103 : active raid1 sdc[2] sdb[0]\n      4096 blocks super 1.2 [2/1] [U_]\n      \
+             [>....]  recovery =  5.9% ({counts}) finish=1.0min speed=8K/sec\n      \
+             bitmap: 1/1 pages [4KB], 65536KB chunk\n\nunused devices: <none>\n"
+        )
+    };
+    let percent = |mdstat: Option<&str>| {
+        let mut contents = contents(&[(2, Some("recover")), (3, Some("0 / 8193"))]);
+        contents.push(mdstat.map(str::to_owned));
+        let status = spec("level = 'raid1'").interpret(&array(2), &contents);
+        let sync = status.expect("a state").sync.expect("it runs");
+        assert_eq!(sync.member, Some(Bytes(8193 * 512)));
+        sync.percent
+            .map(|percent| (percent * 8193.0 / 100.0).round())
+    };
+    assert_eq!(percent(Some(&mdstat("240/4096"))), Some(480.0));
+    // Another sync's by now, or none: the checkpoint counts.
+    assert_eq!(percent(Some(&mdstat("240/5000"))), Some(0.0));
+    assert_eq!(percent(Some("Personalities : [raid1] \n")), Some(0.0));
+    assert_eq!(percent(None), Some(0.0));
+}
+
 #[test]
 fn states_that_a_rehearsal_does_not_show() {
     let mirror = spec("level = 'raid1'");
