@@ -4,7 +4,7 @@ use crate::arguments::{self, Invocation};
 use crate::error::HostError;
 use crate::machine::Machine;
 use crate::place::Place;
-use crate::scheduler::schedulers;
+use crate::queues::queues;
 use crate::session::{built, make_and_mount, spec};
 use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
@@ -178,8 +178,8 @@ pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostEr
         ));
     }
     text.line("  build");
-    let schedulers = schedulers(machine, experiment, &built)?;
-    text.commands(&schedulers.set);
+    let queues = queues(machine, experiment, &built)?;
+    text.commands(&queues.set);
     text.commands(&system.create(&built)?);
     if let (Access::Device(device), Some(filesystem)) =
         (system.access(&built), &experiment.filesystem)
@@ -192,7 +192,7 @@ pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostEr
     }
     text.line("  take down");
     text.commands(&take_down_commands(experiment, system, &built));
-    text.commands(&schedulers.restore);
+    text.commands(&queues.restore);
     Ok(text.0)
 }
 

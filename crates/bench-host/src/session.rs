@@ -9,8 +9,8 @@ use crate::error::HostError;
 use crate::machine::{Machine, PREFIX};
 use crate::marks::Marks;
 use crate::place::Place;
+use crate::queues::queues;
 use crate::sampler::{Sampler, kernel_name, nanoseconds};
-use crate::scheduler::schedulers;
 use crate::standing::{Standing, mounts, run_patiently};
 use raidlab_inventory::counters::Foreign;
 use raidlab_inventory::{Inventory, System};
@@ -157,17 +157,17 @@ impl<'a> Session<'a> {
         let system = &**spec;
         let create = system.create(&built)?;
         check_names_are_free(&target, system, &built)?;
-        let schedulers = schedulers(machine, experiment, &built)?;
+        let queues = queues(machine, experiment, &built)?;
         let standing = Standing::new(
             machine,
             experiment,
             system,
             target.clone(),
             built.clone(),
-            schedulers.restore,
+            queues.restore,
         );
-        Marks::keep(&target, machine.system(), &schedulers.before)?;
-        for command in schedulers.set {
+        Marks::keep(&target, machine.system(), &queues.before)?;
+        for command in queues.set {
             target.run(&command)?;
         }
         for command in create {

@@ -45,7 +45,7 @@
 //! - Throttling of writes (`block/blk-wbt.c`), which distributions have on without BFQ (`wbt_lat_usec`).
 //!   It holds back writes without `REQ_IDLE`: those of md's arrays with parity (`ops_run_io` in
 //!   `drivers/md/raid5.c`), in 6.1 those of mirrors (`raid1_write_request`), and all of a resync, but no direct
-//!   ones. Up to twelve are then with a disk of 32 tags, and four and fewer beside reads (`get_limit`).
+//!   ones. Of 32 tags those with `REQ_SYNC` get up to 24, those of a resync 12, and 6 beside reads (`get_limit`).
 //! - The segments of a request. A request of 1280 KiB has 320 pages where memory is in pieces, and
 //!   AHCI takes 168 of them (`AHCI_MAX_SG` in `drivers/ata/ahci.h`).
 

@@ -311,6 +311,10 @@ pub struct Subject {
     /// `/sys/block/DISK/queue/scheduler` names it; `None`: the one that it has of itself. A
     /// suite says it.
     pub scheduler: Option<String>,
+    /// For which latency of reads its members' host holds back writes that nobody waits for, as
+    /// `/sys/block/DISK/queue/wbt_lat_usec` has it; 0: never; `None`: what it has of itself. A
+    /// suite says it.
+    pub write_throttling: Option<Nanos>,
     /// The places of the suite's steps that are for it; `None`: all are. A suite says
     /// it.
     pub steps: Option<BTreeSet<usize>>,
@@ -395,7 +399,8 @@ impl Subject {
         let both = modelled && self.kind == SubjectKind::Array;
         let means_something = |setting: &&Setting| {
             let of_build = setting.name.starts_with("build.");
-            let of_members = setting.name == "scheduler" && setting.scope.starts_with("subject ");
+            let of_queue = ["scheduler", "write_throttling"].contains(&setting.name.as_str());
+            let of_members = of_queue && setting.scope.starts_with("subject ");
             both || of_build != modelled || of_members
         };
         self.settings

@@ -9,6 +9,7 @@ use crate::suite::{
     Work,
 };
 use raidlab_systems::FileSystemSpec;
+use raidlab_units::Nanos;
 use std::fmt::Write;
 
 impl Suite {
@@ -106,6 +107,8 @@ impl Experiment {
             "scheduler",
             subject.scheduler.as_deref().unwrap_or_default(),
         );
+        let throttling = subject.write_throttling.map(throttling_in_words);
+        header(&mut text, "writes", &throttling.unwrap_or_default());
         if let Some(build) = subject.build.as_ref().filter(|_| built) {
             header(&mut text, "built as", &build.title());
         }
@@ -170,6 +173,7 @@ fn subjects_in_words(subjects: &[Subject]) -> String {
         subject.members.is_none()
             && subject.removed.is_empty()
             && subject.scheduler.is_none()
+            && subject.write_throttling.is_none()
             && subject.filesystems.is_none()
     };
     if subjects.iter().all(plain) {
@@ -181,6 +185,14 @@ fn subjects_in_words(subjects: &[Subject]) -> String {
     }
     let lines: Vec<String> = subjects.iter().map(subject_in_words).collect();
     lines.join("\n")
+}
+
+/// Whether a host holds back writes, as `wbt_lat_usec` says.
+fn throttling_in_words(latency: Nanos) -> String {
+    match latency {
+        Nanos::ZERO => "not held back".to_owned(),
+        latency => format!("held back for reads over {latency}"),
+    }
 }
 
 fn subject_in_words(subject: &Subject) -> String {
@@ -206,6 +218,9 @@ fn subject_in_words(subject: &Subject) -> String {
     }
     if let Some(scheduler) = &subject.scheduler {
         let _ = write!(text, ", scheduler {scheduler}");
+    }
+    if let Some(latency) = subject.write_throttling {
+        let _ = write!(text, ", writes {}", throttling_in_words(latency));
     }
     if let Some(filesystems) = &subject.filesystems {
         let _ = write!(text, ", with {}", filesystems_in_words(filesystems));

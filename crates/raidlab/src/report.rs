@@ -193,6 +193,17 @@ pub fn text(data: &RunData) -> String {
     text
 }
 
+/// Subjects in a line: all of them, or of many the first ones.
+fn named(subjects: &[String]) -> String {
+    const MOST: usize = 10;
+    match subjects.split_at_checked(MOST) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{} and {} more", first.join(", "), rest.len())
+        }
+        _ => subjects.join(", "),
+    }
+}
+
 fn list(store: &Store) -> Result<(), Failure> {
     let runs = store.runs()?;
     if runs.is_empty() {
@@ -205,10 +216,23 @@ fn list(store: &Store) -> Result<(), Failure> {
             found.run.name.clone(),
             found.run.bench.clone(),
             found.measurements.to_string(),
-            found.subjects.join(", "),
+            named(&found.subjects),
             state.to_owned(),
         ]
     });
     let head = ["run", "bench", "rows", "subjects", "finished (UTC)"];
     output::print(&output::table(&head, &[2], rows.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn of_many_subjects_the_first_ones_are_named() {
+        let subjects = |count: u8| (0..count).map(|it| it.to_string()).collect::<Vec<_>>();
+        assert_eq!(named(&subjects(2)), "0, 1");
+        assert_eq!(named(&subjects(10)), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9");
+        assert!(named(&subjects(81)).ends_with(", 8, 9 and 71 more"));
+    }
 }

@@ -12,6 +12,9 @@
 //!   not that of any other.
 //! - `tt-seed=N`: where entropy comes from, instead of the host's getrandom(2).
 //!
+//! A disk of virtio says how many commands it queues, as one of SATA does: throttling of writes goes
+//! by that number (`block/blk-wbt.c`).
+//!
 //! And one number: kernels before 6.16 keep 2696 bytes for a program's floating
 //! point state. On a processor with AMX it has 11008 bytes, and ptrace(2) takes
 //! all or nothing.

@@ -65,8 +65,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "H11",
         family: Family::Hardware,
         title: "queue settings differ",
-        explanation: "Scheduler or read-ahead differ between members of an array (caches, logs \
-            and spares left out), or one is write-mostly. A note where they differ between machines that are compared.",
+        explanation: "Scheduler, read-ahead or throttling of writes (`wbt_lat_usec`) differ between members \
+            of an array (caches, logs and spares left out), or one is write-mostly. A note where they differ between machines that are compared.",
         effect: "Balance and rate follow the settings.",
         remedy: "Pin both on all members and machines.",
         source: "the 2015 comparison pins the deadline scheduler",
@@ -257,17 +257,23 @@ fn spun_up(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()
     Some(())
 }
 
-/// A member's scheduler and read-ahead, as far as they are known.
+/// A member's scheduler, read-ahead and throttling of writes, as far as they are known.
 fn queue_of(case: &Case<'_>, row: &Measurement, member: &Member) -> Option<String> {
     let disk = member.disk(case, row);
     let text = |name| case.text(row, &fact::disk(disk, name));
     let (scheduler, ahead) = (text(property::SCHEDULER), text(property::READ_AHEAD_BYTES));
-    let known = scheduler.is_some() || ahead.is_some();
-    let words = format!(
+    let throttling = text(property::WRITE_THROTTLING_MICROSECONDS);
+    let known = scheduler.is_some() || ahead.is_some() || throttling.is_some();
+    let mut words = format!(
         "scheduler {}, read-ahead {}",
         scheduler.unwrap_or("unknown"),
         ahead.unwrap_or("unknown")
     );
+    match throttling {
+        Some("0") => words.push_str(", writes not held back"),
+        Some(latency) => words.push_str(&format!(", writes held back for reads over {latency} us")),
+        None => {}
+    }
     known.then_some(words)
 }
 

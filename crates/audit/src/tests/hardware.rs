@@ -165,6 +165,12 @@ fn machine() -> Vec<Pair> {
             .fact(&fact::disk("sdb", property::SCHEDULER), "mq-deadline")
             .fact(&fact::disk("sdc", property::SCHEDULER), second)
     };
+    let throttling = |second: &str| {
+        let name = property::WRITE_THROTTLING_MICROSECONDS;
+        Lab::mirror([row(Read)])
+            .fact(&fact::disk("sdb", name), "75000")
+            .fact(&fact::disk("sdc", name), second)
+    };
     vec![
         pair("H7", Warning, processor(99.0), processor(20.0)),
         pair("H7", Note, governor("powersave"), governor("performance")),
@@ -175,5 +181,6 @@ fn machine() -> Vec<Pair> {
         pair("H9", Warning, slow(30_000_000_000), slow(11_000_000_000)),
         pair("H10", Warning, first("8000000000"), first("12000000")),
         pair("H11", Warning, scheduler("bfq"), scheduler("mq-deadline")),
+        pair("H11", Warning, throttling("0"), throttling("75000")),
     ]
 }

@@ -11,7 +11,7 @@ use raidlab_lab::{
     ArrayLook, Background, Bench, Choices, Experiment, Finish, HostChoice, Observer, QueueStyle,
     Suite,
 };
-use raidlab_shell::{Command, Recorded, Target};
+use raidlab_shell::{Answer, Command, Failure, Recorded, Request, Target};
 use raidlab_store::{CellResult, Operation, Records, Role, fact};
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +29,14 @@ fn machine(recorded: &Arc<Recorded>) -> Machine {
     machine.with_disks(&disks(), Consent::default()).unwrap()
 }
 
+/// A machine as it was recorded, before anybody looked how its disk throttles writes.
+fn from(transcript: &str) -> Recorded {
+    let recorded = Recorded::from_transcript("localhost", transcript).unwrap();
+    recorded.file("/sys/block/vda/queue/wbt_lat_usec", "")
+}
+
 fn recorded() -> Arc<Recorded> {
-    Arc::new(Recorded::from_transcript("localhost", TRANSCRIPT).unwrap())
+    Arc::new(from(TRANSCRIPT))
 }
 
 fn experiment(suite: &str) -> Experiment {
@@ -225,7 +231,7 @@ fn a_recorded_experiment_gives_rows_events_and_facts_and_leaves_nothing() {
 
 /// `tiny.toml` with a scheduler, on a machine whose kernel has these.
 fn scheduled(asked: &str, listed: &str) -> (Machine, Experiment) {
-    let mut recorded = Recorded::from_transcript("localhost", TRANSCRIPT).unwrap();
+    let mut recorded = from(TRANSCRIPT);
     for disk in ["loop0", "loop1"] {
         recorded = recorded.file(&format!("/sys/block/{disk}/queue/scheduler"), listed);
     }
@@ -247,6 +253,38 @@ fn a_scheduler_is_written_to_each_member_and_what_they_had_is_put_back() {
     }
 }
 
+/// A queue that never had the throttling cannot be read, and one of the two is so here.
+#[test]
+fn writes_are_held_back_as_a_suite_says_and_what_members_had_is_put_back() {
+    let subjects = "[{ subject = \"btrfs-raid1\", write_throttling = \"75ms\" }]";
+    let experiment = experiment(&SUITE.replace("[\"btrfs-raid1\"]", subjects));
+    let file = |disk: &str| format!("/sys/block/{disk}/queue/wbt_lat_usec");
+    let recorded = || from(TRANSCRIPT);
+    let ready = recorded().file(&file("loop0"), "2000\n");
+    let unreadable = Answer::Failure(Failure::Other("Invalid argument".to_owned()));
+    let ready = ready.knows(&Request::Read(file("loop1")), unreadable);
+    let planned = plan(&machine(&Arc::new(ready)), &experiment).unwrap();
+    let written: Vec<&str> = planned
+        .lines()
+        .filter(|it| it.contains("wbt_lat"))
+        .collect();
+    let expected = ["loop0", "loop1", "loop1", "loop0"].map(file);
+    assert_eq!(written.len(), expected.len(), "{planned}");
+    for (line, file) in written.iter().zip(&expected) {
+        assert!(line.contains(file), "{planned}");
+    }
+    let error = plan(
+        &machine(&Arc::new(recorded().file_missing(&file("loop0")))),
+        &experiment,
+    )
+    .unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("no throttling of writes for /dev/loop0"),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_scheduler_that_the_kernel_does_not_have_is_refused_by_name() {
     let (machine, experiment) = scheduled("bfq", "[none] mq-deadline\n");
@@ -261,8 +299,7 @@ fn an_array_of_somebody_else_that_has_our_device_is_left_alone() {
         "mdadm",
         ["--examine", "--scan", "--verbose", "--config=partitions"],
     );
-    let recorded = Recorded::from_transcript("localhost", TRANSCRIPT)
-        .unwrap()
+    let recorded = from(TRANSCRIPT)
         .says(&scan, "")
         .link("/dev/md100", "/dev/md100");
     let recorded = Arc::new(recorded);
@@ -321,7 +358,7 @@ fn a_job_that_fio_gave_up_waiting_for_has_no_row() {
     let transcript: Vec<String> = TRANSCRIPT.lines().map(stuck).collect();
     let transcript = transcript.join("\n");
     assert_ne!(transcript, TRANSCRIPT.trim_end());
-    let recorded = Recorded::from_transcript("localhost", &transcript).unwrap();
+    let recorded = from(&transcript);
     let bench = HostBench::new(vec![machine(&Arc::new(recorded))]);
     let mut kept = Kept::default();
     let error = bench.run(&experiment(SUITE), &mut kept).unwrap_err();
@@ -368,7 +405,7 @@ fn what_is_mounted_by_another_run_is_left_alone() {
         .filter(|line| !line.contains("\"/proc/self/mounts\""))
         .collect::<Vec<_>>()
         .join("\n");
-    let recorded = Recorded::from_transcript("localhost", &transcript).unwrap();
+    let recorded = from(&transcript);
     let recorded = Arc::new(recorded.file("/proc/self/mounts", mounts));
     let bench = HostBench::new(vec![machine(&recorded)]);
     let error = bench

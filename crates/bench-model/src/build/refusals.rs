@@ -7,6 +7,7 @@ use raidlab_lab::{
 };
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
+use raidlab_units::Nanos;
 use raidlab_workload::{Engine, JobSpec};
 
 /// Refuses what only real systems do.
@@ -30,6 +31,13 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     {
         let host = &host.name;
         return refuse(format!("scheduler `{scheduler}` of Linux on host `{host}`"));
+    }
+    if experiment
+        .subject
+        .write_throttling
+        .is_some_and(|latency| latency > Nanos::ZERO)
+    {
+        return refuse("throttling of writes (`write_throttling`)".to_owned());
     }
     if experiment.filesystem.is_some() {
         return refuse(format!("file system {}", experiment.filesystem_label()));

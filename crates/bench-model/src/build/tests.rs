@@ -1,6 +1,7 @@
 use super::{BuildError, Plan};
 use raidlab_disk::{DiskParameters, Order};
 use raidlab_lab::{Choices, Experiment, Files, SubjectKind, Suite, catalogue};
+use raidlab_units::Nanos;
 
 /// The experiments of a suite with these disks.
 fn experiments(disks: &str) -> Vec<Experiment> {
@@ -63,6 +64,10 @@ fn a_suite_says_which_scheduler_members_have() {
     let error = refused(experiment);
     assert!(error.contains("no scheduler `bfq` below a pool"), "{error}");
     experiment.subject.kind = SubjectKind::Array;
+    experiment.subject.write_throttling = Some(Nanos::from_millis(75));
+    let error = refused(experiment);
+    assert!(error.contains("no throttling of writes"), "{error}");
+    experiment.subject.write_throttling = Some(Nanos::ZERO);
     experiment.subject.scheduler = Some("none".to_owned());
     experiment.subject.host =
         Some(catalogue::host(&Files::default(), "freebsd-10.1").expect("one"));

@@ -37,9 +37,22 @@ pub fn facts(
         .iter()
         .filter(|disk| disk.kind == DiskKind::Disk)
     {
+        if inventory.system == System::Linux {
+            throttling(target, disk, facts)?;
+        }
         let has_temperature = told.iter().any(|name| name == disk.kernel_name());
         health(target, disk, has_temperature, facts)?;
     }
+    Ok(())
+}
+
+/// For which latency of reads the kernel holds back writes (Linux `block/blk-wbt.c`). It depends
+/// on the kernel's configuration and on the scheduler, and shapes what md writes by itself.
+fn throttling(target: &dyn Target, disk: &Disk, facts: &mut Facts) -> Result<(), InventoryError> {
+    let path = format!("/sys/block/{}/queue/wbt_lat_usec", disk.kernel_name());
+    let latency = text::optional_number(target, &path)?;
+    let name = format!("disk.{}.write_throttling_microseconds", disk.kernel_name());
+    facts.maybe(name, latency, &path);
     Ok(())
 }
 

@@ -108,6 +108,7 @@ fn every_fact_is_in_the_table_once() {
         .file("/sys/class/hwmon/hwmon0/name", "drivetemp\n")
         .folder("/sys/class/hwmon/hwmon0/device/block", &["vda"])
         .file("/sys/class/hwmon/hwmon0/temp1_input", "34500\n")
+        .file("/sys/block/vda/queue/wbt_lat_usec", "75000\n")
         .command(
             "smartctl --json --nocheck=standby -a /dev/vda",
             64,
@@ -135,6 +136,8 @@ fn every_fact_is_in_the_table_once() {
     assert_eq!(value(&facts, "disk.vda.temperature_celsius"), Some("34"));
     assert_eq!(value(&facts, "disk.vda.smart.pending_sectors"), Some("8"));
     assert_eq!(value(&facts, "disk.vda.smart.passed"), Some("true"));
+    let throttling = "disk.vda.write_throttling_microseconds";
+    assert_eq!(value(&facts, throttling), Some("75000"));
 }
 
 #[test]

@@ -138,6 +138,7 @@ impl Subject {
             members: None,
             removed: Vec::new(),
             scheduler: None,
+            write_throttling: None,
             steps: None,
             filesystems: None,
             settings,

@@ -12,9 +12,11 @@ use super::named::named_at;
 use super::step::Context;
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, Problem, check_name};
+use crate::settings::time;
 use crate::subject::{SCHEDULERS, Subject, SubjectKind};
 use raidlab_store::Setting;
 use raidlab_systems::FileSystemSpec;
+use raidlab_units::Nanos;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -37,6 +39,7 @@ pub(super) struct RawTable {
     #[serde(default)]
     removed: Vec<Spanned<u16>>,
     scheduler: Option<Spanned<String>>,
+    write_throttling: Option<Spanned<String>>,
     build: Option<Spanned<toml::Table>>,
     matrix: Option<Spanned<RawMatrix>>,
     draw: Option<Spanned<u32>>,
@@ -254,7 +257,7 @@ fn read_subject(
     let mut subject =
         loaded.map_err(|error| named_at(document, span, error.named(Kind::Subject)))?;
     select(document, table, &mut subject, disks, combination)?;
-    schedule(context, table, &mut subject, combination)?;
+    set_queues(context, table, &mut subject, combination)?;
     Ok(subject)
 }
 
@@ -310,31 +313,55 @@ fn select(
     Ok(())
 }
 
-/// Gives a subject's members the scheduler that its entry names.
-fn schedule(
+/// Gives a subject's members what its entry says of their queues.
+fn set_queues(
     context: Context<'_>,
     table: &RawTable,
     subject: &mut Subject,
     combination: &Combination,
 ) -> Result<(), FileError> {
-    let Some(entry) = &table.scheduler else {
-        return Ok(());
+    let document = context.document;
+    let written = |entry: &Option<Spanned<String>>| {
+        let entry = entry.as_ref()?;
+        Some((combination.apply(entry.get_ref()), entry.span()))
     };
-    let name = combination.apply(entry.get_ref());
-    if !SCHEDULERS.contains(&name.as_str()) {
-        let known = SCHEDULERS.map(str::to_owned).to_vec();
-        let what = "scheduler";
-        let problem = Problem::UnknownName { what, name, known };
-        return Err(context.document.error(entry.span(), problem));
-    }
-    subject.settings.push(Setting {
+    let setting = |name: &str, value: &str| Setting {
         scope: format!("subject {}", subject.name),
-        name: "scheduler".to_owned(),
-        value: name.clone(),
+        name: name.to_owned(),
+        value: value.to_owned(),
         source: format!("suite {}", context.suite),
-    });
-    subject.scheduler = Some(name);
+    };
+    let mut settings = Vec::new();
+    if let Some((name, place)) = written(&table.scheduler) {
+        if !SCHEDULERS.contains(&name.as_str()) {
+            let known = SCHEDULERS.map(str::to_owned).to_vec();
+            let what = "scheduler";
+            let problem = Problem::UnknownName { what, name, known };
+            return Err(document.error(place, problem));
+        }
+        settings.push(setting("scheduler", &name));
+        subject.scheduler = Some(name);
+    }
+    if let Some((latency, place)) = written(&table.write_throttling) {
+        subject.write_throttling = Some(match latency.as_str() {
+            "off" => Nanos::ZERO,
+            text => microseconds(text).map_err(|what| {
+                document.invalid(place, what, "write a time, as `75ms`, or `off`")
+            })?,
+        });
+        settings.push(setting("write_throttling", &latency));
+    }
+    subject.settings.extend(settings);
     Ok(())
+}
+
+/// A time that the kernel's tunable can hold.
+fn microseconds(text: &str) -> Result<Nanos, String> {
+    let time = time(text)?;
+    match time.0 % 1_000 {
+        0 => Ok(time),
+        _ => Err(format!("`{text}` is no whole number of microseconds")),
+    }
 }
 
 /// The first disks, so many.

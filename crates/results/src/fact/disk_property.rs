@@ -29,6 +29,9 @@ pub const WRITE_CACHE: &str = "write_cache";
 pub const STATE: &str = "state";
 /// The I/O scheduler in force.
 pub const SCHEDULER: &str = "scheduler";
+/// The latency of reads for which the kernel holds back writes (`wbt_lat_usec` of Linux),
+/// microseconds; 0: it never does.
+pub const WRITE_THROTTLING_MICROSECONDS: &str = "write_throttling_microseconds";
 /// Read-ahead of the block layer, bytes.
 pub const READ_AHEAD_BYTES: &str = "read_ahead_bytes";
 /// What several disks share: a cable, a slow card, a hub. Written only

@@ -7,7 +7,7 @@ use crate::subject::Subject;
 use crate::suite::{Begin, Suite};
 use raidlab_systems::array::md::MdSpec;
 use raidlab_systems::{ArraySpec, Member};
-use raidlab_units::Bytes;
+use raidlab_units::{Bytes, Nanos};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -113,6 +113,35 @@ fn a_suite_gives_its_subjects_schedulers() {
     );
     let error = suite("kybr").expect_err("there is none").to_string();
     assert!(error.contains("kybr") && error.contains("kyber"), "{error}");
+}
+
+#[test]
+fn a_suite_says_for_which_reads_writes_are_held_back() {
+    let suite = |value: &str| {
+        parse(&format!(
+            "schema = 1\nname = \"s\"\ntitle = \"S\"\ndescription = \"A test.\"\nsource = \"here\"\n\
+             disks = [\"a\"]\n[[subjects]]\nsubject = \"disk\"\nname = \"disk-{{it}}\"\n\
+             write_throttling = \"{{it}}\"\nmatrix = {{ it = [\"off\", \"{value}\"] }}\n{JOB}"
+        ))
+    };
+    let found = suite("75ms").expect("a suite");
+    let all = found.experiments(&found.subjects, &Choices::default());
+    let latencies = all.iter().map(|one| one.subject.write_throttling);
+    let expected = [Nanos::ZERO, Nanos::from_millis(75)].map(Some);
+    assert_eq!(latencies.collect::<Vec<_>>(), expected);
+    let (off, on) = (all[0].plan(), all[1].plan());
+    assert!(off.contains("writes     not held back"), "{off}");
+    assert!(
+        on.contains("writes     held back for reads over 75ms"),
+        "{on}"
+    );
+    for (wrong, why) in [
+        ("500ns", "no whole number of microseconds"),
+        ("75", "write a time, as `75ms`, or `off`"),
+    ] {
+        let error = suite(wrong).expect_err(wrong).to_string();
+        assert!(error.contains(why), "{error}");
+    }
 }
 
 #[test]
