@@ -70,6 +70,27 @@ pub(crate) fn percentiles_ms(latency: &Latency) -> [f64; 4] {
     .map(|ns| ns as f64 / 1e6)
 }
 
+/// Says how many subjects a table leaves out, as none of its jobs ran on them; `None`: all have
+/// a row.
+pub(crate) fn absent_words(subjects: usize) -> Option<String> {
+    match subjects {
+        0 => None,
+        1 => Some("On one more subject none of these jobs ran.".to_owned()),
+        many => Some(format!("On {many} more subjects none of these jobs ran.")),
+    }
+}
+
+/// As [`list`]; of many the first ones, and how many more there are.
+pub(crate) fn list_of_many(words: &[String]) -> String {
+    const MOST: usize = 12;
+    match words.split_at_checked(MOST) {
+        Some((first, rest)) if rest.len() > 1 => {
+            format!("{} and {} more", first.join(", "), rest.len())
+        }
+        _ => list(words),
+    }
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();

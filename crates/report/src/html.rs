@@ -11,13 +11,14 @@ use crate::compute::rate::{unit_names, units_note};
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
+use crate::format::absent_words;
 use crate::table;
 use minijinja::Environment;
-use minijinja::value::Serde;
+use minijinja::value::{Serde, Value as Shown};
 use raidlab_store::{AccuracyNote, Run, Setting};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What draws the charts: of `plotly.js` the bundle with lines, points and bars, which is all
 /// that is drawn here. It comes from npm's package plotly.js-basic-dist-min.
@@ -131,6 +132,8 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
     let all = figures.iter().chain(&distributions).chain(&error_figure);
     let plots = embedded(all.chain(in_time))?;
     let mut environment = Environment::new();
+    environment.add_filter("present", present);
+    environment.add_filter("absent_words", absent_words);
     for (name, source) in [
         ("report.html", include_str!("../templates/report.html")),
         ("tables.html", include_str!("../templates/tables.html")),
@@ -280,6 +283,20 @@ fn scopes(settings: &[Setting]) -> Vec<Scope<'_>> {
         }
     }
     scopes
+}
+
+/// The places of the subjects that have a figure in one of these rows.
+fn present(rows: Vec<Shown>) -> Result<Vec<usize>, minijinja::Error> {
+    let mut places = BTreeSet::new();
+    for row in rows {
+        let cells = row.get_attr("cells")?.try_iter()?.enumerate();
+        places.extend(
+            cells
+                .filter(|(_, cell)| cell.is_true())
+                .map(|(place, _)| place),
+        );
+    }
+    Ok(places.into_iter().collect())
 }
 
 #[cfg(test)]

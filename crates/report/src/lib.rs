@@ -24,6 +24,8 @@ mod terminal;
 #[cfg(test)]
 mod background_tests;
 #[cfg(test)]
+mod grid_tests;
+#[cfg(test)]
 mod sample;
 
 pub use compare::{

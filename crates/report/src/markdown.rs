@@ -11,7 +11,7 @@ use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow};
-use arranged::{ArrangedRow, arranged};
+use arranged::{ArrangedRow, MISSING, arranged};
 use std::fmt::Write;
 
 /// The first line: by it raidlab knows the file again, and may replace it.
@@ -200,7 +200,7 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
 fn result_row(row: &ResultRow) -> ArrangedRow {
     let cell = |cell: &Option<ResultCell>| {
         let cell = cell.as_ref();
-        cell.map_or_else(|| "-".to_owned(), result_cell)
+        cell.map_or_else(|| MISSING.to_owned(), result_cell)
     };
     ArrangedRow {
         leading: vec![
@@ -277,7 +277,7 @@ fn published(text: &mut String, data: &RunData, view: &View<'_>) {
         let row = |row: &table::PublishedRow| {
             let cells = row.cells.iter().map(|cell| {
                 cell.as_ref().map_or_else(
-                    || "-".to_owned(),
+                    || MISSING.to_owned(),
                     |cell| {
                         escaped(&format!(
                             "{}{}, {}{}, {}",
@@ -346,7 +346,7 @@ fn latencies(text: &mut String, view: &View<'_>) {
     let row = |row: &table::LatencyRow| {
         let cells = row.cells.iter().map(|cell| {
             cell.as_ref().map_or_else(
-                || "-".to_owned(),
+                || MISSING.to_owned(),
                 |cell| {
                     escaped(&format!(
                         "{} ({}), {}",

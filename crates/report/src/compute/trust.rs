@@ -5,7 +5,7 @@ use super::column::Column;
 use super::doubt::unfitted;
 use super::view::View;
 use crate::data::RunData;
-use crate::format::list;
+use crate::format::{list, list_of_many};
 use raidlab_store::Role;
 use raidlab_units::count;
 
@@ -46,7 +46,7 @@ fn what_columns_are(view: &View<'_>) -> String {
         all
     };
     let named = |all: &[String], one: &str, many: &str| {
-        format!("{} ({})", count(all.len(), one, many), list(all))
+        format!("{} ({})", count(all.len(), one, many), list_of_many(all))
     };
     let subjects = different(|column| column.subject.to_owned());
     let mut words = named(&subjects, "subject", "subjects");

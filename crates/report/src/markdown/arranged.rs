@@ -1,7 +1,12 @@
 //! Tables of jobs and subjects in Markdown.
 
 use super::{Alignment, raw_table};
+use crate::format::absent_words;
 use crate::table::arrangement::{Arrangement, Extent, arrange};
+use std::fmt::Write;
+
+/// What stands where a subject has no figure of a job.
+pub(super) const MISSING: &str = "-";
 
 /// The figures of one job, as Markdown: what stands before them, and one for each
 /// subject.
@@ -58,10 +63,15 @@ pub(super) fn arranged(
         let mut heads = vec!["subject".to_owned()];
         heads.extend(rows.iter().map(|row| row.leading.join("<br>")));
         let line = |(column, name): (usize, &String)| {
-            let cells = rows.iter().map(|row| row.cells[column].clone());
-            std::iter::once(name.clone()).chain(cells).collect()
+            let cells = rows.iter().map(|row| &row.cells[column]);
+            let is_there = cells.clone().any(|cell| cell != MISSING);
+            is_there.then(|| std::iter::once(name).chain(cells).cloned().collect())
         };
-        let cells: Vec<Vec<String>> = subjects.iter().enumerate().map(line).collect();
+        let lines = subjects.iter().enumerate().filter_map(line);
+        let cells: Vec<Vec<String>> = lines.collect();
         raw_table(text, &heads, &alignments(1), &cells);
+        if let Some(words) = absent_words(subjects.len() - cells.len()) {
+            let _ = writeln!(text, "{words}\n");
+        }
     }
 }

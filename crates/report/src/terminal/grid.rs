@@ -1,6 +1,7 @@
 //! Figures of jobs and subjects, laid out by the width that there is.
 
 use super::{Style, missing, wrapped};
+use crate::format::absent_words;
 use crate::table::Tone;
 use crate::table::arrangement::{Arrangement, Extent, arrange};
 use comfy_table::Cell;
@@ -84,13 +85,21 @@ impl Grid<'_> {
             format!("{}\n{unit}", row.leading[0])
         });
         let mut table = style.table(&["subject"], &heads.collect::<Vec<_>>());
+        let mut absent = 0;
         for (column, name) in self.subjects.iter().enumerate() {
-            let mut cells = vec![Cell::new(name)];
             let own = rows.iter().map(|row| row.cells[column].as_ref());
+            if own.clone().all(|cell| cell.is_none()) {
+                absent += 1;
+                continue;
+            }
+            let mut cells = vec![Cell::new(name)];
             cells.extend(own.map(|cell| figure(style, cell)));
             table.add_row(cells);
         }
         style.print(text, &mut table, 0..usize::MAX);
+        if let Some(words) = absent_words(absent) {
+            wrapped(text, &format!("  {words}"), style);
+        }
     }
 }
 
