@@ -355,8 +355,12 @@ fn set_queues(
     Ok(())
 }
 
-/// A time that the kernel's tunable can hold.
+/// A time that the kernel's tunable can hold. It needs a unit: that file has microseconds, and a
+/// time without one is in seconds elsewhere.
 fn microseconds(text: &str) -> Result<Nanos, String> {
+    if text.ends_with(|letter: char| letter.is_ascii_digit()) {
+        return Err(format!("`{text}` has no unit"));
+    }
     let time = time(text)?;
     match time.0 % 1_000 {
         0 => Ok(time),

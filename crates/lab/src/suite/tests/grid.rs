@@ -1,6 +1,7 @@
 //! Suites that describe more than a run takes: draws, and steps for some subjects.
 
 use super::{JOB, parse};
+use crate::catalogue::LoadError;
 use crate::experiment::{Choices, Experiment, PlannedStep};
 use crate::files::Files;
 use crate::subject::Subject;
@@ -82,15 +83,18 @@ fn md(subject: &Subject) -> &MdSpec {
     }
 }
 
+/// A suite of one disk that is a subject twice, with either value of a setting.
+fn disks_with(setting: &str, values: [&str; 2]) -> Result<Suite, LoadError> {
+    parse(&format!(
+        "schema = 1\nname = \"s\"\ntitle = \"S\"\ndescription = \"A test.\"\nsource = \"here\"\n\
+         disks = [\"a\"]\n[[subjects]]\nsubject = \"disk\"\nname = \"disk-{{it}}\"\n\
+         {setting} = \"{{it}}\"\nmatrix = {{ it = {values:?} }}\n{JOB}"
+    ))
+}
+
 #[test]
 fn a_suite_gives_its_subjects_schedulers() {
-    let suite = |value: &str| {
-        parse(&format!(
-            "schema = 1\nname = \"s\"\ntitle = \"S\"\ndescription = \"A test.\"\nsource = \"here\"\n\
-             disks = [\"a\"]\n[[subjects]]\nsubject = \"disk\"\nname = \"disk-{{it}}\"\n\
-             scheduler = \"{{it}}\"\nmatrix = {{ it = [\"none\", \"{value}\"] }}\n{JOB}"
-        ))
-    };
+    let suite = |value: &str| disks_with("scheduler", ["none", value]);
     let found = suite("kyber").expect("a suite");
     let all = found.experiments(&found.subjects, &Choices::default());
     let said = all.iter().map(|one| {
@@ -117,13 +121,7 @@ fn a_suite_gives_its_subjects_schedulers() {
 
 #[test]
 fn a_suite_says_for_which_reads_writes_are_held_back() {
-    let suite = |value: &str| {
-        parse(&format!(
-            "schema = 1\nname = \"s\"\ntitle = \"S\"\ndescription = \"A test.\"\nsource = \"here\"\n\
-             disks = [\"a\"]\n[[subjects]]\nsubject = \"disk\"\nname = \"disk-{{it}}\"\n\
-             write_throttling = \"{{it}}\"\nmatrix = {{ it = [\"off\", \"{value}\"] }}\n{JOB}"
-        ))
-    };
+    let suite = |value: &str| disks_with("write_throttling", ["off", value]);
     let found = suite("75ms").expect("a suite");
     let all = found.experiments(&found.subjects, &Choices::default());
     let latencies = all.iter().map(|one| one.subject.write_throttling);
@@ -137,7 +135,8 @@ fn a_suite_says_for_which_reads_writes_are_held_back() {
     );
     for (wrong, why) in [
         ("500ns", "no whole number of microseconds"),
-        ("75", "write a time, as `75ms`, or `off`"),
+        ("75000", "`75000` has no unit"),
+        ("soon", "write a time, as `75ms`, or `off`"),
     ] {
         let error = suite(wrong).expect_err(wrong).to_string();
         assert!(error.contains(why), "{error}");
