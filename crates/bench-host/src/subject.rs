@@ -61,6 +61,7 @@ pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
             source: setting.source,
         });
     }
+    settings.extend(session.experiment.subject.queue_settings().cloned());
     Ok(Records {
         settings,
         observations: facts.all,

@@ -325,6 +325,12 @@ pub struct Subject {
     pub settings: Vec<Setting>,
 }
 
+/// Whether a suite has set it of the members' queues, and not a host.
+fn is_of_queue(setting: &Setting) -> bool {
+    let of_queue = ["scheduler", "write_throttling"].contains(&setting.name.as_str());
+    of_queue && setting.scope.starts_with("subject ")
+}
+
 impl Subject {
     /// A built-in subject by name, or a file by path: anything with a `/` or
     /// ending in `.toml` is a path.
@@ -399,15 +405,18 @@ impl Subject {
         let both = modelled && self.kind == SubjectKind::Array;
         let means_something = |setting: &&Setting| {
             let of_build = setting.name.starts_with("build.");
-            let of_queue = ["scheduler", "write_throttling"].contains(&setting.name.as_str());
-            let of_members = of_queue && setting.scope.starts_with("subject ");
-            both || of_build != modelled || of_members
+            both || of_build != modelled || is_of_queue(setting)
         };
         self.settings
             .iter()
             .filter(means_something)
             .cloned()
             .collect()
+    }
+
+    /// What a suite sets of its members' queues.
+    pub fn queue_settings(&self) -> impl Iterator<Item = &Setting> {
+        self.settings.iter().filter(|setting| is_of_queue(setting))
     }
 
     /// How many members it has where a suite has so many `disks`.

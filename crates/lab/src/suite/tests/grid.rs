@@ -98,8 +98,7 @@ fn a_suite_gives_its_subjects_schedulers() {
     let found = suite("kyber").expect("a suite");
     let all = found.experiments(&found.subjects, &Choices::default());
     let said = all.iter().map(|one| {
-        let mut settings = one.subject.settings.iter();
-        let own = settings.find(|it| it.name == "scheduler" && it.scope.starts_with("subject"));
+        let own = one.subject.queue_settings().next();
         let own = own.map(|it| (it.value.as_str(), it.source.as_str()));
         (
             one.subject.name.as_str(),
