@@ -25,8 +25,8 @@ pub struct Queues {
     pub before: Vec<(String, String)>,
 }
 
-/// Looks what each member's queue has, as one that a crashed run has changed is not known to
-/// anybody later.
+/// Looks what each member's queue has before it is changed: after a run that crashed nobody could
+/// say what had been there.
 ///
 /// # Errors
 /// When the suite asks for what the machine's kernel does not have for a member.

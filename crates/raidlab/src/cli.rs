@@ -140,8 +140,8 @@ mod tests {
         }
     }
 
-    /// Arguments after a flattened group stand below the group's heading unless they say
-    /// otherwise.
+    /// Arguments after a flattened group stand below the heading of that group, unless they name
+    /// a heading of their own.
     #[test]
     fn every_option_stands_below_its_own_heading() {
         let root = Cli::command();

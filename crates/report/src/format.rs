@@ -70,8 +70,8 @@ pub(crate) fn percentiles_ms(latency: &Latency) -> [f64; 4] {
     .map(|ns| ns as f64 / 1e6)
 }
 
-/// Says how many subjects a table leaves out, as none of its jobs ran on them; `None`: all have
-/// a row.
+/// Says how many subjects a table leaves out, as none of its jobs ran on them; `None` where every
+/// subject has a row.
 pub(crate) fn absent_words(subjects: usize) -> Option<String> {
     match subjects {
         0 => None,

@@ -1,4 +1,4 @@
-//! Outputs of fio.
+//! Outputs of fio that are read into rows: JSON, text and terse, logs, groups and several runs.
 
 use super::rows;
 use crate::{ImportOptions, Imported, import_file};
