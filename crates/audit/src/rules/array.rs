@@ -100,6 +100,21 @@ pub(super) const RULES: &[Rule] = &[
         source: "two streams on md, 2015: 65528 reads on one disk, 8 on the other",
         check: Check::Rows(one_member_reads),
     },
+    Rule {
+        id: "A13",
+        family: Family::Array,
+        title: "the scheduler decides who is first at the barrier",
+        explanation: "A job with one request at a time ran on md's RAID 10 beside a resync, \
+            recovery or check, on the model or on the kernel bench.",
+        effect: "Beside a check of three copies one reader has 69 reads a second in the guest, 22 \
+            with another clock of the scheduler and 6 with a processor of one core; the model has \
+            68, and 8 with a processor of four cores.",
+        remedy: "Take it for one end of a range, and run it with a processor too; with four \
+            requests at a time it is a matter of a fifth.",
+        source: "Linux drivers/md/raid10.c, raise_barrier: the next block of a sync begins \
+            unless a request waits already; docs/notes/cross-validation.md",
+        check: Check::Rows(first_at_the_barrier),
+    },
 ];
 
 /// The level that an `mdadm --create` asks for, as written: `5`, `raid5`.
@@ -256,6 +271,26 @@ fn background_copying(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -
         text += &format!("; it takes at least {hours:.1} h");
     }
     ruling.subject(Warning, row, text);
+    Some(())
+}
+
+fn first_at_the_barrier(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let simulated = matches!(row.bench.as_str(), "model" | "kernel");
+    if !simulated || system(case, row) != "md" || level(case, row) != "raid10" {
+        return None;
+    }
+    ruling.judged();
+    let told = [fact::SYNC_ACTIVE_START, fact::SYNC_ACTIVE_END].map(|name| case.text(row, name));
+    let kind = told.into_iter().flatten().find(|kind| *kind != "none");
+    let runs = kind.is_some() || row.sync_percent_start.or(row.sync_percent_end).is_some();
+    if runs && row.queue_depth == 1 {
+        let kind = kind.unwrap_or("resync or recovery");
+        ruling.row(
+            Warning,
+            row,
+            format!("one request at a time beside a {kind}"),
+        );
+    }
     Some(())
 }
 

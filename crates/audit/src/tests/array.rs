@@ -97,7 +97,33 @@ fn state() -> Vec<Pair> {
         pair("A5", Warning, fresh(9608.0), fresh(38.0)),
         pair("A6", Note, filled("85"), filled("40")),
         pair("A12", Note, balance(65_528, 8), balance(32_768, 16_384)),
+        pair(
+            "A13",
+            Warning,
+            at_a_time("kernel", "check", 1),
+            at_a_time("kernel", "check", 4),
+        ),
+        pair(
+            "A13",
+            Warning,
+            at_a_time("model", "recovery", 1),
+            at_a_time("model", "none", 1),
+        ),
     ]
+}
+
+/// A job of that depth beside a sync of a RAID 10.
+fn at_a_time(bench: &str, sync: &str, queue_depth: u32) -> Lab {
+    let row = Measurement {
+        bench: bench.to_owned(),
+        queue_depth,
+        ..random(Read, 60.0)
+    };
+    Lab::of([row])
+        .fact(fact::ARRAY_SYSTEM, "md")
+        .fact(fact::ARRAY_LEVEL, "raid10")
+        .fact(fact::SYNC_ACTIVE_START, sync)
+        .fact(fact::JOB_ALLOWS_SYNC, fact::TRUE)
 }
 
 fn of_class(class: &str, mut lab: Lab) -> Lab {
