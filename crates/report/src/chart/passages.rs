@@ -113,7 +113,11 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
             let percent = progress_percent(cell.m)?;
             let own = shape::Figure::told(row, cell, megabytes)?;
             let first = cell.m.published.first();
-            let text = format!("{percent:.0} % in sync: {} {unit}", figure(own.value));
+            let text = format!(
+                "{} % in sync: {} {unit}",
+                figure(percent),
+                figure(own.value)
+            );
             Some(Point {
                 x: percent,
                 y: own.value,
@@ -131,9 +135,19 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
             points: rows.iter().filter_map(point).collect(),
         }
     };
+    let lines: Vec<Line> = view.names.iter().enumerate().map(line).collect();
+    let points = lines.iter().flat_map(|line| &line.points);
+    let places = points.flat_map(|point| [Some(point.x), point.published.map(|(x, _)| x)]);
+    let last = places.flatten().fold(0.0, f64::max);
+    // Of copying that takes hours, jobs of minutes see the beginning.
+    let end = if last > 0.0 && last < 50.0 {
+        last
+    } else {
+        100.0
+    };
     let x_axis = with(
         axis("progress of the copying, percent"),
-        &json!({"range": [-3.0, 103.0], "zeroline": false}),
+        &json!({"range": [-0.03 * end, 1.03 * end], "zeroline": false}),
     );
     Lines {
         id,
@@ -142,7 +156,7 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
         along: Along::Axis(x_axis),
         groups: vec![Group {
             title: String::new(),
-            lines: view.names.iter().enumerate().map(line).collect(),
+            lines,
         }],
         values: Values::Rates,
         band_words: view.band_words("Shaded"),

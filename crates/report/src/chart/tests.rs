@@ -168,6 +168,27 @@ fn published_figures_stand_at_their_own_sync_progress() {
     assert_eq!(published["x"][1], json!(16.0));
 }
 
+#[test]
+fn copying_that_has_just_begun_fills_the_width() {
+    let mut data = sample::data();
+    for m in &mut data.measurements {
+        m.published.clear();
+        m.array_state_start = "[U_]".to_owned();
+        for percent in m.sync_percent_start.iter_mut() {
+            *percent /= 100.0;
+        }
+    }
+    let figure = named(&data, "Rates while the array copies");
+    let last = data
+        .measurements
+        .iter()
+        .filter_map(|m| m.sync_percent_start);
+    let last = last.fold(0.0, f64::max);
+    let end = &figure.panels[0].plot["layout"]["xaxis"]["range"][1];
+    let end = end.as_f64().expect("a number");
+    assert!(last < end && end < 1.1 * last, "{last} within {end}");
+}
+
 /// Random reads of `subjects` arrays at these depths.
 fn many(subjects: usize, depths: &[u32]) -> RunData {
     let mut data = sample::data();
