@@ -125,13 +125,17 @@ pub fn events(disk: &Pages, version: Version) -> Option<u64> {
 
 /// Whether a disk's superblock counts another disk, under the number that it
 /// has by now, as in service. Its own number is that of nobody else, though another one
-/// may have been given it since, by the other side of a split.
+/// may have been given it since, by the other side of a split. Nor is a disk known that is not
+/// in service by its own superblock: a spare may have got the number of a former member.
 #[must_use]
 pub fn knows(disk: &Pages, other: &Pages, version: Version) -> bool {
     let other = Superblock::read(other, version);
     let own = Superblock::read(disk, version);
     let is_counted = |own: &Superblock, number| number != own.device && own.role(number).is_some();
-    other.is_some_and(|other| own.is_some_and(|own| is_counted(&own, other.device)))
+    let serves = |other: &Superblock| other.role(other.device).is_some();
+    other
+        .filter(serves)
+        .is_some_and(|other| own.is_some_and(|own| is_counted(&own, other.device)))
 }
 
 impl Said {

@@ -49,14 +49,14 @@ impl World<'_> {
             }
             assembled => assembled,
         };
-        if matches!(assembled, Err(Refusal::SplitBrain)) && self.drop_strangers(&mut present) {
-            assembled = self.assemble(&present, false, None);
-        }
+        assembled = self.without_strangers(assembled, &mut present);
         if assembled.is_err() && self.drop_unreadable(&mut present) {
             if self.ends_without_witness(&present) {
                 return Ok(());
             }
-            assembled = self.assemble(&present, false, None);
+            // Who was known through one of them is a stranger now.
+            let again = self.assemble(&present, false, None);
+            assembled = self.without_strangers(again, &mut present);
         }
         let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
         if self.has_hole() || is_open {
@@ -87,6 +87,20 @@ impl World<'_> {
             |disk: usize| inspect::events(self.disks[disk].pristine(), self.options.version);
         let newest = (0..self.disks.len()).filter_map(events).max();
         present.iter().filter_map(|disk| events(*disk)).max() == newest
+    }
+
+    /// What comes of the disks once those that are rightly refused are taken away.
+    fn without_strangers(
+        &mut self,
+        assembled: Result<Ready, Refusal>,
+        present: &mut Vec<usize>,
+    ) -> Result<Ready, Refusal> {
+        match assembled {
+            Err(Refusal::SplitBrain) if self.drop_strangers(present) => {
+                self.assemble(present, false, None)
+            }
+            assembled => assembled,
+        }
     }
 
     /// Disks from an earlier time of the array that knew none of those that

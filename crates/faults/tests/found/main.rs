@@ -6,6 +6,7 @@ mod planted;
 mod replacements;
 mod restarts;
 mod steps;
+mod strangers;
 mod syncs;
 
 use raidlab_array::{RmwLevel, WritePolicy};

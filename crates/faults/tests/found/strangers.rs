@@ -1,0 +1,112 @@
+//! What was found when devices of another time of the array came along: here the array was
+//! right to refuse them, and the referee was wrong to count on them.
+
+use super::keeps;
+use super::steps::{after, cut, durable, mend, read, replace, tear, unreadable_metadata, write};
+use raidlab_array::{RmwLevel, WritePolicy};
+use raidlab_faults::Options;
+use raidlab_faults::script::{Action, Verb};
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
+use raidlab_metadata::Version;
+
+/// Seed 50000189054. A device of the side that lost a split came back. Its superblock counts number 6
+/// as in service, which a new spare had got by then. A spare is no link to the members.
+#[test]
+fn a_spare_with_the_number_of_a_former_member_makes_nobody_known() {
+    let copies = Copies {
+        near: 1,
+        far: 2,
+        offset: true,
+        far_sets: FarSets::None,
+    };
+    let options = Options {
+        growth: 264,
+        version: Version::V1_1,
+        bitmap_chunk: Some(16),
+        write_through: true,
+        tear: tear(10, 0, 100),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_block: 1024,
+        window: 8,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid10, Layout::Copies(copies), 4, (8, 280))
+    };
+    let split = |halves| Action::Split { halves };
+    let script = [
+        after(0, replace(1)),
+        after(845_576, Action::Settle),
+        after(
+            400_955,
+            cut(2_847_173_171_648_627_654, Some(2), false, None),
+        ),
+        after(0, mend(false, false)),
+        after(0, mend(false, true)),
+        after(0, split(10_913_411_787_288_389_834)),
+        after(0, split(6_999_443_991_508_027_093)),
+        after(
+            1_581_541,
+            cut(1_685_470_099_322_658_767, Some(3), true, Some(0)),
+        ),
+        after(1_783_373, Action::Administer(Verb::Idle)),
+        after(1_261_573, cut(1_445_153_516_916_890_524, None, false, None)),
+        after(3_366_556, durable(115, 3)),
+        after(0, cut(14_662_230_692_629_408_130, None, true, None)),
+    ];
+    keeps(50_000_189_054, options, &script);
+}
+
+/// Seed 50000357207. Two devices with metadata that cannot be read were taken away. One of them
+/// was the only one to know of both the members and a device that had been away since long before.
+#[test]
+fn who_was_known_through_an_unreadable_device_is_a_stranger_without_it() {
+    let options = Options {
+        growth: 8,
+        log: true,
+        write_through: true,
+        tear: tear(40, 10, 0),
+        safe_mode_ms: 30_000,
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_block: 8,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(
+            Level::Raid6,
+            Layout::Parity(ParityLayout::LeftAsymmetric),
+            5,
+            (16, 448),
+        )
+    };
+    let fail = |member| Action::Fail { member };
+    let script = [
+        after(233_224_971, fail(0)),
+        after(0, durable(914, 4)),
+        after(220_373_740, fail(2)),
+        after(93_273_355, mend(true, true)),
+        after(
+            528_537_132,
+            unreadable_metadata(3, 3_364_664_115_458_841_752),
+        ),
+        after(0, cut(9_902_465_176_672_702_179, Some(4), false, None)),
+        after(43_119_254, mend(true, true)),
+        after(1_083_050_739, replace(2)),
+        after(1_860_636_622, replace(2)),
+        after(45_513_994, read(1327, 3)),
+        after(0, write(496, 36)),
+        after(0, Action::Lose { member: 1 }),
+        after(
+            27_634_096,
+            unreadable_metadata(2, 3_502_555_083_381_314_823),
+        ),
+        after(
+            24_231_519,
+            cut(11_297_140_253_351_704_860, None, true, None),
+        ),
+    ];
+    keeps(50_000_357_207, options, &script);
+}
