@@ -10,6 +10,7 @@
 use crate::medium::Medium;
 use crate::medium::parameters::{DiskParameters, OPTIONAL, ParameterError};
 use crate::surface::RatePoint;
+use raidlab_units::line_of;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -85,66 +86,18 @@ pub struct Provenance {
 /// Why a preset cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PresetError {
-    /// Not TOML, or not in a preset's form.
-    #[error("{file}:{line}: {message}")]
-    Syntax {
+    /// Something that the file says, or that one of its sets lacks.
+    #[error("{file}:{line}: {problem}")]
+    Wrong {
         /// The preset file in which it stands.
         file: String,
-        /// The line of the file at which the parser stopped, from 1.
+        /// The line of the file on which it stands, or on which the set begins, from 1.
         line: usize,
-        /// What the parser says.
-        message: String,
-    },
-    /// A parameter that no set provides.
-    #[error("{file}:{line}: parameter `{name}` is missing in set `{set}`")]
-    Missing {
-        /// The preset file in which it stands.
-        file: String,
-        /// Where the set begins, from 1.
-        line: usize,
-        /// The parameter set of the file in which it stands.
-        set: String,
-        /// The name of the parameter.
-        name: &'static str,
-    },
-    /// A name that is no parameter.
-    #[error("{file}:{line}: `{name}` is not a parameter; known are: {known}")]
-    Unknown {
-        /// The preset file in which it stands.
-        file: String,
-        /// The line of the file on which the name stands, from 1.
-        line: usize,
-        /// What stands in the file.
-        name: String,
-        /// All names that are known, for people.
-        known: String,
-    },
-    /// A value out of range.
-    #[error("{file}:{line}: `{name}` is {value}, but must be {range}")]
-    Range {
-        /// The preset file in which it stands.
-        file: String,
-        /// The line of the file on which the value stands, from 1.
-        line: usize,
-        /// The name of the parameter.
-        name: String,
-        /// What stands in the file.
-        value: String,
-        /// The values that the parameter may have, in words.
-        range: &'static str,
-    },
-    /// The numbers do not make a disk together.
-    #[error("{file}:{line}: set `{set}` is not a disk")]
-    Invalid {
-        /// The preset file in which it stands.
-        file: String,
-        /// Where the set begins, from 1.
-        line: usize,
-        /// The parameter set of the file in which it stands.
-        set: String,
-        /// Why the set is no disk.
+        /// What is wrong, for people.
+        problem: String,
+        /// Why a set is no disk, where that is what is wrong.
         #[source]
-        source: ParameterError,
+        source: Option<ParameterError>,
     },
     /// No parameter set at all, or not the one asked for.
     #[error("{preset} has no parameter set `{set}`; it has: {known}")]
@@ -213,19 +166,20 @@ impl Preset {
     /// # Errors
     /// Names file, line and field of the first thing that is wrong.
     pub fn parse(file: &str, text: &str) -> Result<Self, PresetError> {
-        let raw: File = toml::from_str(text).map_err(|error| PresetError::Syntax {
+        let wrong = |byte: usize, problem: String| PresetError::Wrong {
             file: file.to_owned(),
-            line: line_of(text, error.span().map_or(0, |span| span.start)),
-            message: error.message().to_owned(),
+            line: line_of(text, byte),
+            problem,
+            source: None,
+        };
+        let raw: File = toml::from_str(text).map_err(|error| {
+            let byte = error.span().map_or(0, |span| span.start);
+            wrong(byte, error.message().to_owned())
         })?;
-        if *raw.schema.get_ref() != 1 {
-            return Err(PresetError::Range {
-                file: file.to_owned(),
-                line: line_of(text, raw.schema.span().start),
-                name: "schema".to_owned(),
-                value: raw.schema.get_ref().to_string(),
-                range: "1, the only version there is",
-            });
+        let schema = raw.schema.get_ref();
+        if *schema != 1 {
+            let problem = format!("`schema` is {schema}, but must be 1, the only version there is");
+            return Err(wrong(raw.schema.span().start, problem));
         }
         let mut sets = Vec::new();
         for (name, set) in &raw.set {
@@ -356,11 +310,9 @@ impl Reader<'_> {
         for name in medium.names().chain(given) {
             let value = merged
                 .get(name)
-                .ok_or_else(|| PresetError::Missing {
-                    file: self.file.to_owned(),
-                    line: self.line,
-                    set: self.set.to_owned(),
-                    name,
+                .ok_or_else(|| {
+                    let problem = format!("parameter `{name}` is missing in set `{}`", self.set);
+                    self.wrong(self.line, problem, None)
                 })?
                 .get_ref();
             parameters.set_named(name, value.value);
@@ -383,14 +335,10 @@ impl Reader<'_> {
             basis: raw.rate_curve.basis,
             source: raw.rate_curve.source.clone(),
         });
-        parameters
-            .validate()
-            .map_err(|source| PresetError::Invalid {
-                file: self.file.to_owned(),
-                line: self.line,
-                set: self.set.to_owned(),
-                source,
-            })?;
+        parameters.validate().map_err(|source| {
+            let problem = format!("set `{}` is not a disk", self.set);
+            self.wrong(self.line, problem, Some(source))
+        })?;
         Ok(Set {
             name: self.set.to_owned(),
             description: set.description.clone(),
@@ -403,12 +351,9 @@ impl Reader<'_> {
         let line = line_of(self.text, value.span().start);
         let mut known = medium.names().chain(OPTIONAL);
         if !known.any(|known| known == name) {
-            return Err(PresetError::Unknown {
-                file: self.file.to_owned(),
-                line,
-                name: name.to_owned(),
-                known: names(medium.names()),
-            });
+            let known = names(medium.names());
+            let problem = format!("`{name}` is not a parameter; known are: {known}");
+            return Err(self.wrong(line, problem, None));
         }
         let number = value.get_ref().value;
         let range = match number {
@@ -416,13 +361,17 @@ impl Reader<'_> {
             _ if counts(medium, name, number) => "a whole number",
             _ => return Ok(()),
         };
-        Err(PresetError::Range {
+        let problem = format!("`{name}` is {number:?}, but must be {range}");
+        Err(self.wrong(line, problem, None))
+    }
+
+    fn wrong(&self, line: usize, problem: String, source: Option<ParameterError>) -> PresetError {
+        PresetError::Wrong {
             file: self.file.to_owned(),
             line,
-            name: name.to_owned(),
-            value: format!("{number:?}"),
-            range,
-        })
+            problem,
+            source,
+        }
     }
 }
 
@@ -441,15 +390,6 @@ fn counts(medium: Medium, name: &str, number: f64) -> bool {
         disk
     };
     with(number) == with(number.trunc())
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()
-        .iter()
-        .take(offset)
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {

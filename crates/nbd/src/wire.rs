@@ -110,8 +110,6 @@ pub mod chunk {
     pub const ERROR_BIT: u16 = 1 << 15;
     /// An error of the whole request, with a message.
     pub const ERROR: u16 = ERROR_BIT + 1;
-    /// The chunk tells an error at an offset of the request.
-    pub const ERROR_OFFSET: u16 = ERROR_BIT + 2;
     /// Chunk flag: the reply's last.
     pub const FLAG_DONE: u16 = 1;
 }

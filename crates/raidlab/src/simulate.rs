@@ -62,11 +62,11 @@ pub struct Arguments {
     #[arg(long)]
     level: Option<Level>,
 
-    /// Only arrays with (true) or without (false) a bitmap.
+    /// Give arrays a bitmap (true) or none (false). RAID 0 and linear never have one.
     #[arg(long, value_name = "BOOL")]
     bitmap: Option<bool>,
 
-    /// Only levels with parity with (true) or without (false) a log.
+    /// Give arrays of levels with parity a log (true) or none (false); others have none.
     #[arg(long, value_name = "BOOL")]
     log: Option<bool>,
 
@@ -147,6 +147,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         let help = format!("the last seed is {}", u64::MAX - 1);
         return Err(Failure::words(Kind::Usage, words).help(help));
     }
+    refuse_what_the_level_lacks(arguments)?;
     // A panic of the core is a finding of its seed, which tells it.
     std::panic::set_hook(Box::new(|_| {}));
     let filter = Filter {
@@ -169,6 +170,29 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.replay {
         Some(seed) => replay(&filter, seed),
         None => many(arguments, &filter, stop),
+    }
+}
+
+/// Refuses a bitmap or a log for a level whose arrays never have one.
+fn refuse_what_the_level_lacks(arguments: &Arguments) -> Result<(), Failure> {
+    let Some(level) = arguments.level else {
+        return Ok(());
+    };
+    let has_redundancy = !matches!(level, Level::Raid0 | Level::Linear);
+    let options = [
+        ("--bitmap true", arguments.bitmap, has_redundancy),
+        ("--log true", arguments.log, level.parity_count() > 0),
+    ];
+    match options
+        .iter()
+        .find(|(_, asked, has)| *asked == Some(true) && !has)
+    {
+        Some((option, ..)) => {
+            let words = format!("`{option}` cannot be had with `--level {level}`");
+            let help = "RAID 0 and linear have no bitmap, and only RAID 4, 5 and 6 have a log";
+            Err(Failure::words(Kind::Usage, words).help(help))
+        }
+        None => Ok(()),
     }
 }
 

@@ -89,12 +89,6 @@ impl Stream {
     pub fn percent(&mut self, percent: u32) -> bool {
         self.below(100) < u64::from(percent)
     }
-
-    /// True with probability `parts_per_million` / 1 000 000.
-    #[inline]
-    pub fn parts_per_million(&mut self, parts_per_million: u32) -> bool {
-        self.below(1_000_000) < u64::from(parts_per_million)
-    }
 }
 
 #[cfg(test)]

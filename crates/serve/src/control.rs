@@ -24,7 +24,7 @@ pub use client::{ClientError, ControlClient};
 pub use place::{PlaceError, check_name, control_path};
 pub use server::{ControlError, ControlServer, Controlled, Publisher, Subscription, converse};
 
-use crate::member::RegisteredMemory;
+use crate::member::{MemberCounters, RegisteredMemory};
 use serde::{Deserialize, Serialize};
 
 /// The longest line in either direction, its end included.
@@ -174,22 +174,9 @@ pub struct DeviceReport {
     pub slot: Option<u32>,
     /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
     pub state: String,
-    /// Reads since it was attached.
-    pub reads: u64,
-    /// Bytes of these reads.
-    pub read_bytes: u64,
-    /// Writes since it was attached.
-    pub writes: u64,
-    /// Bytes of these writes.
-    pub written_bytes: u64,
-    /// Flushes since it was attached.
-    pub flushes: u64,
-    /// Commands that failed.
-    pub errors: u64,
-    /// Commands under way.
-    pub in_flight: u64,
-    /// Service times of its commands, summed, in nanoseconds.
-    pub service_ns: u64,
+    /// The commands to it since it was attached.
+    #[serde(flatten)]
+    pub counters: MemberCounters,
     /// Read errors corrected in its life, in sectors.
     pub corrected_read_errors: u32,
     /// Sectors without right bytes.

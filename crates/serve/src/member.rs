@@ -28,6 +28,7 @@ pub use ring::{RegisteredMemory, Ring};
 pub use rustix::io::Errno;
 pub use storage::Storage;
 pub use threads::Threads;
+pub(crate) use wake::WakeRead;
 pub use wake::Waker;
 
 use raidlab_array::mutation::{self, Mutation};

@@ -8,37 +8,12 @@ use std::collections::BinaryHeap;
 /// a run repeatable.
 #[derive(Debug)]
 pub(crate) struct Calendar<E> {
-    heap: BinaryHeap<Reverse<Entry<E>>>,
+    /// Times, numbers in the order of scheduling, of which no two are equal, and events.
+    heap: BinaryHeap<Reverse<(Nanos, u64, E)>>,
     sequence: u64,
 }
 
-#[derive(Debug)]
-struct Entry<E> {
-    key: (u64, u64),
-    event: E,
-}
-
-impl<E> PartialEq for Entry<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<E> Eq for Entry<E> {}
-
-impl<E> PartialOrd for Entry<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Entry<E> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
-    }
-}
-
-impl<E> Calendar<E> {
+impl<E: Ord> Calendar<E> {
     pub(crate) fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
@@ -48,23 +23,20 @@ impl<E> Calendar<E> {
 
     pub(crate) fn schedule(&mut self, time: Nanos, event: E) {
         self.sequence += 1;
-        self.heap.push(Reverse(Entry {
-            key: (time.0, self.sequence),
-            event,
-        }));
+        self.heap.push(Reverse((time, self.sequence, event)));
     }
 
     pub(crate) fn next_time(&self) -> Option<Nanos> {
-        self.heap.peek().map(|entry| Nanos(entry.0.key.0))
+        self.heap.peek().map(|Reverse((time, ..))| *time)
     }
 
     /// What [`Self::pop`] would give.
     pub(crate) fn next_event(&self) -> Option<&E> {
-        self.heap.peek().map(|entry| &entry.0.event)
+        self.heap.peek().map(|Reverse((.., event))| event)
     }
 
     pub(crate) fn pop(&mut self) -> Option<E> {
-        self.heap.pop().map(|entry| entry.0.event)
+        self.heap.pop().map(|Reverse((.., event))| event)
     }
 
     /// Takes all events out of the calendar.

@@ -71,6 +71,8 @@ struct Clone {
     /// anything else. Turns that came meanwhile are counted.
     flushing: bool,
     turns_owed: u32,
+    /// It sleeps until a time: these turns have come meanwhile, and follow the one that wakes it.
+    turns_slept: u32,
     /// The subject has it sleep with a request; turns that came meanwhile are
     /// counted.
     asleep: bool,
@@ -133,6 +135,7 @@ impl Clone {
             submitted: Vec::new(),
             flushing: false,
             turns_owed: 0,
+            turns_slept: 0,
             asleep: false,
             stopped: false,
             held: false,
@@ -164,6 +167,17 @@ impl Clone {
         match self.begun {
             true => self.ended_at.saturating_sub(since),
             false => Nanos::ZERO,
+        }
+    }
+
+    /// Puts so many turns into the calendar of this clone, which is number `index`.
+    fn schedule(&self, machine: &mut Machine, index: usize, at: Nanos, turns: u32) {
+        let issue = Issue {
+            clone: index,
+            era: self.era,
+        };
+        for _ in 0..turns {
+            machine.calendar.schedule(at, issue);
         }
     }
 
@@ -232,14 +246,7 @@ impl Jobs {
             }
         }
         for (index, clone) in clones.iter().enumerate().filter(|(_, clone)| clone.begun) {
-            let begin = machine.now + clone.job.start_delay;
-            let issue = Issue {
-                clone: index,
-                era: 0,
-            };
-            for _ in 0..clone.depth {
-                machine.calendar.schedule(begin, issue);
-            }
+            clone.schedule(machine, index, clone.begins, clone.depth);
         }
         let watches = endings::watches(group, machine);
         Ok(Self {
@@ -281,8 +288,9 @@ impl Jobs {
         self.end_if_drained(machine, index);
     }
 
-    /// A clone that has to sleep does so when nothing is in flight, or at once;
-    /// the turns that it owes come when it wakes.
+    /// A clone that has to sleep does so when nothing is in flight, or at once. One turn wakes
+    /// it, which the turns that it owes follow as long as it stays awake: a clone whose next
+    /// request is not due yet sleeps again at the first, whatever its depth.
     fn sleep_if_drained(&mut self, machine: &mut Machine, index: usize) {
         let clone = &mut self.clones[index];
         let wake = match clone.pace.pause {
@@ -293,19 +301,18 @@ impl Jobs {
             Pause::DrainUntil(time) => time,
         };
         clone.pace.pause = Pause::Until(wake);
-        self.pay(machine, index, wake);
+        // Without a turn to give it has slept already.
+        if let Some(further) = std::mem::take(&mut clone.turns_owed).checked_sub(1) {
+            clone.turns_slept += further;
+            clone.schedule(machine, index, wake.max(machine.now), 1);
+        }
     }
 
     /// Gives a clone the turns that it is owed.
     fn pay(&mut self, machine: &mut Machine, index: usize, at: Nanos) {
         let clone = &mut self.clones[index];
-        let issue = Issue {
-            clone: index,
-            era: clone.era,
-        };
-        for _ in 0..std::mem::take(&mut clone.turns_owed) {
-            machine.calendar.schedule(at.max(machine.now), issue);
-        }
+        let turns = std::mem::take(&mut clone.turns_owed);
+        clone.schedule(machine, index, at.max(machine.now), turns);
     }
 
     /// Whether a clone is ahead of its share among others, and waits; else its

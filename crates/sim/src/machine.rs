@@ -80,7 +80,7 @@ pub(crate) trait Load {
 }
 
 /// What the calendar holds: which clone of the running jobs issues.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Issue {
     pub(crate) clone: usize,
     /// Turns from before a leap no longer count.

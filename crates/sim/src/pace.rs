@@ -111,6 +111,15 @@ impl Pace {
         self.refilling || matches!(self.pause, Pause::DrainFor(_) | Pause::DrainUntil(_))
     }
 
+    /// Whether the clone submits nothing at `now`: it sleeps still, or will when it has drained.
+    pub(crate) fn is_paused(&self, now: Nanos) -> bool {
+        match self.pause {
+            Pause::None => false,
+            Pause::DrainFor(_) | Pause::DrainUntil(_) => true,
+            Pause::Until(time) => now < time,
+        }
+    }
+
     /// When a request in this direction is due; `None`: after a completion.
     pub(crate) fn due(&self, direction: Direction) -> Option<Nanos> {
         let arrivals = self.arrivals[direction.index()?].as_ref()?;

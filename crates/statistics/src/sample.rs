@@ -55,16 +55,6 @@ impl Sample {
         })
     }
 
-    /// A sample of the usable values, and how many were left out.
-    ///
-    /// # Errors
-    /// When no value is usable.
-    pub fn of_finite(values: &[f64]) -> Result<(Self, usize), SampleError> {
-        let kept: Vec<f64> = values.iter().copied().filter(|&v| usable(v)).collect();
-        let left_out = values.len() - kept.len();
-        Ok((Self::new(&kept)?, left_out))
-    }
-
     /// The values in the order they were measured.
     #[must_use]
     pub fn values(&self) -> &[f64] {
@@ -152,16 +142,13 @@ mod tests {
     use super::{Sample, SampleError};
 
     #[test]
-    fn what_is_not_finite_is_named_or_counted() {
+    fn what_is_not_finite_is_named() {
         let values = [1.0, f64::NAN, 3.0, f64::INFINITY, 1e200];
         assert!(matches!(
             Sample::new(&values),
             Err(SampleError::NotFinite { index: 1, .. })
         ));
-        let (kept, left_out) = Sample::of_finite(&values).expect("two values are finite");
-        assert_eq!((kept.values(), left_out), (&[1.0, 3.0][..], 3));
         assert_eq!(Sample::new(&[]), Err(SampleError::Empty));
-        assert_eq!(Sample::of_finite(&[f64::NAN]), Err(SampleError::Empty));
         let error = Sample::new(&[2.0, f64::INFINITY]).expect_err("infinite");
         assert_eq!(error.to_string(), "value 1 is not usable: inf");
     }

@@ -49,12 +49,6 @@ impl BytesPerSecond {
         }
         Self(bytes.0 as f64 / time.as_secs_f64())
     }
-
-    /// In KiB/s: what fio 2 and the article print as "KB/s".
-    #[must_use]
-    pub fn kibibytes_per_second(self) -> f64 {
-        self.0 / 1024.0
-    }
 }
 
 macro_rules! sizes {
@@ -156,7 +150,6 @@ mod tests {
     fn a_rate_is_bytes_over_seconds() {
         let rate = BytesPerSecond::mean(Bytes(1 << 20), Nanos::from_millis(500));
         assert!((rate.0 - 2_097_152.0).abs() < 1e-6);
-        assert!((rate.kibibytes_per_second() - 2048.0).abs() < 1e-9);
         assert!(BytesPerSecond::mean(Bytes(1), Nanos::ZERO).0.abs() < f64::EPSILON);
     }
 }

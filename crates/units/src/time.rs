@@ -52,13 +52,6 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// The time in milliseconds.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "for printing and statistics")]
-    pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-
     /// The difference, or zero where `earlier` is the later one.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {

@@ -301,12 +301,6 @@ impl JobSpec {
         }
     }
 
-    /// Clones, each with a request stream and a clock of its own.
-    #[must_use]
-    pub const fn streams(&self) -> u32 {
-        self.num_jobs
-    }
-
     /// Where clone `clone` starts; fio puts a start that has to do with percent on
     /// the next whole block. `None` where it does not fit into 64 bits.
     fn start(&self, clone: u32, device_size: Bytes) -> Option<u64> {

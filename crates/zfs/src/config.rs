@@ -127,7 +127,7 @@ pub enum DataReads {
 }
 
 /// Host time that a request costs beside its disk commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostTime {
     /// The time that each request costs beside its blocks.
     pub request: Nanos,
@@ -429,14 +429,10 @@ impl PoolConfig {
     /// The same pool where a processor is charged for what the host does: the pool's own
     /// times for that are nothing, and a request ends as soon as all is there.
     #[must_use]
-    pub const fn charged(mut self) -> Self {
-        const NO_TIME: HostTime = HostTime {
-            request: Nanos::ZERO,
-            block: Nanos::ZERO,
-        };
+    pub fn charged(mut self) -> Self {
         self.charged = true;
-        self.read_time = NO_TIME;
-        self.write_time = NO_TIME;
+        self.read_time = HostTime::default();
+        self.write_time = HostTime::default();
         self.sync_prepare_time = Nanos::ZERO;
         self.sync_block_time = Nanos::ZERO;
         self.resilver.block_time = Nanos::ZERO;

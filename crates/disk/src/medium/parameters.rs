@@ -231,7 +231,7 @@ impl DiskParameters {
             ),
             (
                 "interface",
-                (1e6..1e12).contains(&self.interface.0),
+                (1e6..=1e12).contains(&self.interface.0),
                 "must be between 1 MB/s and 1 TB/s",
             ),
             (

@@ -92,6 +92,17 @@ fn every_mistake_is_named_with_its_place() {
 }
 
 #[test]
+fn the_ends_of_a_range_are_within_it() {
+    for rate in ["1e6", "1e12"] {
+        let parsed = Preset::parse(
+            "disk.toml",
+            &edited("value = 600e6", &format!("value = {rate}")),
+        );
+        parsed.expect("from 1 MB/s to 1 TB/s");
+    }
+}
+
+#[test]
 fn an_unknown_set_lists_the_known_ones() {
     let preset = Preset::parse("disk.toml", SHIPPED).expect("the shipped preset is valid");
     let error = preset.parameters("loose").expect_err("no such set");

@@ -3,8 +3,8 @@
 //! One instruction adds three vectors, so blocks are taken in pairs.
 
 use super::generic::{Vector, table};
-use super::nibbles::Nibbles;
-use super::x86::{FIXED_POINT, FOUR_TIMES, TWICE, matrix};
+use super::nibbles::{Nibbles, moves};
+use super::x86::{FIXED_POINT, FOUR_TIMES, TWICE, by_matrices, by_shuffles, matrix};
 use crate::field::REDUCTION;
 use std::arch::x86_64::{
     __m512i, _mm_loadu_si128, _mm512_add_epi8, _mm512_and_si512, _mm512_broadcast_i32x4,
@@ -23,23 +23,7 @@ impl Vector for Avx512 {
     const BYTES: usize = 64;
     type Factor = [Self; 2];
 
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(_mm512_loadu_si512(from.cast())) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_storeu_si512(to.cast(), self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(_mm512_xor_si512(self.0, other.0)) }
-    }
+    moves!(_mm512_loadu_si512, _mm512_storeu_si512, _mm512_xor_si512);
 
     #[inline(always)]
     unsafe fn plus_two(self, second: Self, third: Self) -> Self {
@@ -49,23 +33,6 @@ impl Vector for Avx512 {
                 self.0, second.0, third.0,
             ))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn open(self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            Self(_mm512_xor_si512(
-                self.0,
-                _mm512_set1_epi8(FIXED_POINT as i8),
-            ))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn close(self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { self.open() }
     }
 
     #[inline(always)]
@@ -91,16 +58,13 @@ impl Vector for Avx512 {
         }
     }
 
-    #[inline(always)]
-    unsafe fn times(self, [low, high]: [Self; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let nibble = _mm512_set1_epi8(0x0f);
-            let upper = _mm512_and_si512(_mm512_srli_epi64::<4>(self.0), nibble);
-            let low = _mm512_shuffle_epi8(low.0, _mm512_and_si512(self.0, nibble));
-            Self(_mm512_xor_si512(low, _mm512_shuffle_epi8(high.0, upper)))
-        }
-    }
+    by_shuffles!(
+        _mm512_set1_epi8,
+        _mm512_and_si512,
+        _mm512_srli_epi64,
+        _mm512_shuffle_epi8,
+        _mm512_xor_si512
+    );
 }
 
 table!(Avx512, columns 4 4, target_feature(enable = "avx512f,avx512bw"));
@@ -114,25 +78,8 @@ pub(super) mod gfni {
 
     impl Vector for Avx512Gfni {
         const BYTES: usize = 64;
-        type Factor = Self;
 
-        #[inline(always)]
-        unsafe fn load(from: *const u8) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { Self(_mm512_loadu_si512(from.cast())) }
-        }
-
-        #[inline(always)]
-        unsafe fn store(self, to: *mut u8) {
-            // SAFETY: the caller's promise.
-            unsafe { _mm512_storeu_si512(to.cast(), self.0) }
-        }
-
-        #[inline(always)]
-        unsafe fn plus(self, other: Self) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { Self(_mm512_xor_si512(self.0, other.0)) }
-        }
+        moves!(_mm512_loadu_si512, _mm512_storeu_si512, _mm512_xor_si512);
 
         #[inline(always)]
         unsafe fn plus_two(self, second: Self, third: Self) -> Self {
@@ -141,15 +88,6 @@ pub(super) mod gfni {
                 Self(_mm512_ternarylogic_epi64::<SUM_OF_THREE>(
                     self.0, second.0, third.0,
                 ))
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn double_plus(self, other: Self) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe {
-                self.times(Self(_mm512_set1_epi64(TWICE as i64)))
-                    .plus(other)
             }
         }
 
@@ -163,17 +101,7 @@ pub(super) mod gfni {
             }
         }
 
-        #[inline(always)]
-        unsafe fn factor(by: u8) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { Self(_mm512_set1_epi64(matrix(by) as i64)) }
-        }
-
-        #[inline(always)]
-        unsafe fn times(self, by: Self) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { Self(_mm512_gf2p8affine_epi64_epi8::<0>(self.0, by.0)) }
-        }
+        by_matrices!(_mm512_set1_epi64, _mm512_gf2p8affine_epi64_epi8);
     }
 
     table!(Avx512Gfni, columns 4 4, target_feature(enable = "avx512f,avx512bw,gfni"));

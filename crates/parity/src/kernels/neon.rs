@@ -5,7 +5,7 @@
 //! makes a mask of that bit instead: five instructions a byte of sixteen.
 
 use super::generic::{Vector, table};
-use super::nibbles::Nibbles;
+use super::nibbles::{Nibbles, moves};
 use crate::field::REDUCTION;
 use std::arch::aarch64::{
     uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vreinterpretq_s8_u8,
@@ -19,23 +19,7 @@ impl Vector for Neon {
     const BYTES: usize = 16;
     type Factor = [Self; 2];
 
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(vld1q_u8(from)) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { vst1q_u8(to, self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(veorq_u8(self.0, other.0)) }
-    }
+    moves!(vld1q_u8, vst1q_u8, veorq_u8);
 
     #[inline(always)]
     unsafe fn double_plus(self, other: Self) -> Self {

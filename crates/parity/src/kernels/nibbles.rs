@@ -25,3 +25,27 @@ impl Nibbles {
         nibbles
     }
 }
+
+/// What all vectors do alike: loads, stores and sums, by the processor's instructions for them.
+macro_rules! moves {
+    ($load:ident, $store:ident, $xor:ident) => {
+        #[inline(always)]
+        unsafe fn load(from: *const u8) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { Self($load(from.cast())) }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut u8) {
+            // SAFETY: the caller's promise.
+            unsafe { $store(to.cast(), self.0) }
+        }
+
+        #[inline(always)]
+        unsafe fn plus(self, other: Self) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { Self($xor(self.0, other.0)) }
+        }
+    };
+}
+pub(super) use moves;

@@ -1,8 +1,8 @@
 //! 128-bit vectors of any x86-64 processor since 2006.
 
 use super::generic::{Vector, table};
-use super::nibbles::Nibbles;
-use super::x86::FIXED_POINT;
+use super::nibbles::{Nibbles, moves};
+use super::x86::{FIXED_POINT, by_shuffles};
 use crate::field::REDUCTION;
 use std::arch::x86_64::{
     __m128i, _mm_add_epi8, _mm_and_si128, _mm_loadu_si128, _mm_set1_epi8, _mm_shuffle_epi8,
@@ -16,35 +16,7 @@ impl Vector for Ssse3 {
     const BYTES: usize = 16;
     type Factor = [Self; 2];
 
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(_mm_loadu_si128(from.cast())) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm_storeu_si128(to.cast(), self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(_mm_xor_si128(self.0, other.0)) }
-    }
-
-    #[inline(always)]
-    unsafe fn open(self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(_mm_xor_si128(self.0, _mm_set1_epi8(FIXED_POINT as i8))) }
-    }
-
-    #[inline(always)]
-    unsafe fn close(self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { self.open() }
-    }
+    moves!(_mm_loadu_si128, _mm_storeu_si128, _mm_xor_si128);
 
     #[inline(always)]
     unsafe fn double_plus(self, other: Self) -> Self {
@@ -63,16 +35,13 @@ impl Vector for Ssse3 {
         unsafe { [Self::load(low.as_ptr()), Self::load(high.as_ptr())] }
     }
 
-    #[inline(always)]
-    unsafe fn times(self, [low, high]: [Self; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let nibble = _mm_set1_epi8(0x0f);
-            let upper = _mm_and_si128(_mm_srli_epi64::<4>(self.0), nibble);
-            let low = _mm_shuffle_epi8(low.0, _mm_and_si128(self.0, nibble));
-            Self(_mm_xor_si128(low, _mm_shuffle_epi8(high.0, upper)))
-        }
-    }
+    by_shuffles!(
+        _mm_set1_epi8,
+        _mm_and_si128,
+        _mm_srli_epi64,
+        _mm_shuffle_epi8,
+        _mm_xor_si128
+    );
 }
 
 table!(Ssse3, columns 2 4, target_feature(enable = "ssse3"));

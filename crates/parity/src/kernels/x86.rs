@@ -40,3 +40,59 @@ pub(super) const fn matrix(by: u8) -> u64 {
 pub(super) const TWICE: u64 = matrix(2);
 /// The bit matrix that multiplies by four in GF(2^8).
 pub(super) const FOUR_TIMES: u64 = matrix(4);
+
+/// What vectors without GFNI do alike: sums of Q carry [`FIXED_POINT`], and a product is looked
+/// up half a byte at a time.
+macro_rules! by_shuffles {
+    ($set:ident, $and:ident, $shift:ident, $shuffle:ident, $xor:ident) => {
+        #[inline(always)]
+        unsafe fn open(self) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { Self($xor(self.0, $set(FIXED_POINT as i8))) }
+        }
+
+        #[inline(always)]
+        unsafe fn close(self) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { self.open() }
+        }
+
+        #[inline(always)]
+        unsafe fn times(self, [low, high]: [Self; 2]) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let nibble = $set(0x0f);
+                let upper = $and($shift::<4>(self.0), nibble);
+                let low = $shuffle(low.0, $and(self.0, nibble));
+                Self($xor(low, $shuffle(high.0, upper)))
+            }
+        }
+    };
+}
+pub(super) use by_shuffles;
+
+/// What vectors with GFNI do alike: one instruction makes the product with any constant.
+macro_rules! by_matrices {
+    ($set:ident, $product:ident) => {
+        type Factor = Self;
+
+        #[inline(always)]
+        unsafe fn double_plus(self, other: Self) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { self.times(Self($set(TWICE as i64))).plus(other) }
+        }
+
+        #[inline(always)]
+        unsafe fn factor(by: u8) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { Self($set(matrix(by) as i64)) }
+        }
+
+        #[inline(always)]
+        unsafe fn times(self, by: Self) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe { Self($product::<0>(self.0, by.0)) }
+        }
+    };
+}
+pub(super) use by_matrices;

@@ -445,9 +445,9 @@ fn devices(status: &StatusReport) -> String {
                 .slot
                 .map_or_else(|| "-".to_owned(), |slot| slot.to_string()),
             device.state.clone(),
-            Bytes(device.read_bytes).to_string(),
-            Bytes(device.written_bytes).to_string(),
-            device.errors.to_string(),
+            Bytes(device.counters.read_bytes).to_string(),
+            Bytes(device.counters.written_bytes).to_string(),
+            device.counters.errors.to_string(),
             device.corrected_read_errors.to_string(),
             device.bad_sectors.to_string(),
             device.path.clone(),

@@ -9,6 +9,7 @@ use crate::{interrupt, output};
 use clap::Args;
 use console::Term;
 use raidlab_serve::control::{DeviceReport, StatusReport};
+use raidlab_serve::member::MemberCounters;
 use raidlab_units::{Bytes, Nanos};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -133,25 +134,24 @@ fn picture(now: &StatusReport, before: Option<&StatusReport>) -> String {
 }
 
 fn row(device: &DeviceReport, earlier: Option<(&DeviceReport, f64)>) -> Vec<String> {
-    let count = |of: fn(&DeviceReport) -> u64| match earlier {
-        Some((earlier, seconds)) => per_second(of(device).saturating_sub(of(earlier)), seconds),
-        None => "-".to_owned(),
-    };
-    let bytes = |of: fn(&DeviceReport) -> u64| match earlier {
-        Some((earlier, seconds)) => rate(of(device).saturating_sub(of(earlier)), seconds),
-        None => "-".to_owned(),
+    let own = &device.counters;
+    let in_a_second = |of: fn(&MemberCounters) -> u64, words: fn(u64, f64) -> String| {
+        let since = |(earlier, seconds): (&DeviceReport, f64)| {
+            words(of(own).saturating_sub(of(&earlier.counters)), seconds)
+        };
+        earlier.map_or_else(|| "-".to_owned(), since)
     };
     vec![
         device
             .slot
             .map_or_else(|| "-".to_owned(), |slot| slot.to_string()),
         device.state.clone(),
-        count(|one| one.reads),
-        bytes(|one| one.read_bytes),
-        count(|one| one.writes),
-        bytes(|one| one.written_bytes),
-        device.in_flight.to_string(),
-        device.errors.to_string(),
+        in_a_second(|one| one.reads, per_second),
+        in_a_second(|one| one.read_bytes, rate),
+        in_a_second(|one| one.writes, per_second),
+        in_a_second(|one| one.written_bytes, rate),
+        own.in_flight.to_string(),
+        own.errors.to_string(),
         device.path.clone(),
     ]
 }

@@ -394,6 +394,11 @@ fn seeds_are_simulated_and_replayed() {
     );
     let said = place.must(&["simulate", "--replay", "3", "--level", "raid1"]);
     assert!(said.contains("every promise was kept"), "{said}");
+    for [option, level] in [["--log", "raid1"], ["--bitmap", "raid0"]] {
+        let said = place.refused(&["simulate", option, "true", "--level", level], 2);
+        let words = format!("`{option} true` cannot be had with `--level {level}`");
+        assert!(said.contains(&words), "{said}");
+    }
     let said = place.refused(&["simulate", "--exhaustive", "--level", "raid0"], 2);
     assert!(said.contains("none of the small arrays"), "{said}");
     let last = u64::MAX.to_string();

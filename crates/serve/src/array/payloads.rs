@@ -98,25 +98,15 @@ impl Payloads {
     /// Borrows a range for reading.
     pub(crate) fn read(&self, buffer: BufferId, bytes: usize) -> Result<Shared, PayloadError> {
         let (memory, start) = self.find(buffer)?;
-        memory
-            .read(start..start.saturating_add(bytes))
-            .map_err(|source| PayloadError::Borrow {
-                buffer,
-                bytes,
-                source,
-            })
+        let lent = memory.read(start..start.saturating_add(bytes));
+        lent.map_err(refused(buffer, bytes))
     }
 
     /// Borrows a range for writing.
     pub(crate) fn write(&self, buffer: BufferId, bytes: usize) -> Result<Exclusive, PayloadError> {
         let (memory, start) = self.find(buffer)?;
-        memory
-            .write(start..start.saturating_add(bytes))
-            .map_err(|source| PayloadError::Borrow {
-                buffer,
-                bytes,
-                source,
-            })
+        let lent = memory.write(start..start.saturating_add(bytes));
+        lent.map_err(refused(buffer, bytes))
     }
 
     fn find(&self, buffer: BufferId) -> Result<(&Arc<Memory>, usize), PayloadError> {
@@ -145,11 +135,7 @@ impl Payloads {
             let copied = old
                 .read(gap.clone())
                 .and_then(|from| Ok((from, new.write(gap.clone())?)));
-            let (from, mut to) = copied.map_err(|source| PayloadError::Borrow {
-                buffer,
-                bytes: gap.len(),
-                source,
-            })?;
+            let (from, mut to) = copied.map_err(refused(buffer, gap.len()))?;
             to.copy_from_slice(&from);
         }
         match buffer {
@@ -213,6 +199,15 @@ impl Store for Payloads {
         let reads: Vec<_> = reads.iter().map(Option::as_deref).collect();
         let mut writes: Vec<_> = writes.iter_mut().map(Option::as_deref_mut).collect();
         Ok(work(&reads, &mut writes))
+    }
+}
+
+/// What is said where a part of a buffer is not lent.
+fn refused(buffer: BufferId, bytes: usize) -> impl FnOnce(BorrowError) -> PayloadError {
+    move |source| PayloadError::Borrow {
+        buffer,
+        bytes,
+        source,
     }
 }
 

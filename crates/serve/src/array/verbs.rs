@@ -76,9 +76,7 @@ impl ArrayExport {
             }
             ControlRequest::Fail { device } => {
                 let handle = self.find(&device)?;
-                self.on_core(move |array, now, out| {
-                    array.fail(now, handle, out).map_err(verb_error)
-                })?;
+                self.on_core(move |array, now, out| array.fail(now, handle, out))?;
             }
             ControlRequest::Remove { device } => self.remove(&device)?,
             ControlRequest::Add { path, overwrite } => self.add(&path, overwrite)?,
@@ -87,26 +85,23 @@ impl ArrayExport {
             ControlRequest::Replace { device, with } => {
                 let handle = self.find(&device)?;
                 let with = with.map(|with| self.find(&with)).transpose()?;
-                self.on_core(move |array, now, out| {
-                    let replaced = array.replace(now, handle, with, out);
-                    replaced.map_err(verb_error)
-                })?;
+                self.on_core(move |array, now, out| array.replace(now, handle, with, out))?;
             }
             ControlRequest::Check => {
-                self.on_core(|array, now, out| array.check(now, out).map_err(verb_error))?;
+                self.on_core(|array, now, out| array.check(now, out))?;
             }
             ControlRequest::Repair => {
-                self.on_core(|array, now, out| array.repair(now, out).map_err(verb_error))?;
+                self.on_core(|array, now, out| array.repair(now, out))?;
             }
             ControlRequest::Idle => self.on_core(|array, now, out| {
                 array.stop_sync(now, out);
                 Ok(())
             })?,
             ControlRequest::ReadOnly => {
-                self.on_core(|array, now, out| array.read_only(now, out).map_err(verb_error))?;
+                self.on_core(|array, now, out| array.read_only(now, out))?;
             }
             ControlRequest::ReadWrite => {
-                self.on_core(|array, now, out| array.read_write(now, out).map_err(verb_error))?;
+                self.on_core(|array, now, out| array.read_write(now, out))?;
             }
             ControlRequest::Speed { minimum, maximum } => {
                 if minimum > maximum {
@@ -235,13 +230,14 @@ impl ArrayExport {
 
     fn on_core(
         &self,
-        work: impl FnOnce(&mut PersistentArray, Nanos, &mut Outputs) -> Result<(), Refusal>
+        work: impl FnOnce(&mut PersistentArray, Nanos, &mut Outputs) -> Result<(), VerbError>
         + Send
         + 'static,
     ) -> Result<(), Refusal> {
         self.on_array(move |owner, now| {
             let done = owner.on_array(now, work);
-            done.map_err(|error| in_one_line(&error))?
+            let done = done.map_err(|error| in_one_line(&error))?;
+            done.map_err(|error| in_one_line(&error))
         })
     }
 
@@ -260,10 +256,6 @@ pub(super) fn alone() -> Refusal {
 
 fn no_array() -> Refusal {
     AttachError::NoArray.to_string()
-}
-
-fn verb_error(error: VerbError) -> Refusal {
-    in_one_line(&error)
 }
 
 fn report(status: &ArrayStatus) -> StatusReport {
@@ -310,15 +302,7 @@ fn device_report(device: &DeviceStatus) -> DeviceReport {
 }
 
 fn fill_in(report: &mut DeviceReport, owner: &Owner, handle: Slot) {
-    let counters = owner.members.counters(place_of(handle));
-    report.reads = counters.reads;
-    report.read_bytes = counters.read_bytes;
-    report.writes = counters.writes;
-    report.written_bytes = counters.written_bytes;
-    report.flushes = counters.flushes;
-    report.errors = counters.errors;
-    report.in_flight = counters.in_flight;
-    report.service_ns = counters.service_ns;
+    report.counters = owner.members.counters(place_of(handle));
     report.lost = owner
         .members
         .why_lost(place_of(handle))

@@ -28,7 +28,7 @@ pub struct Memory {
     borrows: Mutex<Vec<Borrow>>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Borrow {
     range: Range<usize>,
     exclusive: bool,
@@ -104,11 +104,7 @@ impl Memory {
     /// # Errors
     /// When the range ends beyond the memory or somebody writes to a part of it.
     pub fn read(self: &Arc<Self>, range: Range<usize>) -> Result<Shared, BorrowError> {
-        self.borrow(&range, false)?;
-        Ok(Shared {
-            memory: Arc::clone(self),
-            range,
-        })
+        self.borrow(range, false).map(Shared)
     }
 
     /// Borrows a range for writing.
@@ -116,11 +112,7 @@ impl Memory {
     /// # Errors
     /// When the range ends beyond the memory or somebody holds a part of it.
     pub fn write(self: &Arc<Self>, range: Range<usize>) -> Result<Exclusive, BorrowError> {
-        self.borrow(&range, true)?;
-        Ok(Exclusive {
-            memory: Arc::clone(self),
-            range,
-        })
+        self.borrow(range, true).map(Exclusive)
     }
 
     /// The ranges that somebody writes to.
@@ -131,7 +123,7 @@ impl Memory {
         exclusive.map(|held| held.range.clone()).collect()
     }
 
-    fn borrow(&self, range: &Range<usize>, exclusive: bool) -> Result<(), BorrowError> {
+    fn borrow(self: &Arc<Self>, range: Range<usize>, exclusive: bool) -> Result<Lent, BorrowError> {
         if range.start > range.end || range.end > self.len() {
             return Err(BorrowError::OutOfRange);
         }
@@ -145,21 +137,12 @@ impl Memory {
         if conflict {
             return Err(BorrowError::Conflict);
         }
-        borrows.push(Borrow {
-            range: range.clone(),
-            exclusive,
-        });
-        Ok(())
-    }
-
-    fn give_back(&self, range: &Range<usize>, exclusive: bool) {
-        let mut borrows = self.lock();
-        let found = borrows
-            .iter()
-            .rposition(|held| held.exclusive == exclusive && held.range == *range);
-        if let Some(index) = found {
-            borrows.swap_remove(index);
-        }
+        let borrow = Borrow { range, exclusive };
+        borrows.push(borrow.clone());
+        Ok(Lent {
+            memory: Arc::clone(self),
+            borrow,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Borrow>> {
@@ -177,25 +160,45 @@ impl fmt::Debug for Memory {
     }
 }
 
+/// A range that somebody holds, until this is dropped.
+#[derive(Debug)]
+struct Lent {
+    memory: Arc<Memory>,
+    borrow: Borrow,
+}
+
+impl Lent {
+    fn bytes(&self) -> &[u8] {
+        let Range { start, end } = self.borrow.range;
+        // SAFETY: the range is inside the buffer, which this borrow keeps alive. While this
+        // borrow lives it is only read, or no other borrow overlaps it.
+        unsafe { std::slice::from_raw_parts(self.memory.base.as_ptr().add(start), end - start) }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut borrows = self.memory.lock();
+        let found = borrows.iter().rposition(|held| *held == self.borrow);
+        if let Some(index) = found {
+            borrows.swap_remove(index);
+        }
+    }
+}
+
 /// A range that its holder reads.
 #[derive(Debug)]
-pub struct Shared {
-    memory: Arc<Memory>,
-    range: Range<usize>,
-}
+pub struct Shared(Lent);
 
 /// A range that its holder alone reads and writes.
 #[derive(Debug)]
-pub struct Exclusive {
-    memory: Arc<Memory>,
-    range: Range<usize>,
-}
+pub struct Exclusive(Lent);
 
 impl Shared {
     /// The buffer that the range is a part of.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
-        &self.memory
+        &self.0.memory
     }
 }
 
@@ -203,13 +206,13 @@ impl Exclusive {
     /// The buffer that the range is a part of.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
-        &self.memory
+        &self.0.memory
     }
 
     /// Where the range begins in its memory.
     #[must_use]
     pub fn start(&self) -> usize {
-        self.range.start
+        self.0.borrow.range.start
     }
 }
 
@@ -217,14 +220,7 @@ impl Deref for Shared {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range is inside the buffer, which this borrow
-        // keeps alive, and only read while this borrow lives.
-        unsafe {
-            std::slice::from_raw_parts(
-                self.memory.base.as_ptr().add(self.range.start),
-                self.range.len(),
-            )
-        }
+        self.0.bytes()
     }
 }
 
@@ -232,39 +228,17 @@ impl Deref for Exclusive {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range is inside the buffer, which this borrow
-        // keeps alive, and no other borrow overlaps it.
-        unsafe {
-            std::slice::from_raw_parts(
-                self.memory.base.as_ptr().add(self.range.start),
-                self.range.len(),
-            )
-        }
+        self.0.bytes()
     }
 }
 
 impl DerefMut for Exclusive {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `deref`; `self` is borrowed mutably for as long as the
-        // slice lives.
-        unsafe {
-            std::slice::from_raw_parts_mut(
-                self.memory.base.as_ptr().add(self.range.start),
-                self.range.len(),
-            )
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.memory.give_back(&self.range, false);
-    }
-}
-
-impl Drop for Exclusive {
-    fn drop(&mut self) {
-        self.memory.give_back(&self.range, true);
+        let Range { start, end } = self.0.borrow.range;
+        let base = self.0.memory.base.as_ptr();
+        // SAFETY: as in `Lent::bytes`: no other borrow overlaps this one. `self` is borrowed
+        // mutably for as long as the slice lives.
+        unsafe { std::slice::from_raw_parts_mut(base.add(start), end - start) }
     }
 }
 

@@ -15,9 +15,8 @@ mod registered;
 
 pub use registered::RegisteredMemory;
 
-use super::{Backend, Ended, Job, Memory, Storage, Transfer, Waker};
-use crate::export::BufferPool;
-use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
+use super::{Backend, Ended, Job, Storage, Transfer, WakeRead, Waker};
+use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use registered::Registered;
 use rustix::fs::FallocateFlags;
@@ -35,9 +34,6 @@ const FILES: u32 = 1024;
 /// Kernel threads for what cannot be done without blocking. The kernel's own
 /// default of four a core would let one member that hangs stop the others.
 const WORKERS: u32 = 64;
-/// The eventfd's read among the completions.
-const WAKE: u64 = u64::MAX;
-
 /// A ring and the jobs in it.
 pub struct Ring {
     ring: IoUring,
@@ -47,9 +43,7 @@ pub struct Ring {
     free: Vec<usize>,
     attached: Vec<bool>,
     refused: Vec<Job>,
-    /// Borrowed by the kernel while `wake_armed`.
-    wake_bytes: Option<super::Exclusive>,
-    wake_armed: bool,
+    wake: WakeRead,
 }
 
 impl Ring {
@@ -84,10 +78,6 @@ impl Ring {
         let _ = ring
             .submitter()
             .register_iowq_max_workers(&mut [WORKERS, 0]);
-        let wake_bytes = BufferPool::new(0).take(8).map_err(io::Error::other)?;
-        let wake_bytes = Memory::new(wake_bytes)
-            .write(0..8)
-            .map_err(io::Error::other)?;
         let registered =
             (registered_bytes > 0).then(|| Registered::new(&ring.submitter(), registered_bytes));
         Ok(Self {
@@ -98,15 +88,14 @@ impl Ring {
             free: Vec::new(),
             attached: Vec::new(),
             refused: Vec::new(),
-            wake_bytes: Some(wake_bytes),
-            wake_armed: false,
+            wake: WakeRead::default(),
         })
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
             // SAFETY: an entry names a registered file or the waker's eventfd,
-            // and memory of a job in `self.jobs` or of `self.wake_bytes`; both
+            // and memory of a job in `self.jobs` or of `self.wake`; both
             // live until its completion (or are leaked).
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
@@ -116,31 +105,12 @@ impl Ring {
         }
     }
 
-    fn arm_wake(&mut self) -> io::Result<()> {
-        if self.wake_armed {
-            return Ok(());
-        }
-        let Some(bytes) = &mut self.wake_bytes else {
-            return Ok(());
-        };
-        let entry = opcode::Read::new(
-            Fd(self.waker.descriptor().as_raw_fd()),
-            bytes.as_mut_ptr(),
-            8,
-        )
-        .build()
-        .user_data(WAKE);
-        self.push(&entry)?;
-        self.wake_armed = true;
-        Ok(())
-    }
-
     fn collect(&mut self, ended: &mut Vec<(Job, Ended)>) {
         let mut completions = self.ring.completion();
         completions.sync();
         for completion in &mut completions {
-            if completion.user_data() == WAKE {
-                self.wake_armed = false;
+            if completion.user_data() == WakeRead::NAME {
+                self.wake.ended();
                 continue;
             }
             let index = usize::try_from(completion.user_data()).unwrap_or(usize::MAX);
@@ -304,7 +274,9 @@ impl Backend for Ring {
         } else {
             timeout
         };
-        self.arm_wake()?;
+        if let Some(entry) = self.wake.entry(&self.waker) {
+            self.push(&entry)?;
+        }
         let time;
         let mut arguments = SubmitArgs::new();
         if let Some(timeout) = timeout {
@@ -337,9 +309,6 @@ impl Drop for Ring {
         // Nor does closing wait for what is under way.
         for job in self.jobs.drain(..).flatten() {
             std::mem::forget(job);
-        }
-        if self.wake_armed {
-            std::mem::forget(self.wake_bytes.take());
         }
     }
 }

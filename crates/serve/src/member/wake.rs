@@ -4,10 +4,12 @@
 //! is something for it, and sleeps. Whoever leaves it something wakes it only
 //! if it has announced: while it is busy nobody pays for a system call.
 
+use io_uring::types::Fd;
+use io_uring::{opcode, squeue};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -48,10 +50,6 @@ impl Waker {
         self.asleep.store(false, Ordering::SeqCst);
     }
 
-    pub(crate) fn descriptor(&self) -> &OwnedFd {
-        &self.descriptor
-    }
-
     /// Sleeps until woken or the time has passed.
     pub(crate) fn sleep(&self, timeout: Option<Duration>) -> io::Result<()> {
         let mut descriptors = [PollFd::new(&self.descriptor, PollFlags::IN)];
@@ -67,6 +65,43 @@ impl Waker {
                 Ok(())
             }
             Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The read of a waker's eventfd that is always under way in its owner's ring, so that what
+/// somebody leaves for the owner ends the wait like any completion.
+#[derive(Default)]
+pub(crate) struct WakeRead {
+    /// Borrowed by the kernel while `armed`.
+    bytes: Box<[u8; 8]>,
+    armed: bool,
+}
+
+impl WakeRead {
+    /// What the read is called among the ring's completions.
+    pub(crate) const NAME: u64 = u64::MAX;
+
+    /// What is to be submitted where no read is under way.
+    pub(crate) fn entry(&mut self, waker: &Waker) -> Option<squeue::Entry> {
+        if std::mem::replace(&mut self.armed, true) {
+            return None;
+        }
+        let eventfd = Fd(waker.descriptor.as_raw_fd());
+        let read = opcode::Read::new(eventfd, self.bytes.as_mut_ptr(), 8);
+        Some(read.build().user_data(Self::NAME))
+    }
+
+    /// The read has been completed.
+    pub(crate) fn ended(&mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for WakeRead {
+    fn drop(&mut self) {
+        if self.armed {
+            std::mem::forget(std::mem::take(&mut self.bytes));
         }
     }
 }

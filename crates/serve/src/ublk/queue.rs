@@ -20,7 +20,7 @@ use super::wire::{QueueCommand, command, payload_offset};
 use crate::export::{
     Buffer, BufferError, BufferPool, Completions, ErrorCode, Export, Operation, Request,
 };
-use crate::member::Waker;
+use crate::member::{WakeRead, Waker};
 use crossbeam_channel::{Sender, bounded};
 use io_uring::types::Fd;
 use io_uring::{IoUring, opcode, squeue};
@@ -28,12 +28,10 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-
-/// The eventfd's read among the completions.
-const WAKE: u64 = u64::MAX;
 
 /// Which client the export sees; connections are numbered from 0.
 const CLIENT: u32 = u32::MAX;
@@ -148,9 +146,7 @@ struct Worker {
     fetching: usize,
     /// Tags whose request the export has.
     busy: usize,
-    /// Borrowed by the kernel while `wake_armed`.
-    wake_bytes: Option<Box<[u8; 8]>>,
-    wake_armed: bool,
+    wake: WakeRead,
 }
 
 impl Worker {
@@ -175,8 +171,7 @@ impl Worker {
             asked: vec![None; usize::from(depth)],
             fetching: 0,
             busy: 0,
-            wake_bytes: Some(Box::default()),
-            wake_armed: false,
+            wake: WakeRead::default(),
         })
     }
 
@@ -184,7 +179,7 @@ impl Worker {
         loop {
             // SAFETY: an entry names the open character device or the waker's
             // eventfd, which live as long as the ring, and no memory but
-            // `self.wake_bytes`, which is leaked if the kernel has it still.
+            // that of `self.wake`, which is leaked if the kernel has it still.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
@@ -218,7 +213,9 @@ impl Worker {
         let mut completed = Vec::new();
         while self.fetching + self.busy > 0 {
             self.give_answers()?;
-            self.arm_wake()?;
+            if let Some(entry) = self.wake.entry(&self.answers.waker) {
+                self.push(&entry)?;
+            }
             self.answers.waker.announce();
             // What was answered before the announcement woke nobody up.
             let least = usize::from(self.answers.lock().is_empty());
@@ -236,30 +233,14 @@ impl Worker {
             for (name, result) in completed.drain(..) {
                 match u16::try_from(name) {
                     Ok(tag) => submitted |= self.arrived(tag, result)?,
-                    // WAKE.
-                    Err(_) => self.wake_armed = false,
+                    // `WakeRead::NAME`.
+                    Err(_) => self.wake.ended(),
                 }
             }
             if submitted {
                 self.export.submitted();
             }
         }
-        Ok(())
-    }
-
-    fn arm_wake(&mut self) -> io::Result<()> {
-        if self.wake_armed {
-            return Ok(());
-        }
-        let Some(bytes) = &mut self.wake_bytes else {
-            return Ok(());
-        };
-        let eventfd = Fd(self.answers.waker.descriptor().as_raw_fd());
-        let entry = opcode::Read::new(eventfd, bytes.as_mut_ptr(), 8)
-            .build()
-            .user_data(WAKE);
-        self.push(&entry)?;
-        self.wake_armed = true;
         Ok(())
     }
 
@@ -294,7 +275,10 @@ impl Worker {
                 })?;
         }
         if asked.operation == Operation::Write {
-            copy_in(&self.character, payload_offset(tag), &mut buffer)?;
+            let read = self
+                .character
+                .read_exact_at(&mut buffer, payload_offset(tag));
+            read.map_err(|_| Errno::IO)?;
         }
         self.asked[usize::from(tag)] = Some(asked);
         let answer = Arc::clone(&self.answers) as Arc<dyn Completions>;
@@ -338,7 +322,8 @@ impl Worker {
             if buffer.len() != asked.length as usize {
                 return Err(Errno::IO);
             }
-            copy_out(&self.character, payload_offset(tag), buffer)?;
+            let written = self.character.write_all_at(buffer, payload_offset(tag));
+            written.map_err(|_| Errno::IO)?;
         }
         Ok(asked.length)
     }
@@ -346,40 +331,4 @@ impl Worker {
     fn answer(&mut self, tag: u16, done: Result<u32, Errno>) -> io::Result<()> {
         self.command(command::ANSWER_AND_FETCH, tag, result(done))
     }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if self.wake_armed {
-            std::mem::forget(self.wake_bytes.take());
-        }
-    }
-}
-
-/// Reads all of a payload.
-fn copy_in(character: &File, offset: u64, bytes: &mut [u8]) -> Result<(), Errno> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match rustix::io::pread(character, &mut bytes[done..], offset + done as u64) {
-            Ok(0) => return Err(Errno::IO),
-            Ok(count) => done += count,
-            Err(Errno::INTR) => {}
-            Err(_) => return Err(Errno::IO),
-        }
-    }
-    Ok(())
-}
-
-/// Writes all of a payload.
-fn copy_out(character: &File, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match rustix::io::pwrite(character, &bytes[done..], offset + done as u64) {
-            Ok(0) => return Err(Errno::IO),
-            Ok(count) => done += count,
-            Err(Errno::INTR) => {}
-            Err(_) => return Err(Errno::IO),
-        }
-    }
-    Ok(())
 }

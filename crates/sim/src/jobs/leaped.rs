@@ -1,7 +1,7 @@
 //! What a leap over a sequential stream needs of its job.
 
 use super::Jobs;
-use crate::machine::{Issue, Machine};
+use crate::machine::Machine;
 use crate::result::MemberStatistics;
 use hdrhistogram::Histogram;
 use raidlab_units::Bytes;
@@ -46,13 +46,7 @@ impl Jobs {
     pub(crate) fn release(&mut self, machine: &mut Machine) {
         let clone = &mut self.clones[0];
         clone.held = false;
-        let issue = Issue {
-            clone: 0,
-            era: clone.era,
-        };
-        for _ in 0..clone.depth {
-            machine.calendar.schedule(machine.now, issue);
-        }
+        clone.schedule(machine, 0, machine.now, clone.depth);
     }
 
     /// Passes over `bytes` of the lone stream; the skipped I/Os went like

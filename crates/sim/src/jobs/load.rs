@@ -7,75 +7,22 @@ use crate::pace::Pause;
 use raidlab_array::{RequestError, RequestId};
 
 impl Load for Jobs {
-    /// One turn of a clone: it issues a request if it may.
+    /// One turn of a clone: it issues a request if it may. If it is awake then, the next of
+    /// the turns that came while it slept follows.
     fn issue(&mut self, machine: &mut Machine, issue: Issue) {
-        let now = machine.now;
         let index = issue.clone;
-        let Some(clone) = self.clones.get_mut(index) else {
+        let Some(clone) = self.clones.get(index) else {
             self.look_whether_even(machine, index);
             return;
         };
         if issue.era != clone.era {
             return;
         }
-        if clone.stopped {
-            self.end_if_drained(machine, index);
-            return;
-        }
-        let full = clone.pace.refills(clone.in_flight, clone.depth)
-            || (clone.search.is_some() && clone.in_flight >= clone.limit());
-        if clone.flushing || clone.asleep || full {
-            clone.turns_owed += 1;
-            self.take_notice(machine, index);
-            return;
-        }
-        match clone.pace.pause {
-            Pause::Until(time) if now < time => {
-                machine.calendar.schedule(time, issue);
-                return;
-            }
-            Pause::None | Pause::Until(_) => clone.pace.pause = Pause::None,
-            Pause::DrainFor(_) | Pause::DrainUntil(_) => {
-                clone.turns_owed += 1;
-                self.take_notice(machine, index);
-                self.sleep_if_drained(machine, index);
-                return;
-            }
-        }
-        if !clone.clock.may_issue(now) {
-            self.stop(machine, index);
-            return;
-        }
-        if self.waits_for_others(machine, index) {
-            return;
-        }
+        self.turn(machine, index);
         let clone = &mut self.clones[index];
-        if clone.flushed_last {
-            clone.stream.pass_over_flush();
-        }
-        let drawn = clone.pace.waiting.take();
-        if drawn.is_none() && clone.job.rate.is_some() {
-            let pace = &clone.pace;
-            clone.stream.choose_direction(|drawn| pace.turn(drawn, now));
-        }
-        match drawn.or_else(|| clone.stream.next_unit()) {
-            Some(unit) => {
-                if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {
-                    clone.pace.waiting = Some(unit);
-                    clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
-                    clone.turns_owed += 1;
-                    self.take_notice(machine, index);
-                    self.sleep_if_drained(machine, index);
-                    return;
-                }
-                match self.way(machine, index, unit) {
-                    Way::Device(unit) => self.send(machine, index, unit, true),
-                    Way::Nobody(unit) => self.send(machine, index, unit, false),
-                    Way::Later => {}
-                }
-                self.take_notice(machine, index);
-            }
-            None => self.stop(machine, index),
+        if clone.turns_slept > 0 && !clone.pace.is_paused(machine.now) {
+            clone.turns_slept -= 1;
+            clone.schedule(machine, index, machine.now, 1);
         }
     }
 
@@ -127,13 +74,75 @@ impl Load for Jobs {
             }
             clone.asleep = false;
             self.sleepers -= 1;
-            let issue = Issue {
-                clone: index,
-                era: clone.era,
-            };
-            for _ in 0..std::mem::take(&mut clone.turns_owed) {
-                machine.calendar.schedule(machine.now, issue);
+            let turns = std::mem::take(&mut clone.turns_owed);
+            clone.schedule(machine, index, machine.now, turns);
+        }
+    }
+}
+
+impl Jobs {
+    /// One turn of a clone that is there.
+    fn turn(&mut self, machine: &mut Machine, index: usize) {
+        let now = machine.now;
+        let clone = &mut self.clones[index];
+        if clone.stopped {
+            self.end_if_drained(machine, index);
+            return;
+        }
+        let full = clone.pace.refills(clone.in_flight, clone.depth)
+            || (clone.search.is_some() && clone.in_flight >= clone.limit());
+        if clone.flushing || clone.asleep || full {
+            clone.turns_owed += 1;
+            self.take_notice(machine, index);
+            return;
+        }
+        match clone.pace.pause {
+            Pause::Until(time) if now < time => {
+                clone.turns_slept += 1;
+                return;
             }
+            Pause::None | Pause::Until(_) => clone.pace.pause = Pause::None,
+            Pause::DrainFor(_) | Pause::DrainUntil(_) => {
+                clone.turns_owed += 1;
+                self.take_notice(machine, index);
+                self.sleep_if_drained(machine, index);
+                return;
+            }
+        }
+        if !clone.clock.may_issue(now) {
+            self.stop(machine, index);
+            return;
+        }
+        if self.waits_for_others(machine, index) {
+            return;
+        }
+        let clone = &mut self.clones[index];
+        if clone.flushed_last {
+            clone.stream.pass_over_flush();
+        }
+        let drawn = clone.pace.waiting.take();
+        if drawn.is_none() && clone.job.rate.is_some() {
+            let pace = &clone.pace;
+            clone.stream.choose_direction(|drawn| pace.turn(drawn, now));
+        }
+        match drawn.or_else(|| clone.stream.next_unit()) {
+            Some(unit) => {
+                if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {
+                    clone.pace.waiting = Some(unit);
+                    clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
+                    clone.turns_owed += 1;
+                    self.take_notice(machine, index);
+                    self.sleep_if_drained(machine, index);
+                    return;
+                }
+                match self.way(machine, index, unit) {
+                    Way::Device(unit) => self.send(machine, index, unit, true),
+                    Way::Nobody(unit) => self.send(machine, index, unit, false),
+                    Way::Later => {}
+                }
+                self.take_notice(machine, index);
+            }
+            None => self.stop(machine, index),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Flight, Jobs};
 use crate::latency_target::Step;
-use crate::machine::{Issue, Machine};
+use crate::machine::Machine;
 use crate::pace::Pause;
 use crate::steady::Done;
 use raidlab_array::{Operation, Request, RequestId};
@@ -193,12 +193,9 @@ impl Jobs {
             // Without a device time must pass still.
             next = next.max(now + Nanos(1));
         }
-        let issue = Issue {
-            clone: flight.clone,
-            era: clone.era,
-        };
-        for _ in 0..turns {
-            machine.calendar.schedule(next, issue);
+        match clone.pace.is_paused(next) {
+            true => clone.turns_slept += turns,
+            false => clone.schedule(machine, flight.clone, next, turns),
         }
     }
 

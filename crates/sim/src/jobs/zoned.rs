@@ -1,7 +1,7 @@
 //! Requests to emulated zones: where they go, who waits for whom.
 
 use super::{Flight, Jobs};
-use crate::machine::{Issue, Machine};
+use crate::machine::Machine;
 use raidlab_units::Nanos;
 use raidlab_workload::{Direction, IoUnit, Placed};
 
@@ -51,11 +51,7 @@ impl Jobs {
                 let goes_on = clone.job.time_based;
                 clone.stream.end_pass(goes_on);
                 let again = if goes_on { LOOK_AGAIN } else { Nanos(1) };
-                let issue = Issue {
-                    clone: index,
-                    era: clone.era,
-                };
-                machine.calendar.schedule(machine.now + again, issue);
+                clone.schedule(machine, index, machine.now + again, 1);
                 Way::Later
             }
         }

@@ -6,7 +6,7 @@
 use super::locks::LockName;
 use super::task::{Part, Place};
 use raidlab_disk::Order;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, line_of};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -189,7 +189,7 @@ impl ProcessorPreset {
     pub fn parse(file: &str, text: &str) -> Result<Self, ProcessorError> {
         let fail = |at: usize, what: String| ProcessorError {
             file: file.to_owned(),
-            line: 1 + text[..at.min(text.len())].matches('\n').count(),
+            line: line_of(text, at),
             what,
         };
         let raw: File = toml::from_str(text).map_err(|error| {

@@ -52,8 +52,8 @@ fn machine() -> Machine {
 }
 
 /// Random reads at so many a second, at most `depth` of them with the disk.
-fn run(per_second: u64, depth: u32, offload: bool) -> JobResult {
-    let job = JobSpec {
+fn job(per_second: u64, depth: u32, offload: bool) -> JobSpec {
+    JobSpec {
         pattern: Pattern::RandRead,
         engine: Engine::Libaio,
         io_depth: depth,
@@ -66,7 +66,11 @@ fn run(per_second: u64, depth: u32, offload: bool) -> JobResult {
             ..Rate::default()
         }),
         ..JobSpec::default()
-    };
+    }
+}
+
+fn run(per_second: u64, depth: u32, offload: bool) -> JobResult {
+    let job = job(per_second, depth, offload);
     machine().run(&group([job])).expect("runs")
 }
 
@@ -94,4 +98,27 @@ fn mean_waits_of_poisson_arrivals_are_those_of_theory() {
 fn a_loop_that_drains_counts_from_the_request() {
     let mean = run(500, 1, false).reads().latency.mean() / 1e6;
     assert!((mean - SERVICE).abs() < 0.01, "{mean} ms");
+}
+
+/// An open loop is given a depth that it never reaches. What is not in flight costs nothing.
+#[test]
+fn a_depth_that_is_not_reached_costs_no_events() {
+    for offload in [true, false] {
+        let mut looks = [1, 2048].map(|depth| {
+            let few = JobSpec {
+                request_limit: Some(20_000),
+                ..job(100, depth, offload)
+            };
+            let mut looks = 0;
+            let mut watch = |_| {
+                looks += 1;
+                true
+            };
+            let ran = machine().run_watched(&group([few]), &mut watch);
+            ran.expect("runs");
+            looks
+        });
+        looks.sort_unstable();
+        assert!(looks[1] - looks[0] <= 1, "offload {offload}: {looks:?}");
+    }
 }

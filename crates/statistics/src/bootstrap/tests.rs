@@ -3,7 +3,7 @@ use raidlab_random::Stream;
 use super::{Bootstrap, Centre, Resampler, estimate, estimate_ratio, leave_one_out, test_ratio};
 use crate::distributions::normal_quantile;
 use crate::interval::{Confidence, Method, NoInterval, Percentile};
-use crate::sample::Sample;
+use crate::sample::{Sample, usable};
 use proptest::prelude::*;
 
 fn sample(values: &[f64]) -> Sample {
@@ -212,7 +212,8 @@ proptest! {
         values in proptest::collection::vec(proptest::num::f64::ANY, 1..12),
         level in 0.5..0.9999_f64,
     ) {
-        if let Ok((usable, _)) = Sample::of_finite(&values) {
+        let usable: Vec<f64> = values.into_iter().filter(|&value| usable(value)).collect();
+        if let Ok(usable) = Sample::new(&usable) {
             let how = Bootstrap {
                 confidence: Confidence::new(level).expect("valid"),
                 resamples: 100,

@@ -6,6 +6,7 @@ mod engines;
 mod errors;
 mod finer;
 mod lists;
+mod option;
 mod preconditioning;
 mod sizes;
 mod zones;
@@ -18,12 +19,15 @@ use crate::job::{JobSpec, Pattern};
 use crate::shape::{ExitWhat, Rate};
 use endings::EndDraft;
 use errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
+use option::Setter::{Count, Either, Switch, Time};
+use option::{Noted, option};
 use preconditioning::PreconditioningDraft;
 use raidlab_units::{Bytes, Nanos};
 use sizes::SizeDraft;
 use zones::ZoneDraft;
 
 pub(super) use finer::settle;
+pub(super) use option::{ModelledOption, Setter};
 
 /// A job under construction: fio settles some options only when all of a
 /// section's are known.
@@ -49,8 +53,8 @@ pub(super) struct Draft {
     pub(super) flushes_on_close: bool,
     /// What was written is not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,
-    pub(super) verify_backlog: u64,
-    pub(super) verify_batch: u64,
+    pub(super) verify_backlog: u32,
+    pub(super) verify_batch: u32,
     zones: ZoneDraft,
     ends: EndDraft,
     errors: ErrorDraft,
@@ -74,21 +78,6 @@ pub(super) struct Draft {
 /// Ranges of one discard at most: what NVMe's command has room for.
 const MOST_RANGES: u32 = 256;
 
-/// Puts a value into a draft; gives a note if there is something to say.
-pub(super) type Setter = fn(&mut Draft, Option<&str>) -> Result<Option<&'static str>, OptionError>;
-
-/// An option that changes a job.
-pub(super) struct ModelledOption {
-    /// fio's name and its aliases.
-    pub(super) names: &'static [&'static str],
-    /// What its value does to a draft.
-    pub(super) set: Setter,
-}
-
-pub(super) const fn option(names: &'static [&'static str], set: Setter) -> ModelledOption {
-    ModelledOption { names, set }
-}
-
 /// Every option that changes a job.
 pub(super) fn options() -> impl Iterator<Item = &'static ModelledOption> {
     let tables = [
@@ -102,102 +91,78 @@ pub(super) fn options() -> impl Iterator<Item = &'static ModelledOption> {
 }
 
 const OPTIONS: &[ModelledOption] = &[
-    option(&["name"], |draft, value| {
+    option("name", |draft, value| {
         needed(value)?.clone_into(&mut draft.spec.name);
         Ok(None)
     }),
-    option(&["filename"], set_file_name),
-    option(&["rw", "readwrite"], set_pattern),
-    option(&["ioengine"], engines::set_engine),
-    option(&["iodepth"], |draft, value| {
-        draft.spec.io_depth = count(needed(value)?, 1)?;
-        Ok(None)
-    }),
-    option(&["numjobs"], |draft, value| {
-        draft.spec.num_jobs = count(needed(value)?, 1)?;
-        Ok(None)
-    }),
-    option(&["bs", "blocksize"], sizes::set_block_sizes),
-    option(&["bsrange", "blocksize_range"], sizes::set_block_size_range),
-    option(&["bssplit"], sizes::set_block_size_split),
-    option(&["bs_unaligned", "blocksize_unaligned"], |draft, value| {
-        draft.spec.unaligned_sizes = switch(value)?;
-        Ok(None)
-    }),
-    option(&["ba", "blockalign"], finer::set_alignment),
-    option(&["runtime", "timeout"], |draft, value| {
+    option("filename", set_file_name),
+    option("rw|readwrite", set_pattern),
+    option("ioengine", engines::set_engine),
+    ("iodepth", Count(1, |draft| &mut draft.spec.io_depth)),
+    ("numjobs", Count(1, |draft| &mut draft.spec.num_jobs)),
+    option("bs|blocksize", sizes::set_block_sizes),
+    option("bsrange|blocksize_range", sizes::set_block_size_range),
+    option("bssplit", sizes::set_block_size_split),
+    (
+        "bs_unaligned|blocksize_unaligned",
+        Switch(|draft| &mut draft.spec.unaligned_sizes),
+    ),
+    option("ba|blockalign", finer::set_alignment),
+    option("runtime|timeout", |draft, value| {
         draft.spec.runtime = Some(time(needed(value)?, "s")?);
         Ok(None)
     }),
-    option(&["time_based"], |draft, value| {
-        draft.spec.time_based = switch(value)?;
-        Ok(None)
-    }),
-    option(&["ramp_time"], |draft, value| {
-        draft.spec.ramp_time = time(needed(value)?, "s")?;
-        Ok(None)
-    }),
-    option(&["rwmixread"], |draft, value| {
+    ("time_based", Switch(|draft| &mut draft.spec.time_based)),
+    ("ramp_time", Time("s", |draft| &mut draft.spec.ramp_time)),
+    option("rwmixread", |draft, value| {
         draft.spec.read_mix_percent = percent(value)?;
         Ok(None)
     }),
-    option(&["rwmixwrite"], |draft, value| {
+    option("rwmixwrite", |draft, value| {
         draft.spec.read_mix_percent = 100 - percent(value)?;
         Ok(None)
     }),
-    option(&["gtod_reduce"], |draft, value| {
-        draft.spec.reduced_clock = switch(value)?;
-        Ok(None)
-    }),
-    option(&["thinktime"], |draft, value| {
-        draft.spec.think_time = time(needed(value)?, "us")?;
-        Ok(None)
-    }),
-    option(&["thinktime_blocks"], |draft, value| {
+    ("gtod_reduce", Switch(|draft| &mut draft.spec.reduced_clock)),
+    ("thinktime", Time("us", |draft| &mut draft.spec.think_time)),
+    option("thinktime_blocks", |draft, value| {
         draft.spec.think_time_blocks = count(needed(value)?, 1)?;
         draft.think_blocks_given = true;
         Ok(None)
     }),
-    option(&["thinktime_blocks_type"], |draft, value| {
-        draft.spec.thinking.counts_issues = match needed(value)? {
-            "complete" => false,
-            "issue" => true,
-            text => return Err(choice(text, "complete, issue")),
-        };
-        Ok(None)
-    }),
-    option(&["thinktime_iotime"], |draft, value| {
-        draft.spec.thinking.after = time(needed(value)?, "s")?;
-        Ok(None)
-    }),
-    option(&["rate"], finer::set_rate),
-    option(&["rate_min", "ratemin"], finer::set_least_rate),
-    option(&["rate_iops"], finer::set_rate_iops),
-    option(&["rate_iops_min"], finer::set_least_iops),
-    option(&["rate_cycle", "ratecycle"], |draft, value| {
+    (
+        "thinktime_blocks_type",
+        Either("complete, issue", |draft| {
+            &mut draft.spec.thinking.counts_issues
+        }),
+    ),
+    (
+        "thinktime_iotime",
+        Time("s", |draft| &mut draft.spec.thinking.after),
+    ),
+    option("rate", finer::set_rate),
+    option("rate_min|ratemin", finer::set_least_rate),
+    option("rate_iops", finer::set_rate_iops),
+    option("rate_iops_min", finer::set_least_iops),
+    option("rate_cycle|ratecycle", |draft, value| {
         draft.rate.cycle = Nanos::from_millis(number(needed(value)?, 1..=u64::from(u32::MAX))?);
         Ok(None)
     }),
-    option(&["rate_process"], |draft, value| {
+    option("rate_process", |draft, value| {
         let text = needed(value)?;
         let found = ArrivalProcess::ALL.iter().find(|entry| entry.1 == text);
         let refused = || choice(text, ArrivalProcess::names());
         draft.rate.process = found.ok_or_else(refused)?.0;
         Ok(None)
     }),
-    option(&["rate_ignore_thinktime"], |draft, value| {
-        draft.rate.ignores_thinking = switch(value)?;
-        Ok(None)
-    }),
-    option(&["io_submit_mode"], |draft, value| {
-        draft.rate.offload = match needed(value)? {
-            "inline" => false,
-            "offload" => true,
-            text => return Err(choice(text, "inline, offload")),
-        };
-        Ok(None)
-    }),
-    option(&["startdelay"], |draft, value| {
+    (
+        "rate_ignore_thinktime",
+        Switch(|draft| &mut draft.rate.ignores_thinking),
+    ),
+    (
+        "io_submit_mode",
+        Either("inline, offload", |draft| &mut draft.rate.offload),
+    ),
+    option("startdelay", |draft, value| {
         let text = needed(value)?;
         if text.contains(['-', ':']) {
             return Err(not_modelled("a delay that is drawn; write one time"));
@@ -205,11 +170,11 @@ const OPTIONS: &[ModelledOption] = &[
         draft.spec.start_delay = time(text, "s")?;
         Ok(None)
     }),
-    option(&["wait_for"], |draft, value| {
+    option("wait_for", |draft, value| {
         draft.spec.wait_for = Some(needed(value)?.to_owned());
         Ok(None)
     }),
-    option(&["exit_what"], |draft, value| {
+    option("exit_what", |draft, value| {
         draft.spec.exit_what = match needed(value)? {
             "group" => ExitWhat::Group,
             "stonewall" | "all" => ExitWhat::Stonewall,
@@ -218,115 +183,84 @@ const OPTIONS: &[ModelledOption] = &[
         draft.ends_all = value.is_some_and(|value| value.trim() == "all");
         Ok(None)
     }),
-    option(&["new_group"], |draft, value| {
+    option("new_group", |draft, value| {
         draft.new_group = switch(value)?;
         Ok(draft
             .new_group
             .then_some("counts for `exitall`; jobs that run together share a row all the same"))
     }),
-    option(&["random_distribution"], finer::set_distribution),
-    option(&["random_sequence_stride"], finer::set_sequence_stride),
-    option(&["percentage_random"], finer::set_percentage_random),
-    option(&["rw_sequencer"], |draft, value| {
-        draft.spec.runs.repeat = match needed(value)? {
-            "sequential" => false,
-            "identical" => true,
-            text => return Err(choice(text, "sequential, identical")),
-        };
-        Ok(None)
-    }),
-    option(&["flow"], |draft, value| {
-        draft.flow_weight = count(needed(value)?, 0)?;
-        Ok(None)
-    }),
-    option(&["flow_id"], |draft, value| {
-        draft.flow_id = count(needed(value)?, 0)?;
-        Ok(None)
-    }),
-    option(&["flow_sleep"], |draft, value| {
+    option("random_distribution", finer::set_distribution),
+    option("random_sequence_stride", finer::set_sequence_stride),
+    option("percentage_random", finer::set_percentage_random),
+    (
+        "rw_sequencer",
+        Either("sequential, identical", |draft| &mut draft.spec.runs.repeat),
+    ),
+    ("flow", Count(0, |draft| &mut draft.flow_weight)),
+    ("flow_id", Count(0, |draft| &mut draft.flow_id)),
+    option("flow_sleep", |draft, value| {
         draft.flow_sleep = Nanos::from_micros(number(needed(value)?, 0..=u64::from(u32::MAX))?);
         Ok(None)
     }),
-    option(&["verify"], set_verify),
-    option(&["verify_pattern"], |draft, value| {
+    option("verify", set_verify),
+    option("verify_pattern", |draft, value| {
         needed(value)?;
         draft.has_pattern = true;
         Ok(Some("what is read back is not compared"))
     }),
-    option(&["do_verify"], |draft, value| {
+    option("do_verify", |draft, value| {
         draft.verifies_not = !switch(value)?;
         Ok(None)
     }),
-    option(&["verify_backlog"], |draft, value| {
-        draft.verify_backlog = number(needed(value)?, 0..=u64::from(u32::MAX))?;
-        Ok(None)
-    }),
-    option(&["verify_backlog_batch"], |draft, value| {
-        draft.verify_batch = number(needed(value)?, 0..=u64::from(u32::MAX))?;
-        Ok(None)
-    }),
-    option(&["num_range"], |draft, value| {
+    (
+        "verify_backlog",
+        Count(0, |draft| &mut draft.verify_backlog),
+    ),
+    (
+        "verify_backlog_batch",
+        Count(0, |draft| &mut draft.verify_batch),
+    ),
+    option("num_range", |draft, value| {
         draft.spec.ranges = count(needed(value)?, 1)?;
         match draft.spec.ranges {
             ..=MOST_RANGES => Ok(None),
             _ => Err(needs("a number up to 256, as NVMe has them")),
         }
     }),
-    option(&["continue_on_error"], set_continue_on_error),
-    option(&["ignore_error"], set_ignore_error),
-    option(&["writefua"], |draft, value| {
-        draft.writes_through = switch(value)?;
-        Ok(None)
-    }),
-    option(&["iodepth_low"], |draft, value| {
-        draft.depth_low = count(needed(value)?, 0)?;
-        Ok(None)
-    }),
-    option(
-        &["iodepth_batch_complete_min", "iodepth_batch_complete"],
-        |draft, value| {
-            draft.complete_batch = count(needed(value)?, 0)?;
-            Ok(None)
-        },
+    option("continue_on_error", set_continue_on_error),
+    option("ignore_error", set_ignore_error),
+    ("writefua", Switch(|draft| &mut draft.writes_through)),
+    ("iodepth_low", Count(0, |draft| &mut draft.depth_low)),
+    (
+        "iodepth_batch_complete_min|iodepth_batch_complete",
+        Count(0, |draft| &mut draft.complete_batch),
     ),
-    option(&["randseed"], |draft, value| {
+    option("randseed", |draft, value| {
         draft.spec.random_seed = Some(number(needed(value)?, 0..=u64::MAX)?);
         Ok(None)
     }),
-    option(&["norandommap"], |draft, value| {
-        draft.no_random_map = switch(value)?;
-        Ok(None)
-    }),
-    option(&["random_generator"], set_random_generator),
-    option(&["fsync"], |draft, value| {
-        draft.spec.fsync_every = count(needed(value)?, 0)?;
-        Ok(None)
-    }),
-    option(&["fdatasync"], |draft, value| {
-        draft.spec.fdatasync_every = count(needed(value)?, 0)?;
-        Ok(None)
-    }),
-    option(&["end_fsync"], |draft, value| {
-        draft.spec.end_fsync = switch(value)?;
-        Ok(None)
-    }),
+    ("norandommap", Switch(|draft| &mut draft.no_random_map)),
+    option("random_generator", set_random_generator),
+    ("fsync", Count(0, |draft| &mut draft.spec.fsync_every)),
+    (
+        "fdatasync",
+        Count(0, |draft| &mut draft.spec.fdatasync_every),
+    ),
+    ("end_fsync", Switch(|draft| &mut draft.spec.end_fsync)),
     // fio does the same for both, also on a device.
-    option(&["fsync_on_close"], |draft, value| {
-        draft.flushes_on_close = switch(value)?;
-        Ok(None)
-    }),
-    option(&["sync"], set_sync_writes),
-    option(&["direct"], |_, value| buffered_note(!switch(value)?)),
-    option(&["buffered"], |_, value| buffered_note(switch(value)?)),
-    option(&["stonewall", "wait_for_previous"], |draft, value| {
-        draft.spec.stonewall = switch(value)?;
-        Ok(None)
-    }),
-    option(&["exitall"], |draft, value| {
-        draft.stop_together = switch(value)?;
-        Ok(None)
-    }),
-    option(&["kb_base"], |draft, value| {
+    (
+        "fsync_on_close",
+        Switch(|draft| &mut draft.flushes_on_close),
+    ),
+    option("sync", set_sync_writes),
+    option("direct", |_, value| buffered_note(!switch(value)?)),
+    option("buffered", |_, value| buffered_note(switch(value)?)),
+    (
+        "stonewall|wait_for_previous",
+        Switch(|draft| &mut draft.spec.stonewall),
+    ),
+    ("exitall", Switch(|draft| &mut draft.stop_together)),
+    option("kb_base", |draft, value| {
         draft.kilo_base = match needed(value)? {
             "1024" => KiloBase::Binary,
             "1000" => KiloBase::Decimal,
@@ -380,10 +314,7 @@ fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> 
     size(text, draft.kilo_base)
 }
 
-fn set_file_name(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+fn set_file_name(draft: &mut Draft, value: Option<&str>) -> Noted {
     let name = needed(value)?;
     // fio splits at `:`; `\:` is a colon within a name.
     if name.replace("\\:", "").contains(':') {
@@ -393,10 +324,7 @@ fn set_file_name(
     Ok(Some("the modelled device takes its place"))
 }
 
-fn set_pattern(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+fn set_pattern(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     let (text, modifier) = match text.split_once(':') {
         Some((pattern, modifier)) => (pattern.trim(), Some(modifier.trim())),
@@ -428,7 +356,7 @@ fn set_pattern(
 const CHECKSUMS: &str = "md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 \
      sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern pattern_hdr null";
 
-fn set_verify(draft: &mut Draft, value: Option<&str>) -> Result<Option<&'static str>, OptionError> {
+fn set_verify(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     if text != "0" && !CHECKSUMS.split(' ').any(|known| known == text) {
         return Err(choice(
@@ -440,10 +368,7 @@ fn set_verify(draft: &mut Draft, value: Option<&str>) -> Result<Option<&'static 
     Ok((text != "0").then_some("read back; what comparing costs the processor is not modelled"))
 }
 
-fn set_random_generator(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+fn set_random_generator(draft: &mut Draft, value: Option<&str>) -> Noted {
     match needed(value)? {
         "tausworthe" | "tausworthe64" => draft.shift_register = false,
         "lfsr" => draft.shift_register = true,
@@ -454,10 +379,7 @@ fn set_random_generator(
     ))
 }
 
-fn set_sync_writes(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+fn set_sync_writes(draft: &mut Draft, value: Option<&str>) -> Noted {
     draft.spec.sync_writes = match value.map(str::trim) {
         None | Some("1" | "sync" | "dsync") => true,
         Some("0" | "none") => false,
@@ -470,7 +392,7 @@ fn set_sync_writes(
     clippy::unnecessary_wraps,
     reason = "the tail of setters, which can fail"
 )]
-const fn buffered_note(buffered: bool) -> Result<Option<&'static str>, OptionError> {
+const fn buffered_note(buffered: bool) -> Noted {
     Ok(Some(if buffered {
         "there is no page cache in the model: the job runs as with `direct=1`"
     } else {

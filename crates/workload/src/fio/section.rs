@@ -233,13 +233,14 @@ impl Collector {
 fn apply_one(draft: &mut Draft, option: &FioOption) -> Result<Option<&'static str>, OptionError> {
     let value = option.value.as_deref();
     match table::rule(&option.name) {
-        Some(Rule::Modelled(set)) => set(draft, value),
+        Some(Rule::Modelled(set)) => set.apply(draft, value),
         Some(Rule::WithoutEffect(reason)) => Ok(Some(reason)),
-        Some(Rule::NotModelled { reason, harmless }) => {
-            if value.is_some_and(|value| harmless.contains(&value)) {
-                return Ok(None);
+        Some(Rule::NotModelled(reason)) => {
+            let harmless = table::harmless(&option.name);
+            match value.is_some_and(|value| harmless.contains(&value)) {
+                true => Ok(None),
+                false => Err(OptionError::NotModelled { reason }),
             }
-            Err(OptionError::NotModelled { reason })
         }
         None => Err(OptionError::Unknown {
             nearest: table::nearest(&option.name),

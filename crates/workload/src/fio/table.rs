@@ -6,7 +6,7 @@
 //! unasked ([`Class`]).
 
 use super::class::Class;
-use super::groups::{HARMLESS, NOT_MODELLED, WITHOUT_EFFECT};
+use super::groups::{Group, HARMLESS, NOT_MODELLED, WITHOUT_EFFECT};
 use super::modelled;
 
 /// What becomes of an option in the model.
@@ -16,13 +16,9 @@ pub(super) enum Rule {
     Modelled(modelled::Setter),
     /// Changes nothing here; the reason is noted.
     WithoutEffect(&'static str),
-    /// Would change the result; refused unless the value is fio's default.
-    NotModelled {
-        /// Why the model cannot do it, for people.
-        reason: &'static str,
-        /// Values with which the option asks for nothing, so that it is taken.
-        harmless: &'static [&'static str],
-    },
+    /// Would change the result, for this reason; refused unless the value is fio's default
+    /// ([`harmless`]).
+    NotModelled(&'static str),
 }
 
 /// What the model makes of an option, for people.
@@ -56,27 +52,38 @@ pub enum Unit {
     Other,
 }
 
+/// Every option, the modelled ones first, in the order of the tables: its spellings, with `|`
+/// between them, and what becomes of it.
+fn rules() -> impl Iterator<Item = (&'static str, Rule)> {
+    type OfReason = fn(&'static str) -> Rule;
+    let grouped = |groups: &'static [Group], rule: OfReason| {
+        let options = groups
+            .iter()
+            .map(|(reason, names)| (reason, names.split(' ')));
+        options.flat_map(move |(reason, names)| names.map(move |names| (names, rule(reason))))
+    };
+    let modelled = modelled::options().map(|&(names, set)| (names, Rule::Modelled(set)));
+    modelled
+        .chain(grouped(WITHOUT_EFFECT, Rule::WithoutEffect))
+        .chain(grouped(NOT_MODELLED, Rule::NotModelled))
+}
+
 /// Every option, the modelled ones first, in the order of the tables.
 #[must_use]
 pub fn fio_options() -> Vec<OptionFacts> {
-    let facts = |names: Vec<&'static str>, honoured| OptionFacts {
-        class: class_of_name(names[0]),
-        names,
-        honoured,
+    let facts = |(names, rule): (&'static str, Rule)| {
+        let names: Vec<&str> = names.split('|').collect();
+        OptionFacts {
+            class: class_of_name(names[0]),
+            names,
+            honoured: match rule {
+                Rule::Modelled(_) => Honoured::Yes,
+                Rule::WithoutEffect(reason) => Honoured::NoEffect(reason),
+                Rule::NotModelled(reason) => Honoured::No(reason),
+            },
+        }
     };
-    let spellings = |group: &'static str| {
-        group
-            .split(' ')
-            .map(|names| names.split('|').collect::<Vec<_>>())
-    };
-    let modelled = modelled::options().map(|option| facts(option.names.to_vec(), Honoured::Yes));
-    let without = WITHOUT_EFFECT.iter().flat_map(|(reason, names)| {
-        spellings(names).map(|names| facts(names, Honoured::NoEffect(reason)))
-    });
-    let refused = NOT_MODELLED.iter().flat_map(|(reason, names)| {
-        spellings(names).map(|names| facts(names, Honoured::No(reason)))
-    });
-    modelled.chain(without).chain(refused).collect()
+    rules().map(facts).collect()
 }
 
 /// fio's own name of an option that is written in any of its spellings, with
@@ -84,14 +91,8 @@ pub fn fio_options() -> Vec<OptionFacts> {
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
     let name = name.trim().replace('-', "_");
-    let modelled = modelled::options().find(|option| option.names.contains(&name.as_str()));
-    if let Some(option) = modelled {
-        return option.names[0].to_owned();
-    }
-    let grouped = WITHOUT_EFFECT.iter().chain(NOT_MODELLED);
-    let mut spellings = grouped.flat_map(|(_, names)| names.split(' '));
-    let found = spellings.find(|spelling| spelling.split('|').any(|known| known == name));
-    let own = found.and_then(|spelling| spelling.split('|').next());
+    let found = rules().find(|(names, _)| lists(names, &name));
+    let own = found.and_then(|(names, _)| names.split('|').next());
     own.map_or(name, str::to_owned)
 }
 
@@ -114,21 +115,12 @@ pub fn is_program_option(name: &str) -> bool {
 
 /// The rule for an option, by any of its names.
 pub(super) fn rule(name: &str) -> Option<Rule> {
-    if let Some(option) = modelled::options().find(|option| option.names.contains(&name)) {
-        return Some(Rule::Modelled(option.set));
-    }
-    if let Some((reason, _)) = WITHOUT_EFFECT.iter().find(|(_, names)| lists(names, name)) {
-        return Some(Rule::WithoutEffect(reason));
-    }
-    let (reason, _) = NOT_MODELLED.iter().find(|(_, names)| lists(names, name))?;
-    Some(Rule::NotModelled {
-        reason,
-        harmless: harmless(name),
-    })
+    let found = rules().find(|(names, _)| lists(names, name));
+    found.map(|(_, rule)| rule)
 }
 
-/// Values of an option that ask for nothing.
-fn harmless(name: &str) -> &'static [&'static str] {
+/// Values with which an option that is not modelled asks for nothing, so that it is taken.
+pub(super) fn harmless(name: &str) -> &'static [&'static str] {
     let values = HARMLESS.iter().find(|(option, _)| *option == name);
     values.map_or(&[][..], |(_, values)| values)
 }
@@ -240,12 +232,9 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// Every name in the tables, the modelled ones first.
+/// Every spelling of every option, the modelled ones first.
 fn names() -> impl Iterator<Item = &'static str> {
-    let grouped = WITHOUT_EFFECT.iter().chain(NOT_MODELLED);
-    modelled::options()
-        .flat_map(|option| option.names.iter().copied())
-        .chain(grouped.flat_map(|(_, names)| names.split([' ', '|'])))
+    rules().flat_map(|(names, _)| names.split('|'))
 }
 
 /// Whether `name` is one of `names`, which are separated by spaces; spellings
@@ -275,10 +264,7 @@ mod tests {
     #[test]
     fn harmless_values_belong_to_refused_options() {
         for (name, _) in HARMLESS {
-            assert!(
-                matches!(rule(name), Some(Rule::NotModelled { harmless, .. }) if !harmless.is_empty()),
-                "{name}"
-            );
+            assert!(matches!(rule(name), Some(Rule::NotModelled(_))), "{name}");
         }
     }
 

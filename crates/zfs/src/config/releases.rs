@@ -102,10 +102,6 @@ impl PoolConfig {
     /// takes no time but for reading the clock, as on the kernel bench.
     #[must_use]
     pub fn openzfs_2_3(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
-        const NO_TIME: HostTime = HostTime {
-            request: Nanos::ZERO,
-            block: Nanos::ZERO,
-        };
         let mut config = Self::freebsd_10_1(members, volume_size, memory);
         // `zfs_arc_max` as the bench sets it; nothing is kept for metadata alone.
         config.cache = Bytes(memory.0 / 2);
@@ -144,8 +140,8 @@ impl PoolConfig {
         config.data_reads = DataReads::Blocks;
         config.prefetch = PrefetchConfig::of_2_3();
         config.selection = ChildSelection::OpenZfs2;
-        config.read_time = NO_TIME;
-        config.write_time = NO_TIME;
+        config.read_time = HostTime::default();
+        config.write_time = HostTime::default();
         config.resilver.order = ScanOrder::Sorted {
             in_flight: Bytes(16 << 20),
             memory: Bytes((memory.0 / 20).max(16 << 20)),
@@ -159,16 +155,9 @@ impl PoolConfig {
 
 /// The size of a metaslab (OpenZFS 2.3.2 vdev.c, `vdev_metaslab_set_size`): about 200
 /// of them, of 512 MiB at least and 16 GiB at most.
-const fn metaslab(member: Sectors) -> Sectors {
-    let (least, most) = (1 << 20, 1 << 25);
+fn metaslab(member: Sectors) -> Sectors {
     let size = (member.0 / 200).next_power_of_two();
-    if size < least {
-        Sectors(least)
-    } else if size > most {
-        Sectors(most)
-    } else {
-        Sectors(size)
-    }
+    Sectors(size.clamp(1 << 20, 1 << 25))
 }
 
 /// Headers of a cache full of blocks of 8 KiB: an `arc_buf_hdr_t` and an

@@ -1,9 +1,11 @@
 //! What was done at each place, for reports.
 
 use super::Transfer;
+use serde::{Deserialize, Serialize};
 
 /// What was done at one place since the member was attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MemberCounters {
     /// How many reads were completed.
     pub reads: u64,
@@ -21,7 +23,7 @@ pub struct MemberCounters {
     pub errors: u64,
     /// Commands under way.
     pub in_flight: u64,
-    /// Service times of all completed commands, summed.
+    /// Service times of all completed commands, summed, in nanoseconds.
     pub service_ns: u64,
 }
 

@@ -10,29 +10,29 @@ use raidlab_units::Bytes;
 const MOST_LOOPS: u32 = 1_000_000;
 
 pub(super) const OPTIONS: &[ModelledOption] = &[
-    option(&["size"], |draft, value| {
+    option("size", |draft, value| {
         if !in_zones(draft, InZones::Size, value)? {
             (draft.spec.size, draft.spec.percents.size) = amount(draft, value)?;
         }
         Ok(None)
     }),
-    option(&["io_size", "io_limit"], |draft, value| {
+    option("io_size|io_limit", |draft, value| {
         if !in_zones(draft, InZones::IoSize, value)? {
             (draft.spec.io_size, draft.spec.percents.io_size) = amount(draft, value)?;
         }
         Ok(None)
     }),
-    option(&["filesize"], |draft, value| {
+    option("filesize", |draft, value| {
         draft.spec.file_size = Some(plain_size(draft, value)?);
         Ok(None)
     }),
-    option(&["offset", "fileoffset"], |draft, value| {
+    option("offset|fileoffset", |draft, value| {
         if !in_zones(draft, InZones::Offset, value)? {
             (draft.spec.offset, draft.spec.percents.offset) = place(draft, value)?;
         }
         Ok(None)
     }),
-    option(&["offset_increment"], |draft, value| {
+    option("offset_increment", |draft, value| {
         if !in_zones(draft, InZones::OffsetIncrement, value)? {
             let (increment, percent) = place(draft, value)?;
             draft.spec.offset_increment = increment;
@@ -40,15 +40,15 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         }
         Ok(None)
     }),
-    option(&["offset_align"], |draft, value| {
+    option("offset_align", |draft, value| {
         draft.spec.offset_align = Some(plain_size(draft, value)?);
         Ok(None)
     }),
-    option(&["loops"], |draft, value| {
+    option("loops", |draft, value| {
         draft.spec.loops = count_in(needed(value)?, 1..=MOST_LOOPS)?;
         Ok(None)
     }),
-    option(&["number_ios"], |draft, value| {
+    option("number_ios", |draft, value| {
         // fio takes 0 for no limit.
         let limit = plain_size(draft, value)?.0;
         draft.spec.request_limit = Some(limit).filter(|&limit| limit > 0);

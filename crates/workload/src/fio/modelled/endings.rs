@@ -2,8 +2,9 @@
 //! by the depth, and an end when it runs evenly.
 
 use super::super::error::OptionError;
-use super::super::value::{millionths, size, switch, time};
-use super::{Draft, ModelledOption, choice, needed, needs, option};
+use super::super::value::{millionths, size, time};
+use super::option::Setter::{Switch, Time};
+use super::{Draft, ModelledOption, Noted, choice, needed, needs, option};
 use crate::shape::{LatencyTarget, SteadyMeasure, SteadyState};
 use raidlab_units::Nanos;
 
@@ -41,15 +42,9 @@ impl Default for EndDraft {
 }
 
 pub(super) const OPTIONS: &[ModelledOption] = &[
-    option(&["latency_target"], |draft, value| {
-        draft.ends.target = time(needed(value)?, "us")?;
-        Ok(None)
-    }),
-    option(&["latency_window"], |draft, value| {
-        draft.ends.window = time(needed(value)?, "us")?;
-        Ok(None)
-    }),
-    option(&["latency_percentile"], |draft, value| {
+    ("latency_target", Time("us", |draft| &mut draft.ends.target)),
+    ("latency_window", Time("us", |draft| &mut draft.ends.window)),
+    option("latency_percentile", |draft, value| {
         let text = needed(value)?;
         let percentile = millionths(text)?;
         if percentile > ALL {
@@ -58,37 +53,28 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         draft.ends.percentile = percentile;
         Ok(None)
     }),
-    option(&["latency_run"], |draft, value| {
-        draft.ends.goes_on = switch(value)?;
-        Ok(None)
-    }),
-    option(&["steadystate", "ss"], set_steady_state),
-    option(&["steadystate_duration", "ss_dur"], |draft, value| {
-        draft.ends.duration = time(needed(value)?, "s")?;
-        Ok(None)
-    }),
-    option(&["steadystate_ramp_time", "ss_ramp"], |draft, value| {
-        draft.ends.ramp_time = time(needed(value)?, "s")?;
-        Ok(None)
-    }),
-    option(
-        &["steadystate_check_interval", "ss_interval"],
-        |draft, value| {
-            let text = needed(value)?;
-            draft.ends.interval = time(text, "s")?;
-            match draft.ends.interval >= Nanos::SECOND {
-                true => Ok(None),
-                false => Err(choice(text, "times of a second or more")),
-            }
-        },
+    ("latency_run", Switch(|draft| &mut draft.ends.goes_on)),
+    option("steadystate|ss", set_steady_state),
+    (
+        "steadystate_duration|ss_dur",
+        Time("s", |draft| &mut draft.ends.duration),
     ),
+    (
+        "steadystate_ramp_time|ss_ramp",
+        Time("s", |draft| &mut draft.ends.ramp_time),
+    ),
+    option("steadystate_check_interval|ss_interval", |draft, value| {
+        let text = needed(value)?;
+        draft.ends.interval = time(text, "s")?;
+        match draft.ends.interval >= Nanos::SECOND {
+            true => Ok(None),
+            false => Err(choice(text, "times of a second or more")),
+        }
+    }),
 ];
 
 /// `iops:10%`, `bw_slope:1m`, `lat:50us`.
-fn set_steady_state(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+fn set_steady_state(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     let wrong = || {
         choice(

@@ -1,7 +1,6 @@
 //! fio's engines: which the model runs, and as what.
 
-use super::super::error::OptionError;
-use super::{Draft, choice, needed, not_modelled};
+use super::{Draft, Noted, choice, needed, not_modelled};
 use crate::job::Engine;
 
 /// fio's engines by how the model runs them.
@@ -73,10 +72,7 @@ fn engine(name: &str) -> Option<Modelling> {
     found.map(|&(modelling, _)| modelling)
 }
 
-pub(super) fn set_engine(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+pub(super) fn set_engine(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     match engine(text) {
         Some(Modelling::As(engine, note)) => {

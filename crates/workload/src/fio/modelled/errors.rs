@@ -4,8 +4,7 @@
 //! member, with an input or output error; nothing is ever full, and what is read back is
 //! not compared.
 
-use super::super::error::OptionError;
-use super::{Draft, choice, needed};
+use super::{Draft, Noted, choice, needed};
 
 /// The one error that a modelled request can have, by name and number.
 const INPUT_OUTPUT: [&str; 2] = ["EIO", "5"];
@@ -19,10 +18,7 @@ pub(super) struct ErrorDraft {
 }
 
 /// `read`, `write`, `io`, `verify`, `all` or `none`.
-pub(super) fn set_continue_on_error(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+pub(super) fn set_continue_on_error(draft: &mut Draft, value: Option<&str>) -> Noted {
     draft.errors.continues = match needed(value)? {
         "none" | "0" | "verify" => [false; 2],
         "read" => [true, false],
@@ -35,10 +31,7 @@ pub(super) fn set_continue_on_error(
 
 /// Lists of errors for reads, writes and what is read back: `EIO,EIO:ENOSPC`. A list
 /// lets the job go on after those.
-pub(super) fn set_ignore_error(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
+pub(super) fn set_ignore_error(draft: &mut Draft, value: Option<&str>) -> Noted {
     let text = needed(value)?;
     let letters = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit();
     for (place, list) in text.split(',').enumerate() {

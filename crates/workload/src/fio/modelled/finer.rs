@@ -3,12 +3,10 @@
 use super::super::error::OptionError;
 use super::super::value::{millionths, number, size, switch};
 use super::lists::{by_direction, fill_up, shares};
-use super::{Draft, choice, needed, needs, not_modelled, percent};
+use super::{Draft, Noted, choice, needed, needs, not_modelled, percent};
 use super::{endings, errors, preconditioning, sizes, zones};
 use crate::shape::{Distribution, Flow, Verify};
 use raidlab_units::{Bytes, Nanos};
-
-type Noted = Result<Option<&'static str>, OptionError>;
 
 pub(super) fn set_alignment(draft: &mut Draft, value: Option<&str>) -> Noted {
     let base = draft.kilo_base;
@@ -193,8 +191,8 @@ pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, O
     });
     let verifies = draft.verifies.unwrap_or(draft.has_pattern) && !draft.verifies_not;
     spec.verify = (verifies && spec.pattern.writes()).then_some(Verify {
-        backlog: draft.verify_backlog,
-        batch: draft.verify_batch,
+        backlog: draft.verify_backlog.into(),
+        batch: draft.verify_batch.into(),
     });
     spec.thinking.only_by_time = spec.thinking.after > Nanos::ZERO && !draft.think_blocks_given;
     let waits = [

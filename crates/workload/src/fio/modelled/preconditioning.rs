@@ -2,7 +2,8 @@
 
 use super::super::error::OptionError;
 use super::super::value::{count, millionths, switch};
-use super::{Draft, ModelledOption, choice, needed, needs, not_modelled, option, plain_size};
+use super::option::Setter::Size;
+use super::{Draft, ModelledOption, choice, needed, needs, not_modelled, option};
 use crate::job::Pattern;
 use crate::shape::Distribution;
 use raidlab_units::Bytes;
@@ -32,14 +33,14 @@ impl Default for PreconditioningDraft {
 }
 
 pub(super) const OPTIONS: &[ModelledOption] = &[
-    option(&["sprandom"], |draft, value| {
+    option("sprandom", |draft, value| {
         draft.preconditioning.asked = switch(value)?;
         Ok(draft.preconditioning.asked.then_some(
             "the writes are fio's, in another random order; no modelled disk collects garbage, so \
              what they leave behind changes nothing later",
         ))
     }),
-    option(&["spr_op"], |draft, value| {
+    option("spr_op", |draft, value| {
         let text = needed(value)?;
         let share = millionths(text)?;
         draft.preconditioning.over_provisioning_millionths = share;
@@ -48,7 +49,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
             _ => Err(choice(text, "shares above 0 and up to 1")),
         }
     }),
-    option(&["spr_num_regions"], |draft, value| {
+    option("spr_num_regions", |draft, value| {
         let text = needed(value)?;
         draft.preconditioning.regions = count(text, 1)?;
         match draft.preconditioning.regions {
@@ -56,10 +57,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
             _ => Err(choice(text, "numbers up to 100000")),
         }
     }),
-    option(&["spr_cs"], |draft, value| {
-        draft.preconditioning.cache = plain_size(draft, value)?;
-        Ok(None)
-    }),
+    ("spr_cs", Size(|draft| &mut draft.preconditioning.cache)),
 ];
 
 /// What is settled when all of a job's options are known.

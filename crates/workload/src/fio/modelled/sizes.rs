@@ -5,14 +5,11 @@
 //! that of `bs` (`fixup_options` of init.c, `get_next_buflen` of io_u.c). A place that is left
 //! empty, as in `bs=,8k`, changes nothing.
 
-use super::super::error::OptionError;
 use super::super::value::size;
 use super::lists::{by_direction, fill_up, shares};
-use super::{Draft, choice, needed};
+use super::{Draft, Noted, choice, needed};
 use crate::shape::Sizes;
 use raidlab_units::Bytes;
-
-type Noted = Result<Option<&'static str>, OptionError>;
 
 /// What a section says of sizes, of reads, writes and discards.
 #[derive(Debug, Clone, Default)]

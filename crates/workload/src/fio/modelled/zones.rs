@@ -1,7 +1,8 @@
 //! The options of zones: with gaps between them, or written in sequence only.
 
 use super::super::error::OptionError;
-use super::super::value::{count, millionths, number, switch};
+use super::super::value::{millionths, number};
+use super::option::Setter::{Count, Size, Switch};
 use super::{Draft, ModelledOption, choice, needed, needs, not_modelled, option, plain_size};
 use crate::job::JobSpec;
 use crate::shape::{Strides, ZoneRules};
@@ -67,7 +68,7 @@ pub(super) fn in_zones(
 }
 
 pub(super) const OPTIONS: &[ModelledOption] = &[
-    option(&["zonemode"], |draft, value| {
+    option("zonemode", |draft, value| {
         draft.zones.mode = match needed(value)? {
             "none" => Mode::None,
             "strided" => Mode::Strided,
@@ -79,41 +80,32 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
              the start",
         ))
     }),
-    option(&["zonesize"], |draft, value| {
-        draft.zones.size = plain_size(draft, value)?;
-        Ok(None)
-    }),
-    option(&["zonerange"], |draft, value| {
-        draft.zones.range = plain_size(draft, value)?;
-        Ok(None)
-    }),
-    option(&["zoneskip"], |draft, value| {
+    ("zonesize", Size(|draft| &mut draft.zones.size)),
+    ("zonerange", Size(|draft| &mut draft.zones.range)),
+    option("zoneskip", |draft, value| {
         if !in_zones(draft, InZones::Skip, value)? {
             draft.zones.skip = plain_size(draft, value)?;
         }
         Ok(None)
     }),
-    option(&["zonecapacity"], |draft, value| {
-        draft.zones.capacity = plain_size(draft, value)?;
-        Ok(None)
-    }),
-    option(&["max_open_zones"], |draft, value| {
-        draft.zones.most_open = count(needed(value)?, 0)?;
-        Ok(None)
-    }),
-    option(&["job_max_open_zones"], |draft, value| {
-        draft.zones.most_open_of_job = count(needed(value)?, 0)?;
-        Ok(None)
-    }),
-    option(&["read_beyond_wp"], |draft, value| {
-        draft.zones.reads_beyond = switch(value)?;
-        Ok(None)
-    }),
-    option(&["zone_reset_threshold"], |draft, value| {
+    ("zonecapacity", Size(|draft| &mut draft.zones.capacity)),
+    (
+        "max_open_zones",
+        Count(0, |draft| &mut draft.zones.most_open),
+    ),
+    (
+        "job_max_open_zones",
+        Count(0, |draft| &mut draft.zones.most_open_of_job),
+    ),
+    (
+        "read_beyond_wp",
+        Switch(|draft| &mut draft.zones.reads_beyond),
+    ),
+    option("zone_reset_threshold", |draft, value| {
         draft.zones.reset_threshold = share(value)?;
         Ok(None)
     }),
-    option(&["zone_reset_frequency"], |draft, value| {
+    option("zone_reset_frequency", |draft, value| {
         draft.zones.reset_frequency = share(value)?;
         Ok(None)
     }),
