@@ -8,6 +8,7 @@ use crate::document::{Document, FileError};
 use crate::files::{Files, built_in};
 use crate::host::{Host, read_hosts, read_one};
 use raidlab_data::Entry;
+use raidlab_units::visible_path;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ pub enum LoadError {
     #[error(transparent)]
     Figures(#[from] raidlab_import::ImportError),
     /// The file could not be read.
-    #[error("cannot read {}", .path.display())]
+    #[error("cannot read {}", visible_path(.path))]
     Read {
         /// The file that was to be read.
         path: PathBuf,
@@ -220,9 +221,19 @@ pub fn is_path(name: &str) -> bool {
 /// A name as it is, a relative path as one from `folder`.
 pub(crate) fn resolve(name_or_path: &str, folder: &Path) -> String {
     if is_path(name_or_path) {
-        folder.join(name_or_path).display().to_string()
+        let path = beside(Path::new(name_or_path), folder);
+        path.display().to_string()
     } else {
         name_or_path.to_owned()
+    }
+}
+
+/// The path that a file in `folder` means: `./x` beside `./suite.toml` is that file as well.
+pub(crate) fn beside(path: &Path, folder: &Path) -> PathBuf {
+    match path.strip_prefix(".") {
+        // Without a folder the dot tells a path from the name of what is built in.
+        Ok(inside) if !folder.as_os_str().is_empty() => folder.join(inside),
+        _ => folder.join(path),
     }
 }
 
@@ -286,6 +297,23 @@ pub(crate) fn find(files: &Files, kind: Kind, name_or_path: &str) -> Result<Docu
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn one_file_has_one_name_however_it_is_named() {
+        for (name, folder, whole) in [
+            ("./x.toml", ".", "./x.toml"),
+            ("x.toml", ".", "./x.toml"),
+            ("././q/x.toml", "a/b", "a/b/q/x.toml"),
+            ("../x.toml", "a", "a/../x.toml"),
+            ("/q/x.toml", ".", "/q/x.toml"),
+            ("./x", "", "./x"),
+            ("md", ".", "md"),
+        ] {
+            assert_eq!(super::resolve(name, Path::new(folder)), whole, "{name}");
+        }
+    }
+
     #[test]
     fn a_wrong_name_is_answered_with_what_may_be_meant() {
         let known: Vec<String> = (0..20)

@@ -109,7 +109,7 @@ pub(crate) fn read_job_file(
     files: &Files,
 ) -> Result<FioJobs, JobFileError> {
     let open = |file: &str| {
-        let read = catalogue::read_text(files, &folder.join(file));
+        let read = catalogue::read_text(files, &catalogue::beside(Path::new(file), folder));
         read.map_err(|error| in_one_line(&error))
     };
     FioJobs::from_job_file(name, text, files.permission(), &open)

@@ -178,7 +178,7 @@ fn take_over(arguments: &Arguments) -> Result<(), Failure> {
 fn given(arguments: &Arguments) -> Result<Vec<Given>, Failure> {
     let mut facts = arguments.fact.clone();
     if let Some(path) = &arguments.facts {
-        let name = path.display().to_string();
+        let name = visible_path(path);
         let text = std::fs::read_to_string(path).map_err(|source| {
             let name = name.clone();
             Failure::new(Kind::Input, CannotImport { name, source })

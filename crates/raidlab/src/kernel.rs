@@ -5,6 +5,7 @@ use crate::{interrupt, output};
 use clap::{Args, Subcommand};
 use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
+use raidlab_store::text::visible_path;
 use raidlab_uml::{Build, BuildError, Cache, CacheError, Changes, Kernel, Step, Watcher};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,7 +126,7 @@ fn build(arguments: &BuildArguments) -> Result<(), Failure> {
         let mut text = format!(
             "kernel {} is built already: {}\n`--again` builds it anew\n",
             kernel.name,
-            kernel.program.display()
+            visible_path(&kernel.program)
         );
         if kernel.made_with() == Changes::Older {
             text.push_str("it was made by an older raidlab, with other changes\n");
@@ -137,7 +138,7 @@ fn build(arguments: &BuildArguments) -> Result<(), Failure> {
         "kernel {} ({}) was built: {}\n",
         kernel.name,
         kernel.release,
-        kernel.program.display()
+        visible_path(&kernel.program)
     ))
 }
 
@@ -147,7 +148,7 @@ fn carry_out(build: &Build, stop: &'static AtomicBool) -> Result<Kernel, Failure
         "kernel {} of {}: 7 to 20 minutes on two processors, and up to 4 GB for as long; log: {}",
         build.name(),
         build.source(),
-        build.log().display()
+        visible_path(&build.log())
     ));
     let mut bar = Bar::new(stop);
     let built = build.run(&mut bar);
@@ -300,7 +301,7 @@ fn status() -> Result<(), Failure> {
             kernel.zfs.clone().unwrap_or_else(|| "-".to_owned()),
             kernel.made_with().made_by().to_owned(),
             kernel.source.clone(),
-            kernel.program.display().to_string(),
+            visible_path(&kernel.program),
         ]
     });
     let mut text = if kernels.is_empty() {
@@ -319,7 +320,7 @@ fn status() -> Result<(), Failure> {
         let _ = writeln!(
             text,
             "an unfinished build of {name} is in {}",
-            folder.display()
+            visible_path(&folder)
         );
     }
     output::print(&text)

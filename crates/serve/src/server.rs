@@ -25,6 +25,7 @@ pub use tls::{TlsClients, TlsFiles};
 use crate::export::BufferPool;
 use connection::Shared;
 use raidlab_nbd::server::TlsPolicy;
+use raidlab_units::visible_path;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use socket::{Listener, Socket};
@@ -62,7 +63,7 @@ impl Listen {
 impl fmt::Display for Listen {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unix(path) => write!(formatter, "{}", path.display()),
+            Self::Unix(path) => write!(formatter, "{}", visible_path(path)),
             Self::Tcp { address, .. } => write!(formatter, "{address}"),
         }
     }
@@ -130,7 +131,7 @@ pub enum ServeError {
     #[error("{0} is not a loopback address: TLS must be required there, not only offered")]
     OnlyOffered(SocketAddr),
     /// A file of certificates or keys cannot be used.
-    #[error("{}: {reason}", .path.display())]
+    #[error("{}: {reason}", visible_path(.path))]
     TlsFile {
         /// The file of the certificate or key.
         path: PathBuf,

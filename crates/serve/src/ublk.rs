@@ -34,6 +34,7 @@ use crate::export::Export;
 use control::{CommandError, Control};
 use leftover::{MARK, character_path, open_character};
 use queue::Queue;
+use raidlab_units::visible_path;
 use request::Shape;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -121,7 +122,7 @@ pub enum UblkError {
         source: io::Error,
     },
     /// The queue's thread, or what it needs, cannot be had.
-    #[error("cannot serve {}", .path.display())]
+    #[error("cannot serve {}", visible_path(.path))]
     Queue {
         /// The path of the character device, `/dev/ublkcN`.
         path: PathBuf,
@@ -195,7 +196,7 @@ pub struct UblkDevice {
 
 impl std::fmt::Debug for UblkDevice {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "UblkDevice({})", self.path.display())
+        write!(formatter, "UblkDevice({})", visible_path(&self.path))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong with a store, each with the file's name and a remedy.
 
 use crate::output::Found;
+use crate::text::visible_path;
 use std::path::PathBuf;
 
 /// Why a store could not be opened, written or read.
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum StoreError {
     /// The file cannot be opened or created.
-    #[error("cannot open the store {path}: {why}")]
+    #[error("cannot open the store {path}: {why}", path = visible_path(.path))]
     Unwritable {
         /// The store's file.
         path: PathBuf,
@@ -16,13 +17,16 @@ pub enum StoreError {
         why: String,
     },
     /// There is no such file, and the caller wanted to read.
-    #[error("there is no store at {path}: run a suite first, or name the file that holds the runs")]
+    #[error(
+        "there is no store at {path}: run a suite first, or name the file that holds the runs",
+        path = visible_path(.path)
+    )]
     Missing {
         /// The file looked for.
         path: PathBuf,
     },
     /// Something that is no file has the name.
-    #[error("{} is {found}; it was left as it is: name another file", .path.display())]
+    #[error("{} is {found}; it was left as it is: name another file", visible_path(.path))]
     NotAFile {
         /// The path at which a store was to be.
         path: PathBuf,
@@ -30,7 +34,10 @@ pub enum StoreError {
         found: Found,
     },
     /// The file's bytes are not an `SQLite` database.
-    #[error("{path} is not a store (not an SQLite file); it was left as it is: name another file")]
+    #[error(
+        "{path} is not a store (not an SQLite file); it was left as it is: name another file",
+        path = visible_path(.path)
+    )]
     NotADatabase {
         /// The store's file, as it was named.
         path: PathBuf,
@@ -38,7 +45,8 @@ pub enum StoreError {
     /// An `SQLite` database of another program.
     #[error(
         "{path} is an SQLite database of another program (application id {application_id:#010x}); \
-         it was left as it is: name another file"
+         it was left as it is: name another file",
+        path = visible_path(.path)
     )]
     Foreign {
         /// The store's file, as it was named.
@@ -50,7 +58,8 @@ pub enum StoreError {
     #[error(
         "the store {path} has schema version {found}, this raidlab reads and writes version \
          {supported}; it was left as it is: use the raidlab that wrote it to export its runs, \
-         or name another file"
+         or name another file",
+        path = visible_path(.path)
     )]
     OtherVersion {
         /// The store's file, as it was named.
@@ -63,7 +72,8 @@ pub enum StoreError {
     /// The database is damaged.
     #[error(
         "the store {path} is damaged ({detail}); it was left as it is: copy it, recover what can \
-         be read with `sqlite3 FILE .recover`, and name another file meanwhile"
+         be read with `sqlite3 FILE .recover`, and name another file meanwhile",
+        path = visible_path(.path)
     )]
     Corrupt {
         /// The store's file, as it was named.
@@ -73,14 +83,18 @@ pub enum StoreError {
     },
     /// Another process holds the write lock for longer than the store waits.
     #[error(
-        "the store {path} is being written by another process: wait for it or name another file"
+        "the store {path} is being written by another process: wait for it or name another file",
+        path = visible_path(.path)
     )]
     Busy {
         /// The store's file, as it was named.
         path: PathBuf,
     },
     /// The disk with the store has no room left.
-    #[error("no space left for the store {path}: everything up to the last complete row is kept")]
+    #[error(
+        "no space left for the store {path}: everything up to the last complete row is kept",
+        path = visible_path(.path)
+    )]
     Full {
         /// The store's file, as it was named.
         path: PathBuf,
@@ -92,13 +106,13 @@ pub enum StoreError {
         name: String,
     },
     /// The store has no runs at all.
-    #[error("the store {path} holds no runs")]
+    #[error("the store {path} holds no runs", path = visible_path(.path))]
     NoRuns {
         /// The path of the store.
         path: PathBuf,
     },
     /// No run has this name.
-    #[error("the store {path} has no run named {name}{near}")]
+    #[error("the store {path} has no run named {name}{near}", path = visible_path(.path))]
     NoSuchRun {
         /// The name asked for.
         name: String,
@@ -122,7 +136,7 @@ pub enum StoreError {
         value: String,
     },
     /// The file cannot be given its name.
-    #[error("cannot rename {from} to {to}")]
+    #[error("cannot rename {from} to {to}", from = visible_path(.from), to = visible_path(.to))]
     Move {
         /// The store's file.
         from: PathBuf,
@@ -133,7 +147,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// Any other failure of the database.
-    #[error("failed to {action} in the store {path}")]
+    #[error("failed to {action} in the store {path}", path = visible_path(.path))]
     Query {
         /// What was being done.
         action: &'static str,

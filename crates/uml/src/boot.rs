@@ -18,6 +18,7 @@ use crate::frames::{Frame, FrameError, FrameReader};
 use crate::image::{AGENT, AGENT_SLOT};
 use raidlab_initramfs::{Archive, Reason};
 use raidlab_shell::{Command, Local, Output, Running, Target, TargetError};
+use raidlab_units::visible_path;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -267,7 +268,7 @@ impl Boot {
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// A file cannot be used.
-    #[error("cannot use {}", path.display())]
+    #[error("cannot use {}", visible_path(path))]
     File {
         /// The file or folder that could not be used.
         path: PathBuf,

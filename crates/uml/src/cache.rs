@@ -7,6 +7,7 @@
 //! raidlab/packages/root/            packages that were fetched and not installed
 //! ```
 
+use raidlab_units::visible_path;
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -288,7 +289,7 @@ pub enum CacheError {
         name: String,
     },
     /// Something cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}", visible_path(path))]
     Read {
         /// The file or folder that could not be used.
         path: PathBuf,
@@ -297,7 +298,7 @@ pub enum CacheError {
         source: io::Error,
     },
     /// Something cannot be written or removed.
-    #[error("cannot change {}", path.display())]
+    #[error("cannot change {}", visible_path(path))]
     Write {
         /// The file or folder that could not be used.
         path: PathBuf,

@@ -50,6 +50,7 @@
 //! end. A last line `\` says that the text ends without a line end. A line `@NAME` is the
 //! file of that name beside it. What follows a colon in the head is a remark.
 
+use raidlab_units::visible_path;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -220,7 +221,7 @@ fn changed(text: &str, edit: &Edit) -> Result<String, EditError> {
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     /// A file is missing or cannot be written.
-    #[error("cannot change {}", file.display())]
+    #[error("cannot change {}", visible_path(file))]
     File {
         /// The file that could not be used.
         file: PathBuf,

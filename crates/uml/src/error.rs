@@ -4,6 +4,7 @@ use crate::cache::CacheError;
 use crate::edits::EditError;
 use crate::source::SourceError;
 use raidlab_shell::TargetError;
+use raidlab_units::visible_path;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,7 @@ pub enum BuildError {
     /// Too little space for a tree.
     #[error(
         "{} has {} MiB free; a build takes up to {} MiB, and less than 20 MiB stay",
-        folder.display(), free >> 20, SPACE >> 20
+        visible_path(folder), free >> 20, SPACE >> 20
     )]
     Space {
         /// The folder in which it would be built.
@@ -61,7 +62,7 @@ pub enum BuildError {
     #[error(transparent)]
     Zfs(#[from] ZfsError),
     /// A program of the build failed.
-    #[error("`{command}` {how}; {} ends with:\n{tail}", log.display())]
+    #[error("`{command}` {how}; {} ends with:\n{tail}", visible_path(log))]
     Command {
         /// The program with its arguments.
         command: String,
@@ -82,7 +83,7 @@ pub enum BuildError {
     #[error("a step of the build cannot be run")]
     Target(#[from] TargetError),
     /// A file cannot be used.
-    #[error("cannot use {}", path.display())]
+    #[error("cannot use {}", visible_path(path))]
     File {
         /// The file or folder that could not be used.
         path: PathBuf,

@@ -1,6 +1,7 @@
 //! Where a kernel's source comes from: the distribution's package, which is a
 //! compressed archive in `/usr/src`, or an unpacked tree of the user's.
 
+use raidlab_units::visible_path;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -182,13 +183,13 @@ pub enum SourceError {
         version: Option<String>,
     },
     /// The folder is no tree of a kernel's source.
-    #[error("{} is no Linux source tree with arch/um in it", path.display())]
+    #[error("{} is no Linux source tree with arch/um in it", visible_path(path))]
     NoTree {
         /// The folder that was named.
         path: PathBuf,
     },
     /// Something cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}", visible_path(path))]
     Read {
         /// The file or folder that could not be used.
         path: PathBuf,

@@ -9,6 +9,7 @@ mod parse;
 mod size;
 mod span;
 mod time;
+mod visible;
 mod words;
 
 pub use digest::{FNV_BASIS, fnv1a};
@@ -16,4 +17,5 @@ pub use parse::{LONGEST_TIME, ParseUnitError, bytes_in, parse_bytes, parse_durat
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
 pub use span::{Span, SpanSet};
 pub use time::Nanos;
+pub use visible::{acts, visible, visible_bytes, visible_lines, visible_path};
 pub use words::{count, hexadecimal, in_one_line, line_of, reasons};

@@ -395,7 +395,7 @@ fn read_work(
     }
     let (text, span) = read_fio_text(context, raw, named, name, combination)?;
     let file = raw.fio_file.as_ref().map_or("", |file| file.get_ref());
-    let included = context.folder.join(combination.apply(file));
+    let included = catalogue::beside(Path::new(&combination.apply(file)), context.folder);
     let folder = included.parent().unwrap_or(context.folder);
     let reading = read_fio(document, span, name, &text, (folder, context.files))?;
     let work = Work::Fio {
@@ -425,7 +425,8 @@ fn read_fio_text(
             Ok((FioText::Options(lines), options.span()))
         }
         (None, Some(file), None) => {
-            let path = context.folder.join(combination.apply(file.get_ref()));
+            let path = combination.apply(file.get_ref());
+            let path = catalogue::beside(Path::new(&path), context.folder);
             let text = catalogue::read_text(context.files, &path)
                 .map_err(|error| super::named::named_at(document, file.span(), error))?;
             let text = combination.apply(&text);

@@ -15,6 +15,7 @@ use raidlab_serve::array::{Assembled, Nest, versions_on};
 use raidlab_serve::control::check_name;
 use raidlab_serve::member::Member;
 use raidlab_store::output::{Found, OutputError, check_distinct, look};
+use raidlab_store::text::visible_path;
 use raidlab_units::Sectors;
 use std::fmt::Write;
 use std::fs::File;
@@ -210,7 +211,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             let size = member.size().to_bytes().0;
             has_content(size, |bytes, offset| member.read_exact_at(bytes, offset))
         })
-        .map(|member| format!("  {}", member.path().display()))
+        .map(|member| format!("  {}", visible_path(member.path())))
         .collect();
     let old_bitmap = bitmap.filter(|path| {
         File::open(path).is_ok_and(|file| {
@@ -218,7 +219,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             has_content(size, |bytes, offset| file.read_exact_at(bytes, offset))
         })
     });
-    full.extend(old_bitmap.map(|path| format!("  {}", path.display())));
+    full.extend(old_bitmap.map(|path| format!("  {}", visible_path(path))));
     if !full.is_empty() {
         let question = format!("these are not empty and will be lost:\n{}", full.join("\n"));
         consent(&question, arguments.run, "--run")?;
@@ -464,7 +465,7 @@ fn words(
         (None, Some(bitmap), Some(BitmapWord::File(path))) => writeln!(
             text,
             "  bitmap: in {}, a bit for {}",
-            path.display(),
+            visible_path(path),
             bitmap.superblock.chunk
         ),
         _ => writeln!(text, "  bitmap: none"),
@@ -474,10 +475,11 @@ fn words(
         let _ = writeln!(
             text,
             "  {}: {}, data from {}, room for the log {}",
-            claimed[member.index]
-                .as_ref()
-                .map_or(Path::new(MISSING), Member::path)
-                .display(),
+            visible_path(
+                claimed[member.index]
+                    .as_ref()
+                    .map_or(Path::new(MISSING), Member::path)
+            ),
             role(&member.superblock),
             member.superblock.data_offset.to_bytes(),
             log.to_bytes()

@@ -12,6 +12,7 @@ use raidlab_metadata::detail::{
 use raidlab_metadata::{MemberMetadata, ProbeError, read_member};
 use raidlab_serve::array::read_bitmap;
 use raidlab_serve::member::Member;
+use raidlab_store::text::visible_path;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab examine`.
@@ -71,8 +72,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     for device in named(&arguments.devices)? {
         let shown = opening.open(&device, &mut |_| {}).and_then(|member| {
             let name = match &device {
-                Named::File(path) => path.display().to_string(),
-                Named::Array(_) => member.path().display().to_string(),
+                Named::File(path) => visible_path(path),
+                Named::Array(_) => visible_path(member.path()),
             };
             one(arguments, &member, &name, &host).map(|shown| (name, shown))
         });

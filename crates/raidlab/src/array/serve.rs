@@ -16,6 +16,7 @@ use raidlab_serve::control::{ControlServer, Controlled, control_path};
 use raidlab_serve::disk::DiskExport;
 use raidlab_serve::export::{Export, MemoryExport, NullExport};
 use raidlab_serve::server::{Exports, Limits, Listen, Server, ServerOptions};
+use raidlab_store::text::visible_path;
 pub use source::{Assembling, not_assembled};
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -246,12 +247,12 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         let help = "`--name` gives them other places";
         let sockets = nest.listen(&name);
         for path in sockets.map_err(|error| Failure::new(Kind::Run, error).help(help))? {
-            output::say(&format!("inner array: control {}", path.display()));
+            output::say(&format!("inner array: control {}", visible_path(&path)));
         }
     }
     announce(&name, &served, &places, &server, control.as_ref());
     if let Some(device) = &device {
-        output::say(&format!("  as {}", device.path().display()));
+        output::say(&format!("  as {}", visible_path(device.path())));
     }
     let is_lost = || device.as_ref().is_some_and(BlockDevice::is_lost);
     while !stop.load(Ordering::Relaxed) && !is_lost() {
@@ -378,7 +379,7 @@ fn announce(
         output::say(&format!("  at {uri}"));
     }
     if let Some(control) = control {
-        output::say(&format!("  control {}", control.path().display()));
+        output::say(&format!("  control {}", visible_path(control.path())));
     }
 }
 

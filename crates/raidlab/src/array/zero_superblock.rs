@@ -5,6 +5,7 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
 use raidlab_metadata::{erase, versions_present};
+use raidlab_store::text::visible_path;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -37,7 +38,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         let size = member.size().to_bytes();
         let versions = versions_present(&mut Bare(&member), size);
         if versions.is_empty() {
-            let words = format!("{} has no md superblock", path.display());
+            let words = format!("{} has no md superblock", visible_path(path));
             return Err(Failure::words(Kind::Input, words));
         }
         planned.push((path, member, erase(&versions, size)));
@@ -49,7 +50,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             .try_for_each(|write| member.write_all_at(&write.bytes, write.offset.0))
             .and_then(|()| member.flush())
             .map_err(|source| Failure::write_file(path, source))?;
-        let _ = writeln!(text, "{}: superblock erased", path.display());
+        let _ = writeln!(text, "{}: superblock erased", visible_path(path));
         Ok(())
     });
     output::print(&text)?;

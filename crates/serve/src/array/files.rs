@@ -15,7 +15,8 @@ use raidlab_metadata::{
     Bitmap, BitmapError, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, MemberMetadata, ProbeError,
     ReadAt, read_member,
 };
-use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
+use raidlab_units::{Bytes, SECTOR_BYTES, Sectors, visible_path};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -24,7 +25,7 @@ use std::sync::LazyLock;
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// A device without md's metadata, or with damaged ones.
-    #[error("cannot use {}", .path.display())]
+    #[error("cannot use {}", visible_path(.path))]
     Examine {
         /// The file or device.
         path: PathBuf,
@@ -36,7 +37,7 @@ pub enum FilesError {
     #[error("cannot assemble")]
     Assemble(#[from] AssembleError),
     /// A bitmap's file that has none, or a damaged one.
-    #[error("cannot use the bitmap {}", .path.display())]
+    #[error("cannot use the bitmap {}", visible_path(.path))]
     Bitmap {
         /// The file with the bitmap.
         path: PathBuf,
@@ -48,7 +49,7 @@ pub enum FilesError {
     #[error("cannot replay the write log")]
     Log(#[source] LogError),
     /// A device could not be read or written.
-    #[error("cannot {what} {}", .path.display())]
+    #[error("cannot {what} {}", visible_path(.path))]
     Io {
         /// `read` or `write`.
         what: &'static str,
@@ -58,6 +59,9 @@ pub enum FilesError {
         #[source]
         source: io::Error,
     },
+    /// Two devices whose paths are shown alike.
+    #[error("two devices are shown as {0}: give one of them another name")]
+    OneName(String),
     /// More members planned than files given.
     #[error("the plan has a member {0}, for which no file was given")]
     NoFile(usize),
@@ -109,7 +113,7 @@ pub fn read_candidate(file: &Member) -> Result<Candidate, FilesError> {
     };
     let metadata = read_member(&mut Reader(file), file.size().to_bytes()).map_err(failed)?;
     Ok(Candidate {
-        name: file.path().display().to_string(),
+        name: visible_path(file.path()),
         size: file.size(),
         log: read_log(file, &metadata),
         metadata,
@@ -244,6 +248,11 @@ pub fn decide(
     let candidates = files.iter().map(read_candidate);
     let mut candidates = candidates.collect::<Result<Vec<_>, _>>()?;
     find_hidden_logs(&mut candidates, files);
+    // By its name a member is found again.
+    let mut names = BTreeSet::new();
+    if let Some(twin) = candidates.iter().find(|one| !names.insert(&one.name)) {
+        return Err(FilesError::OneName(twin.name.clone()));
+    }
     Ok(Assembly::decide(candidates, options)?)
 }
 
@@ -259,7 +268,7 @@ pub fn assemble(
 ) -> Result<Assembled, FilesError> {
     let mut assembly = decide(files, bitmap, options)?;
     let file_of = |name: &str| {
-        let named = |file: &&Member| file.path().display().to_string() == name;
+        let named = |file: &&Member| visible_path(file.path()) == name;
         files.iter().find(named)
     };
     let members: Vec<&Member> = assembly

@@ -14,7 +14,7 @@ use crate::member::{
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use raidlab_array::{EngineOptions, Event, Outputs, PersistentArray, Settings, Slot, StartError};
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, visible_path};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -359,7 +359,7 @@ impl FileExport {
         ArrayExport::run(Setup {
             core: Core::Plain(Passthrough::new(file.size())),
             out: Outputs::default(),
-            description: format!("the file {}", file.path().display()),
+            description: format!("the file {}", visible_path(file.path())),
             read_only: file.is_read_only(),
             members: vec![(Slot(0), Member::Storage(file))],
             driver,

@@ -2,6 +2,7 @@
 
 use super::lines::{Line, read_line};
 use super::{ControlRequest, ControlResponse, EventReport};
+use raidlab_units::visible_path;
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens at the socket of the array.
-    #[error("no array is served at {}", .path.display())]
+    #[error("no array is served at {}", visible_path(.path))]
     Connect {
         /// The path of the socket that was tried.
         path: PathBuf,

@@ -1,5 +1,6 @@
 //! Where an array's control socket is.
 
+use raidlab_units::visible_path;
 use rustix::fs::{Mode, lstat, mkdir};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ pub enum PlaceError {
     )]
     Name(String),
     /// The folder cannot be made.
-    #[error("cannot make {}", .path.display())]
+    #[error("cannot make {}", visible_path(.path))]
     Make {
         /// The folder or socket.
         path: PathBuf,
@@ -23,7 +24,7 @@ pub enum PlaceError {
         source: std::io::Error,
     },
     /// Somebody else could put a socket there.
-    #[error("{} belongs to another user, or others may write to it", .0.display())]
+    #[error("{} belongs to another user, or others may write to it", visible_path(.0))]
     NotOurs(PathBuf),
 }
 

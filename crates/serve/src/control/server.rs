@@ -4,6 +4,7 @@ use super::lines::{Line, read_line};
 use super::{ControlRequest, ControlResponse, EventReport};
 use crate::unix_socket::UnixSocket;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+use raidlab_units::visible_path;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -93,10 +94,10 @@ pub struct Ended;
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// Another server listens on that socket already.
-    #[error("{} is in use by another server", .0.display())]
+    #[error("{} is in use by another server", visible_path(.0))]
     InUse(PathBuf),
     /// The system does not let a socket be made there.
-    #[error("cannot listen at {}", .path.display())]
+    #[error("cannot listen at {}", visible_path(.path))]
     Listen {
         /// The socket's path.
         path: PathBuf,

@@ -5,7 +5,7 @@
 mod claim;
 
 use crate::export::BufferPool;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, visible_path};
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxFlags, fcntl_setfl,
     flock, fstat, ioctl_blksszget, major, minor, open, seek, stat, statx,
@@ -80,7 +80,7 @@ impl Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The operating system refused.
-    #[error("cannot open {}", .path.display())]
+    #[error("cannot open {}", visible_path(.path))]
     Open {
         /// What was to be opened.
         path: PathBuf,
@@ -89,13 +89,13 @@ pub enum OpenError {
         source: io::Error,
     },
     /// A directory, a pipe, a character device.
-    #[error("{} is neither a file nor a block device", .path.display())]
+    #[error("{} is neither a file nor a block device", visible_path(.path))]
     Kind {
         /// What was to be opened.
         path: PathBuf,
     },
     /// The device, or a partition of it, is mounted.
-    #[error("{} is mounted on {}", .path.display(), .on.display())]
+    #[error("{} is mounted on {}", visible_path(.path), visible_path(.on))]
     Mounted {
         /// What was to be opened.
         path: PathBuf,
@@ -103,7 +103,7 @@ pub enum OpenError {
         on: PathBuf,
     },
     /// Another program or the kernel uses it.
-    #[error("{} is in use by {by}", .path.display())]
+    #[error("{} is in use by {by}", visible_path(.path))]
     InUse {
         /// What was to be opened.
         path: PathBuf,

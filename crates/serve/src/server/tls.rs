@@ -6,6 +6,7 @@
 //! some holds the sending lock until they have left.
 
 use super::{ServeError, socket::Socket};
+use raidlab_units::visible_path;
 use rustls::{
     RootCertStore, ServerConfig, ServerConnection,
     crypto::ring,
@@ -73,7 +74,7 @@ impl TlsFiles {
             .with_single_cert(certificates(&self.certificate)?, key)
             .map_err(|error| match error {
                 rustls::Error::InconsistentKeys(_) => {
-                    let certificate = self.certificate.display();
+                    let certificate = visible_path(&self.certificate);
                     unreadable(&self.key, format!("it is not the key of {certificate}"))
                 }
                 error => ServeError::Tls(error),

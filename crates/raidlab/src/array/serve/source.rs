@@ -212,7 +212,7 @@ impl Assembling {
             0 => {}
             rest => output::say(&format!(
                 "warning: the last {rest} bytes of {} are no whole sector, and are not served",
-                path.display()
+                visible_path(path)
             )),
         }
         let export = FileExport::start(Arc::new(file), self.driver()).map_err(Failure::run)?;

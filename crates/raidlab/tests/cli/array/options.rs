@@ -1,7 +1,9 @@
 //! Options of assembling and serving that have no effect, or not the one that was meant.
 
 use super::{MEMBER_BYTES, Place, pattern};
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
 const MIRROR: [&str; 7] = ["create", "-l", "1", "-n", "2", "m0", "m1"];
@@ -110,4 +112,29 @@ fn a_dry_run_finds_the_logs_that_a_start_finds() {
     assert!(examined.contains("magic"), "{examined}");
     let said = place.must(&["assemble", "home", "--dry-run", "--run", "m0", "m1"]);
     assert!(said.contains("the log has to make writes good"), "{said}");
+}
+
+/// A path need not be text. It is shown with the bytes that it has.
+#[test]
+fn a_path_is_shown_with_its_bytes() {
+    let place = Place::new(2);
+    for (member, name) in [("m0", &b"a\xfe"[..]), ("m1", b"a\xff")] {
+        let name = OsStr::from_bytes(name);
+        std::fs::rename(place.path(member), place.path(".").join(name)).expect("renamed");
+    }
+    let names = [&b"a\xfe"[..], b"a\xff"].map(OsStr::from_bytes);
+    for words in [
+        &["examine"][..],
+        &["create", "-l", "1", "-n", "2"],
+        &["examine"],
+    ] {
+        let output = place
+            .command(words)
+            .args(names)
+            .output()
+            .expect("it starts");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(r"a\xfe") && said.contains(r"a\xff"), "{said}");
+    }
 }

@@ -14,6 +14,7 @@ use raidlab_metadata::create::{
 };
 use raidlab_metadata::{DeviceFlags, Uuid, Version};
 use raidlab_units::{Bytes, Sectors};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -367,4 +368,36 @@ fn too_few_members_are_refused() {
     let blank = scene.make(9);
     let error = assemble(&[blank], None, &how).expect_err("no superblock");
     assert!(matches!(error, FilesError::Examine { .. }), "{error}");
+}
+
+/// Names of files need not be text, and are shown as text.
+#[test]
+fn members_whose_names_are_no_text_are_known_apart() {
+    let scene = Scene::new(Level::Raid5, 3);
+    let names = [&b"\xfd"[..], b"\xfe", b"\xff", br"\xff"];
+    let [first, second, third, twin] = names.map(|name| {
+        let name = std::ffi::OsStr::from_bytes(name);
+        scene.folder.path().join(name)
+    });
+    let paths = [&first, &second, &third];
+    for (member, path) in paths.iter().enumerate() {
+        std::fs::rename(scene.path(member), path).expect("renamed");
+    }
+    let found = |paths: [&PathBuf; 3]| {
+        let files = paths.map(|path| open(path));
+        let assembled = assemble(&files, None, &AssembleOptions::default())?;
+        let files = assembled
+            .files
+            .iter()
+            .map(|(_, file)| file.path().to_owned());
+        Ok::<Vec<PathBuf>, FilesError>(files.collect())
+    };
+    assert_eq!(found(paths).expect("assembles"), paths.map(Clone::clone));
+    // Whose name is a text that is shown as one that is none.
+    std::fs::rename(&second, &twin).expect("renamed");
+    let error = found([&first, &twin, &third]).expect_err("two of one name");
+    assert!(
+        error.to_string().contains("give one of them another"),
+        "{error}"
+    );
 }

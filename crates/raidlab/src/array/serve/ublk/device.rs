@@ -5,6 +5,7 @@ use crate::output;
 use raidlab_serve::control::Controlled;
 use raidlab_serve::export::Export;
 use raidlab_serve::ublk::{Deletion, Swept, UblkDevice, UblkError, UblkGuard, UblkOptions};
+use raidlab_store::text::visible_path;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +54,7 @@ impl BlockDevice {
     pub fn failure(&self) -> Failure {
         let words = format!(
             "{} is gone: another program has deleted it, or the kernel takes no answers",
-            self.path().display()
+            visible_path(self.path())
         );
         Failure::words(Kind::Run, words)
     }
@@ -76,7 +77,7 @@ impl BlockDevice {
             Deletion::Gone => {}
             Deletion::Held => output::say(&format!(
                 "warning: {} is still open or mounted; it takes no more requests",
-                self.path().display()
+                visible_path(self.path())
             )),
         }
         Ok(())
