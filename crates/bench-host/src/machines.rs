@@ -50,12 +50,14 @@ pub enum MachineFileError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The file can be read and is no file of machines.
-    #[error("{file}, {}", error.to_string().trim_end().replace('\n', " "))]
+    #[error("{file}:{line}: {what}")]
     Wrong {
         /// The file of machines, as it was named.
         file: String,
-        /// What is wrong with it; its words are in the message.
-        error: Box<toml::de::Error>,
+        /// The line of what is wrong with it, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
     },
     /// Two machines have one name, by which a run keeps their rows.
     #[error("{file}:{line}: machine[{number}]: another machine is called `{name}` as well")]
@@ -100,9 +102,15 @@ pub fn read_toml<T: DeserializeOwned>(files: &Files, path: &Path) -> Result<T, M
     let file = visible_path(path);
     let text = read_text(files, path)?;
     check_values(&file, &text).map_err(LoadError::from)?;
-    toml::from_str(&text).map_err(|error| MachineFileError::Wrong {
-        file,
-        error: Box::new(error),
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let line = line_of(&text, error.span().map_or(0, |span| span.start));
+        let words = text.lines().nth(line - 1).unwrap_or_default().trim();
+        let why = error.message().replace('\n', "; ");
+        MachineFileError::Wrong {
+            file,
+            line,
+            what: format!("`{words}`: {why}"),
+        }
     })
 }
 
@@ -135,6 +143,26 @@ mod tests {
     use super::read_machines;
     use raidlab_lab::Files;
     use std::fs;
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("machines.toml");
+        let good = "[[machine]]\ndestination = \"localhost\"\n";
+        for (more, line, what) in [
+            ("disk = []\n", 3, "unknown field `disk`"),
+            ("", 1, "missing field `disks`"),
+            ("disks = 3\n", 3, "invalid type: integer `3`"),
+            ("disks = [\n", 3, "unclosed array"),
+        ] {
+            fs::write(&path, format!("{good}{more}")).expect("a file");
+            let error = read_machines(&Files::default(), &path).expect_err(more);
+            let told = error.to_string();
+            let place = format!("machines.toml:{line}: `");
+            assert!(told.contains(&place) && told.contains(what), "{told}");
+            assert!(!told.contains('\n'), "{told}");
+        }
+    }
 
     /// Behind one address two machines need names; without a name a machine has its
     /// destination for one.

@@ -4,10 +4,10 @@ use crate::failure::Failure;
 use crate::output;
 use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
-use raidlab_report::AUDIT_NOTE_CLASS;
 use raidlab_runs::notes::STORE;
 use raidlab_store::{
-    AccuracyNote, Finding, LATEST, Measurement, RunId, Scope, Severity, Store, StoreError,
+    AUDIT_NOTE_CLASS, AccuracyNote, Finding, LATEST, Measurement, RunId, Scope, Severity, Store,
+    StoreError,
 };
 use raidlab_units::in_one_line;
 use std::fmt::Write;

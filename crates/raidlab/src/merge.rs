@@ -79,16 +79,16 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         merged.rows(|row| output::print_bytes(format!("{}\n", to_json_line(row)?).as_bytes()))?;
     }
     output::say(&format!(
-        "run {} of {} shards, {}: `{}` shows it",
+        "run {} of {}, {}: `{}` shows it",
         merged.name,
-        merged.shards,
+        count(merged.shards, "shard", "shards"),
         count(merged.experiments as usize, "experiment", "experiments"),
         see(&merged.name, &arguments.store)
     ));
     if !merged.missing.is_empty() {
         output::say(&format!(
-            "warning: it is only a part: {} shards are missing or not whole; `{}` does the rest",
-            merged.missing.len(),
+            "warning: it is only a part: {} missing or not whole; `{}` does the rest",
+            count(merged.missing.len(), "shard is", "shards are"),
             go_on(&merged.name, &arguments.store)
         ));
     }

@@ -44,7 +44,11 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
             let why = std::error::Error::source(error)?.to_string();
             // The standard library's words for a number that is none.
             let why = match why.as_str() {
-                "invalid digit found in string" => "it takes a whole number",
+                "invalid digit found in string" | "cannot parse integer from empty string" => {
+                    "it takes a whole number"
+                }
+                "number would be zero for non-zero type" => "it takes a number from 1",
+                "number too large to fit in target type" => "the number is too large",
                 why => why,
             };
             let argument = invalid.first()?;

@@ -4,7 +4,7 @@ use crate::chart::{self, Figure, Look, Panel, TimelineFigures};
 use crate::compute::environment::{
     AskedRow, CommandGroup, FactTable, asked_rows, command_groups, fact_tables, tools,
 };
-use crate::compute::findings::{AUDIT_NOTE_CLASS, Group, audit_notes, groups};
+use crate::compute::findings::{Group, audit_notes, groups};
 use crate::compute::headline::verdicts;
 use crate::compute::matrix::{Matrix, matrices};
 use crate::compute::rate::{unit_names, units_note};
@@ -15,7 +15,7 @@ use crate::format::absent_words;
 use crate::table;
 use minijinja::Environment;
 use minijinja::value::{Serde, Value as Shown};
-use raidlab_store::{AccuracyNote, Run, Setting};
+use raidlab_store::{AUDIT_NOTE_CLASS, AccuracyNote, Run, Setting};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -33,7 +33,6 @@ pub use compare::{
     ClassAgreement, ComparedCell, ComparedRow, ComparedRun, ComparedVerdict, Difference,
     MemberCounts, RunComparison, compare,
 };
-pub use compute::findings::AUDIT_NOTE_CLASS;
 pub use data::RunData;
 pub use html::{ReportError, html};
 pub use markdown::{escaped, markdown};

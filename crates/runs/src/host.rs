@@ -173,12 +173,16 @@ fn machines(
         };
         if disks.len() < wanted {
             let words = format!(
-                "suite `{}` is for {wanted} disks, {} are named on {}",
+                "suite `{}` is for {wanted} disks, and {} named on {}",
                 suite.name,
-                disks.len(),
+                count(disks.len(), "is", "are"),
                 machine.name()
             );
-            return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
+            let help = match &own.machine_file {
+                Some(_) => "name one for each member in the machine's `disks`",
+                None => "give --disk once for each member",
+            };
+            return Err(Failure::words(Kind::Usage, words).help(help));
         }
         let machine = machine.with_disks(&disks, consent).map_err(refused)?;
         held.machines.push(machine);

@@ -6,6 +6,8 @@
 //! one machine would have made, whatever the number of shards and the order of their
 //! files.
 
+mod refused;
+
 use crate::asked::Asked;
 use crate::failure::{Failure, Kind};
 use crate::front::Front;
@@ -17,15 +19,20 @@ use raidlab_bench_kernel::PROCESSOR;
 use raidlab_lab::Plan;
 use raidlab_shell::Lock;
 use raidlab_store::output::check_distinct;
-use raidlab_store::text::visible_path;
-use raidlab_store::{AccuracyNote, KeptPlan, Observation, Run, RunId, Shard, Store};
+use raidlab_store::{AccuracyNote, KeptPlan, Observation, Run, RunId, Shard, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+pub(crate) use refused::Refused;
 
 /// Facts of a guest that the rows come from: all shards must have the same.
 const KERNEL: [&str; 2] = ["guest.kernel", "guest.openzfs"];
 /// So many commands that make what is missing are told.
 const TOLD: usize = 8;
+
+/// The remedy where a file is damaged.
+const AGAIN: &str = "move it away; what is missing is then told with the command that makes it";
 
 /// What is to be put together.
 #[derive(Debug, Clone)]
@@ -55,29 +62,6 @@ pub struct Merged {
     run: RunId,
     ended: String,
     _lock: Lock,
-}
-
-/// Why a file cannot be put together with the others.
-#[derive(Debug, thiserror::Error)]
-enum Refused {
-    #[error("{} is not a shard: `raidlab run --shard` makes one", visible_path(.0))]
-    NoShard(PathBuf),
-    #[error("{} is of another plan than {}", visible_path(.0), visible_path(.1))]
-    OtherPlan(PathBuf, PathBuf),
-    #[error("{} is of raidlab {}, {} of raidlab {}", visible_path(.0), .1, visible_path(.2), .3)]
-    OtherVersion(PathBuf, String, PathBuf, String),
-    #[error("{} is shard {}, {} is shard {}", visible_path(.0), .1, visible_path(.2), .3)]
-    OtherCount(PathBuf, Shard, PathBuf, Shard),
-    #[error("{} has {} `{}`, {} has `{}`", visible_path(.0), .1, .2, visible_path(.3), .4)]
-    OtherKernel(PathBuf, String, String, PathBuf, String),
-    #[error("{} and {} are both shard {}, and differ in their {}", visible_path(.0), visible_path(.1), .2, .3)]
-    Doubled(PathBuf, PathBuf, Shard, &'static str),
-    #[error("shard {} in {} was stopped before its end", .1, visible_path(.0))]
-    Unfinished(PathBuf, Shard),
-    #[error("of {} shards there is no whole file of {}", .0, .1)]
-    Missing(u32, String),
-    #[error("there is no shard in {}", visible_path(.0))]
-    NoShards(PathBuf),
 }
 
 /// A shard's file, as it was found.
@@ -168,12 +152,17 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 /// A shard's file, opened for a look.
 fn looked_at(path: &Path) -> Result<(Store, Found), Failure> {
     let refuse = || Failure::input(Refused::NoShard(path.to_owned()));
-    let store = Store::open_to_read(path)?;
-    let mut runs = store.runs()?;
+    let store = Store::open_to_read(path).map_err(|error| match error {
+        StoreError::NoRuns { .. } => refuse(),
+        StoreError::Missing { .. } => Failure::read_file(path, ErrorKind::NotFound.into()),
+        error => damaged(error),
+    })?;
+    let mut runs = store.runs().map_err(damaged)?;
     let (Some(summary), true) = (runs.pop(), runs.is_empty()) else {
         return Err(refuse());
     };
-    let kept = store.plan(summary.id)?.ok_or_else(refuse)?;
+    let kept = store.plan(summary.id).map_err(damaged)?;
+    let kept = kept.ok_or_else(refuse)?;
     let shard = kept.shard.ok_or_else(refuse)?;
     let found = Found {
         path: path.to_owned(),
@@ -183,6 +172,11 @@ fn looked_at(path: &Path) -> Result<(Store, Found), Failure> {
         shard,
     };
     Ok((store, found))
+}
+
+/// What is said of a file that cannot be read as it was written.
+fn damaged(error: StoreError) -> Failure {
+    Failure::from(error).help(AGAIN)
 }
 
 impl Looked {
@@ -215,8 +209,12 @@ impl Looked {
 
     /// Takes a file to the others.
     fn add(&mut self, (store, found): (Store, Found), partial: bool) -> Result<(), Failure> {
-        self.check(&found)?;
         let whole = found.run.finished.is_some();
+        if whole && !store.is_sealed(found.id).map_err(damaged)? {
+            let refused = Refused::Damaged(found.path, found.shard);
+            return Err(Failure::input(refused).help(AGAIN));
+        }
+        self.check(&found)?;
         if !whole && !partial {
             let refused = Refused::Unfinished(found.path, found.shard);
             let help = "start it again with its command; or `--partial` takes what there is";

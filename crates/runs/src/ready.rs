@@ -188,6 +188,7 @@ impl Ended {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
+        self.store.seal(self.run)?;
         self.store.move_to(file)?;
         drop(self.lock);
         Ok(())

@@ -8,6 +8,7 @@
 
 use crate::failure::{Failure, Kind};
 use crate::keeper;
+use crate::merge;
 use crate::notes::STORE;
 use crate::planned;
 use crate::ready::Ready;
@@ -68,7 +69,7 @@ impl Ready<'_> {
     /// Whether the shard's file is there, whole.
     ///
     /// # Errors
-    /// When something else has its name.
+    /// When something else has its name, or it is damaged.
     pub fn is_there(&self) -> Result<bool, Failure> {
         let here = &self.task.here;
         let Some(shard) = here.shard.filter(|_| here.store.exists()) else {
@@ -76,7 +77,11 @@ impl Ready<'_> {
         };
         let store = Store::open_to_read(&here.store)?;
         match self.find(&store, shard)? {
-            Some((_, _, true)) => Ok(true),
+            Some((run, _, true)) if store.is_sealed(run)? => Ok(true),
+            Some((_, _, true)) => {
+                let refused = merge::Refused::Damaged(here.store.clone(), shard);
+                Err(Failure::input(refused).help("move it away, and start the shard again"))
+            }
             _ => Err(self.other(&here.store, shard)),
         }
     }

@@ -5,6 +5,7 @@
 //! one database open. Of them only the time counts at which they were last written.
 
 use crate::failure::{Failure, Kind};
+use crate::merge::Refused;
 use crate::submission::Submission;
 use raidlab_store::text::visible_path;
 use raidlab_store::{Shard, Store, StoreError};
@@ -130,6 +131,11 @@ fn look(path: &Path, shard: Shard) -> State {
         for found in store.runs()? {
             let is_it = store.plan(found.id)?.and_then(|plan| plan.shard) == Some(shard);
             if let Some(end) = found.run.finished.filter(|_| is_it) {
+                if !store.is_sealed(found.id)? {
+                    return Ok(Some(State::Broken(
+                        Refused::Damaged(path.to_owned(), shard).to_string(),
+                    )));
+                }
                 let experiments = store.ended_experiments(found.id)?.len();
                 return Ok(Some(State::Whole(experiments, end)));
             }

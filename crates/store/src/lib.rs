@@ -41,4 +41,7 @@ pub use record::{
 };
 pub use schema::SCHEMA_VERSION;
 pub use shard::{Shard, ShardError};
-pub use store::{AccuracyNote, LATEST, Merging, ParquetError, RunSummary, Snapshot, Store, Taken};
+pub use store::{
+    AUDIT_NOTE_CLASS, AccuracyNote, LATEST, Merging, ParquetError, RunSummary, Snapshot, Store,
+    Taken,
+};

@@ -8,6 +8,7 @@
 
 use crate::StoreError;
 use crate::output::{Format, Found, look};
+use crate::text::visible_path;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::File;
 use std::io::Read;
@@ -326,9 +327,9 @@ fn unwritable(path: &Path, source: &rusqlite::Error) -> StoreError {
     let why = if path.is_dir() {
         "it is a folder; name a file in it".to_owned()
     } else if !folder.exists() {
-        format!("there is no folder {}; make it first", folder.display())
+        format!("there is no folder {}; make it first", visible_path(folder))
     } else if !folder.is_dir() {
-        format!("{} is no folder", folder.display())
+        format!("{} is no folder", visible_path(folder))
     } else if source.sqlite_error_code() == Some(ErrorCode::CannotOpen) {
         "neither it nor its folder may be written to".to_owned()
     } else {
@@ -347,6 +348,11 @@ pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error
             path,
             detail: source.to_string(),
         },
+        // A value that is not what was written there.
+        None if is_another_value(&source) => StoreError::Corrupt {
+            path,
+            detail: source.to_string(),
+        },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
@@ -358,4 +364,15 @@ pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error
             source,
         },
     }
+}
+
+/// Whether a value is of a type or a form that its column never has.
+const fn is_another_value(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+    )
 }

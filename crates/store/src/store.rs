@@ -3,6 +3,7 @@
 mod merging;
 mod parquet;
 mod recorded;
+mod seal;
 mod write;
 
 use crate::origin::{Origin, RunId};
@@ -21,6 +22,13 @@ pub use parquet::{ParquetError, Taken};
 
 /// The name that stands for the run begun last.
 pub const LATEST: &str = "latest";
+
+/// The class of notes in which the audit says what it could judge.
+pub const AUDIT_NOTE_CLASS: &str = "audit";
+
+/// Notes of a run as a whole that merging takes over: the audit judges the run that it
+/// makes.
+const OF_THE_WHOLE: &str = "experiment IS NULL AND class <> 'audit'";
 
 /// A statement about a run: the accuracy of a class of jobs, an ablation, a
 /// remark.
@@ -337,12 +345,13 @@ impl Store {
         self.notes_where(run, "TRUE")
     }
 
-    /// Those of the run as a whole, and not of one of its experiments.
+    /// Those of the run as a whole, and not of one of its experiments, but for what the
+    /// audit says.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn notes_of_the_whole(&self, run: RunId) -> Result<Vec<AccuracyNote>, StoreError> {
-        self.notes_where(run, "experiment IS NULL")
+        self.notes_where(run, OF_THE_WHOLE)
     }
 
     fn notes_where(&self, run: RunId, which: &str) -> Result<Vec<AccuracyNote>, StoreError> {

@@ -8,6 +8,7 @@ use raidlab_faults::{Filter, Part, PartError, Simulation, run_seeds};
 use raidlab_store::Shard;
 use raidlab_store::output::{Format, write};
 use raidlab_store::text::visible_path;
+use raidlab_units::{FNV_BASIS, fnv1a};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,10 @@ const BATCH: u64 = 50;
 /// What was counted is kept at least so often.
 const KEPT_EVERY: Duration = Duration::from_secs(5);
 
+/// What stands in a file between the part and its digest. With that a number is known that
+/// has changed, and the file is JSON all the same.
+const DIGEST: &str = ",\n  \"fnv1a\": \"";
+
 /// A file that is no part.
 #[derive(Debug, thiserror::Error)]
 enum Unreadable {
@@ -26,6 +31,10 @@ enum Unreadable {
     Read(PathBuf, #[source] io::Error),
     #[error("{} is not a part of a simulation", visible_path(.0))]
     Form(PathBuf, #[source] serde_json::Error),
+    #[error("{} is not a part of a simulation", visible_path(.0))]
+    None(PathBuf),
+    #[error("{} is damaged: it does not have the numbers that were written", visible_path(.0))]
+    Damaged(PathBuf),
 }
 
 /// Runs a part of the seeds, or what is left of it.
@@ -94,18 +103,32 @@ fn file_name(shard: Shard) -> String {
 
 fn keep(path: &Path, part: &Part) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(part).map_err(Failure::run)?;
-    Ok(write(
-        path,
-        Format::SimulationPart,
-        format!("{text}\n").as_bytes(),
-    )?)
+    let body = text.strip_suffix("\n}").unwrap_or(&text);
+    let text = format!("{body}{DIGEST}{}\"\n}}\n", digest(body));
+    Ok(write(path, Format::SimulationPart, text.as_bytes())?)
 }
 
 fn read(path: &Path) -> Result<Part, Failure> {
-    let unreadable = |error| Failure::input(Unreadable::Read(path.to_owned(), error));
-    let text = fs::read_to_string(path).map_err(unreadable)?;
-    serde_json::from_str(&text)
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::input(Unreadable::Read(path.to_owned(), error)))?;
+    let sealed = text.split_once(DIGEST).and_then(|(body, end)| {
+        let is_its = end.strip_suffix("\"\n}\n") == Some(digest(body).as_str());
+        is_its.then(|| format!("{body}\n}}"))
+    });
+    let Some(part) = sealed else {
+        let path = path.to_owned();
+        let refused = match text.contains("\"simulation_part\"") {
+            true => Unreadable::Damaged(path),
+            false => Unreadable::None(path),
+        };
+        return Err(Failure::input(refused).help("move it away, and run that part again"));
+    };
+    serde_json::from_str(&part)
         .map_err(|error| Failure::input(Unreadable::Form(path.to_owned(), error)))
+}
+
+fn digest(text: &str) -> String {
+    format!("{:016x}", fnv1a(FNV_BASIS, text.bytes()))
 }
 
 /// What a file has of a part, if it is there.

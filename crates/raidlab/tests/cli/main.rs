@@ -29,6 +29,8 @@ mod plans;
 mod resume;
 mod run;
 #[cfg(target_os = "linux")]
+mod sealed;
+#[cfg(target_os = "linux")]
 mod security;
 #[cfg(target_os = "linux")]
 mod shards;

@@ -41,6 +41,19 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("a negative seed", &["run", "quick", "--seed", "-1"]),
     ("a seed in words", &["run", "quick", "--seed", "two"]),
     ("no threads", &["run", "quick", "--threads", "0"]),
+    ("no repetitions", &["run", "quick", "--repetitions", "0"]),
+    (
+        "too many shards",
+        &[
+            "submit",
+            "slurm",
+            "plan.json",
+            "--folder",
+            "s",
+            "--shards",
+            "4294967296",
+        ],
+    ),
     ("a bench misspelt", &["run", "quick", "--on", "modle"]),
     (
         "a machine on the model",

@@ -5,6 +5,7 @@
 use crate::interrupt::{long_suite, signal};
 use crate::lab::{Lab, Ran, SUITE};
 use crate::resume::{contents, difference, kill, moment, stores};
+use raidlab_store::Store;
 use rusqlite::Connection;
 use std::path::Path;
 use std::process::Stdio;
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 /// A folder with the suite that is cut, of six experiments, and its plan; with the rows
 /// and the store's contents of the run that was never cut.
-fn lab() -> (Lab, String, Vec<String>) {
+pub fn lab() -> (Lab, String, Vec<String>) {
     let lab = Lab::new();
     let subjects = r#"subjects = ["md", "gflash", "gmirror", "zfs"]"#;
     let fewer = r#"subjects = ["md", "gflash", "gmirror"]"#;
@@ -24,12 +25,12 @@ fn lab() -> (Lab, String, Vec<String>) {
 }
 
 /// The words that make a shard.
-fn shard<'a>(which: &'a str, store: &'a str) -> [&'a str; 6] {
+pub fn shard<'a>(which: &'a str, store: &'a str) -> [&'a str; 6] {
     ["run", "plan.json", "--shard", which, "--store", store]
 }
 
 /// Makes all shards of so many, in a folder of their own.
-fn make(lab: &Lab, count: usize, folder: &str) {
+pub fn make(lab: &Lab, count: usize, folder: &str) {
     std::fs::create_dir(lab.path(folder)).expect("a new folder");
     for index in 0..count {
         lab.ok(&shard(&format!("{index}/{count}"), folder));
@@ -108,10 +109,15 @@ fn shards_killed_at_any_moment_and_started_again_give_the_same() {
     assert!(is == whole, "{}", difference(&is, &whole));
 }
 
-/// Changes a shard's file.
+/// Makes a shard's file what another machine would have written.
 fn edit(path: &Path, sql: &str) {
     let store = Connection::open(path).expect("a store");
     store.execute_batch(sql).expect("it can be written");
+    drop(store);
+    let mut store = Store::open(path).expect("a store");
+    let run = store.runs().expect("its run")[0].id;
+    store.seal(run).expect("it can be written");
+    store.move_to(path).expect("it is one file");
 }
 
 #[test]
@@ -231,7 +237,12 @@ fn what_does_not_belong_together_is_refused_by_name() {
     let mut bytes = std::fs::read(lab.path(one)).expect("it is there");
     bytes.truncate(bytes.len() / 2);
     std::fs::write(lab.path("broken.db"), bytes).expect("written");
-    refused(&[zero, "broken.db"], &["broken.db is damaged"]);
+    refused(
+        &[zero, "broken.db"],
+        &["broken.db is damaged", "move it away"],
+    );
+    std::fs::write(lab.path("broken.db"), "").expect("written");
+    refused(&[zero, "broken.db"], &["broken.db is not a shard"]);
     // What has the name of a shard is not written over.
     let error = lab.fails(3, &shard("0/2", "third.db"));
     assert!(
@@ -444,6 +455,13 @@ fn parts_of_a_simulation_count_what_one_machine_counts() {
     assert!(gap.contains("no whole one of 0/2"), "{gap}");
     let error = lab.fails(3, &["simulate", "--merge", "short.toml"]);
     assert!(error.contains("short.toml is not a part"), "{error}");
+    // A number that is another one.
+    let part = std::fs::read_to_string(lab.path(both[1])).expect("a part");
+    let other = part.replacen("\"commands\": ", "\"commands\": 1", 1);
+    lab.write(both[1], &other);
+    let error = lab.fails(3, &[&merge[..], &both].concat());
+    assert!(error.contains("simulate-0-of-2.json is damaged"), "{error}");
+    lab.write(both[1], &part);
     let error = lab.fails(3, &["simulate", "--seeds", "9", "--shard", "1/2"]);
     assert!(
         error.contains("is another part, of another simulation"),

@@ -3,12 +3,9 @@
 
 use super::view::View;
 use crate::format::list;
-use raidlab_store::{AccuracyNote, Finding, Severity};
+use raidlab_store::{AUDIT_NOTE_CLASS, AccuracyNote, Finding, Severity};
 use serde::Serialize;
 use std::collections::BTreeSet;
-
-/// The class of notes in which the audit says what it could judge.
-pub const AUDIT_NOTE_CLASS: &str = "audit";
 
 /// So many rows are named, of more only their number.
 const NAMED_ROWS: usize = 6;

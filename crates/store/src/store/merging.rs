@@ -11,6 +11,7 @@ use super::write::begin_as;
 use super::{AccuracyNote, RunId, Store};
 use crate::rows::is_unique_violation;
 use crate::schema::failure;
+use crate::text::visible_path;
 use crate::{KeptPlan, Run, StoreError};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params_from_iter};
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 /// What is taken over of experiments that have come to their end: tables, each behind
 /// those that it refers to, with those by which it is known whose its rows are. What the
 /// audit found is not among them: it judges a run as a whole.
-const TABLES: [(&str, &str); 13] = [
+pub(super) const TABLES: [(&str, &str); 13] = [
     ("ended", ""),
     ("cell", ""),
     ("setting", ""),
@@ -133,20 +134,11 @@ impl Merging<'_> {
         let unreadable = |error| failure("read a shard", &shard.path, error);
         let unwritable = |error: rusqlite::Error| match is_unique_violation(&error) {
             true => StoreError::CellExists {
-                cell: format!("an experiment of {}", shard.path.display()),
+                cell: format!("an experiment of {}", visible_path(&shard.path)),
             },
             false => failure("add a shard", &self.path, error),
         };
-        // Rows that get other numbers keep their order.
-        let own = format!("{table}_id");
-        let order = match OWN.contains(&own.as_str()) {
-            true => format!("ORDER BY {own}"),
-            false => String::new(),
-        };
-        let select = format!(
-            "SELECT {table}.* FROM {table} {joins} WHERE run_id = ?1
-             AND experiment IN (SELECT experiment FROM ended WHERE run_id = ?1) {order}"
-        );
+        let select = rows_of(table, joins);
         let mut select = shard.connection.prepare(&select).map_err(unreadable)?;
         let names: Vec<String> = (select.column_names()).map(str::to_owned).collect();
         let taken: Vec<usize> = (0..names.len())
@@ -191,6 +183,20 @@ impl Merging<'_> {
         self.transaction.commit().map_err(fail)?;
         Ok(run)
     }
+}
+
+/// What reads of a table what is taken over.
+pub(super) fn rows_of(table: &str, joins: &str) -> String {
+    // Rows that get other numbers keep their order.
+    let own = format!("{table}_id");
+    let order = match OWN.contains(&own.as_str()) {
+        true => format!("ORDER BY {own}"),
+        false => String::new(),
+    };
+    format!(
+        "SELECT {table}.* FROM {table} {joins} WHERE run_id = ?1
+         AND experiment IN (SELECT experiment FROM ended WHERE run_id = ?1) {order}"
+    )
 }
 
 /// Of a setting that several experiments of a run have told, leaves the first: the row

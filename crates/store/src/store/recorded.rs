@@ -1,5 +1,6 @@
 //! What was written down beside a run's rows, read again.
 
+use super::seal::SEAL;
 use super::{RunId, Store, grouped};
 use crate::records;
 use crate::{
@@ -66,9 +67,9 @@ impl Store {
     pub fn observations(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
         self.collect(
             "read observations",
-            "SELECT * FROM observation JOIN scope USING (scope_id) WHERE run_id = ?
+            "SELECT * FROM observation JOIN scope USING (scope_id) WHERE run_id = ? AND name <> ?
              ORDER BY experiment, observation_id",
-            [run.0],
+            (run.0, SEAL),
             records::read_observation,
         )
     }

@@ -1,7 +1,8 @@
 //! A run's tables read back from Parquet into a store.
 
 use super::{
-    Column, KEYS, Kind, Parent, ParquetError, RUN, TABLES, Table, Taken, message, path, version,
+    Column, DIGEST, KEYS, Kind, Parent, ParquetError, RUN, TABLES, Table, Taken, digest_of_row,
+    message, path, version,
 };
 use crate::origin::Origin;
 use crate::records::{
@@ -12,6 +13,7 @@ use crate::{RunId, Scope, Store, rows};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
+use raidlab_units::FNV_BASIS;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Row, Transaction, TransactionBehavior, params_from_iter};
 use std::fs::File;
@@ -51,8 +53,11 @@ impl Store {
             reading.take(&file)?;
             reading.check(&file)?;
         }
-        let name = reading.name;
+        let (name, run) = (reading.name, reading.run);
         transaction.commit().map_err(fail)?;
+        if self.plan(run)?.is_some_and(|plan| plan.shard.is_some()) {
+            self.seal(run)?;
+        }
         Ok(Taken::As(name))
     }
 }
@@ -67,6 +72,8 @@ struct Opened {
     leading: usize,
     /// The run that it is of, as it says itself.
     run: String,
+    /// The digest of its rows, as it says itself.
+    digest: String,
 }
 
 impl Opened {
@@ -93,7 +100,8 @@ impl Opened {
             let path = path.clone();
             Err(ParquetError::Refused { path, why })
         };
-        let (Some(found), Some(run)) = (said(KEYS[0]), said(KEYS[1])) else {
+        let (Some(found), Some(run), Some(digest)) = (said(KEYS[0]), said(KEYS[1]), said(DIGEST))
+        else {
             return refused("it is not a table of a run that raidlab wrote".to_owned());
         };
         if found != version() {
@@ -127,6 +135,7 @@ impl Opened {
             columns,
             leading,
             run,
+            digest,
         })
     }
 
@@ -139,13 +148,19 @@ impl Opened {
             path: self.path.clone(),
             source,
         };
+        let mut digest = FNV_BASIS;
         for row in self.file.get_row_iter(None).map_err(fail)? {
             let columns = row.map_err(fail)?.into_columns();
             let values: Option<Vec<Value>> =
                 columns.into_iter().map(|(_, field)| value(field)).collect();
-            take(values.ok_or_else(|| self.refuse("a number that is none".to_owned()))?)?;
+            let row = values.ok_or_else(|| self.refuse("a number that is none".to_owned()))?;
+            digest = digest_of_row(digest, &row);
+            take(row)?;
         }
-        Ok(())
+        if format!("{digest:016x}") == self.digest {
+            return Ok(());
+        }
+        Err(self.refuse("it is damaged: its rows are not those that were written".to_owned()))
     }
 
     fn refuse(&self, why: String) -> ParquetError {

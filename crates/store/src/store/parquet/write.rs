@@ -1,7 +1,8 @@
 //! A run's tables written as Parquet.
 
 use super::{
-    CREATED_BY, Column, KEYS, Kind, Parent, ParquetError, TABLES, Table, message, path, version,
+    CREATED_BY, Column, DIGEST, KEYS, Kind, Parent, ParquetError, TABLES, Table, digest_of_row,
+    message, path, version,
 };
 use crate::output::{Format, OutputError, OutputFile};
 use crate::schema::{failure, open_in_memory};
@@ -15,6 +16,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
+use raidlab_units::FNV_BASIS;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::path::{Path, PathBuf};
@@ -146,6 +148,10 @@ fn select(table: &Table, columns: &[Column]) -> String {
             "JOIN (SELECT measurement_id, row_number() OVER (ORDER BY experiment, measurement_id)
              - 1 AS measurement FROM measurement WHERE run_id = ?1) USING (measurement_id)"
         }
+        // A seal is the file's, in which rows have these numbers.
+        Parent::Scope if table.table == "observation" => {
+            "JOIN scope USING (scope_id) WHERE run_id = ?1 AND name <> 'shard.fnv1a'"
+        }
         Parent::Scope => "JOIN scope USING (scope_id) WHERE run_id = ?1",
         Parent::Series => {
             "JOIN series USING (series_id) JOIN scope USING (scope_id) WHERE run_id = ?1"
@@ -187,6 +193,8 @@ struct Writer {
     columns: Vec<Filled>,
     rows: usize,
     bytes: usize,
+    /// Of all rows so far.
+    digest: u64,
 }
 
 impl Writer {
@@ -225,10 +233,12 @@ impl Writer {
             columns,
             rows: 0,
             bytes: 0,
+            digest: FNV_BASIS,
         })
     }
 
     fn add(&mut self, row: Vec<Value>) -> Result<(), ParquetError> {
+        self.digest = digest_of_row(self.digest, &row);
         for (column, value) in self.columns.iter_mut().zip(row) {
             self.bytes += column.push(value).map_err(|why| ParquetError::Refused {
                 path: self.path.clone(),
@@ -262,6 +272,8 @@ impl Writer {
         if self.rows > 0 {
             self.flush()?;
         }
+        let digest = Some(format!("{:016x}", self.digest));
+        (self.file).append_key_value_metadata(KeyValue::new(DIGEST.to_owned(), digest));
         let file = self.file.into_inner();
         file.map_err(|source| failed(&self.path, source))
     }

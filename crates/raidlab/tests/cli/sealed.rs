@@ -1,0 +1,102 @@
+//! Shards whose files are not what was written, and such as only others have looked at.
+
+use crate::resume::{contents, difference};
+use crate::shards::{lab, make, shard};
+
+/// A shard of which a bit has turned is not what was measured. SQLite does not see it where it
+/// is in a number or a text.
+#[test]
+fn a_shard_with_a_bit_that_has_turned_is_known() {
+    let (lab, rows, _) = lab();
+    make(&lab, 2, "s");
+    let path = lab.path("s/shard-1-of-2.db");
+    let sound = std::fs::read(&path).expect("it is there");
+    let merge = ["merge", "s", "--store", "new.db", "--no-audit", "--json"];
+    let mut found = 0;
+    for part in 0..40 {
+        let mut bytes = sound.clone();
+        let place = part * bytes.len() / 40 + 7 * part % 89;
+        bytes[place] ^= 1 << (part % 8);
+        std::fs::write(&path, bytes).expect("written");
+        let ran = lab.run(&merge);
+        // A place that no row is in harms nobody.
+        assert!(
+            ran.code == 3 || ran.stdout == rows,
+            "byte {place}: {}",
+            ran.stderr
+        );
+        found += u32::from(ran.stderr.contains("that were written as shard 1/2"));
+    }
+    assert!(found > 3, "only {found} by their seal");
+    let title = b"random read 4 KiB";
+    let mut pieces = sound.windows(title.len());
+    let place = pieces.rposition(|piece| piece == title).expect("a title");
+    let mut bytes = sound;
+    bytes[place] ^= 1;
+    std::fs::write(&path, bytes).expect("written");
+    let damaged = "s/shard-1-of-2.db is damaged: it does not have the rows that were written";
+    let error = lab.fails(3, &merge);
+    assert!(error.contains(damaged), "{error}");
+    let said = lab.ok(&["status", "s"]);
+    assert!(said.contains("1/2  broken  "), "{said}");
+    let error = lab.fails(3, &shard("1/2", "s"));
+    assert!(
+        error.contains(damaged) && error.contains("move it away"),
+        "{error}"
+    );
+}
+
+/// What the audit says of a shard is not what it says of the run.
+#[test]
+fn an_audited_shard_is_the_same_shard() {
+    let (lab, _, _) = lab();
+    make(&lab, 2, "s");
+    let merge = ["merge", "s", "--no-audit", "--store"];
+    lab.ok(&[&merge[..], &["before.db"]].concat());
+    for index in 0..2 {
+        let store = format!("s/shard-{index}-of-2.db");
+        lab.ok(&["audit", "--store", &store]);
+        lab.ok(&["report", "--store", &store]);
+    }
+    lab.ok(&[&merge[..], &["after.db"]].concat());
+    let [before, after] = ["before.db", "after.db"].map(|store| contents(&lab.path(store)));
+    assert!(after == before, "{}", difference(&after, &before));
+}
+
+/// A store that a shard was taken into by way of Parquet is a shard's file as well.
+#[test]
+fn a_shard_goes_through_parquet() {
+    let (lab, rows, _) = lab();
+    make(&lab, 2, "s");
+    lab.ok(&[
+        "report",
+        "--store",
+        "s/shard-1-of-2.db",
+        "--parquet",
+        "tables",
+    ]);
+    lab.ok(&["import", "tables", "--store", "one.db"]);
+    let files = ["s/shard-0-of-2.db", "one.db"];
+    let merge = [&["merge", "--store", "new.db", "--json"], &files[..]].concat();
+    assert_eq!(lab.ok(&merge), rows);
+    lab.ok(&["report", "--store", "one.db", "--parquet", "again"]);
+    for table in ["facts", "measurements"] {
+        let [one, other] = ["tables", "again"].map(|folder| {
+            let path = lab.path(&format!("{folder}/{table}.parquet"));
+            std::fs::read(path).expect("a table")
+        });
+        assert!(one == other, "{table}");
+    }
+}
+
+/// Who did the same at another time gives another file with the same rows.
+#[test]
+fn a_shard_that_was_made_twice_does_no_harm() {
+    let (lab, rows, _) = lab();
+    make(&lab, 2, "s");
+    // A run's times are whole seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    lab.ok(&shard("1/2", "again.db"));
+    let merge = ["merge", "s", "again.db", "--store", "new.db", "--json"];
+    assert_eq!(lab.ok(&merge), rows);
+}
