@@ -9,6 +9,7 @@
 mod bands;
 mod bench;
 mod build;
+pub mod calibrate;
 pub mod commands;
 mod facts;
 mod md_array;

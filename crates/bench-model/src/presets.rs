@@ -161,6 +161,7 @@ pub fn processor_text(name: &str) -> Result<String, LoadPresetError> {
 #[cfg(test)]
 mod tests {
     use super::{load, names, processor, processor_names};
+    use raidlab_disk::Basis;
     use raidlab_lab::Files;
 
     #[test]
@@ -173,6 +174,56 @@ mod tests {
                 assert!(provenance.iter().all(|number| !number.source.is_empty()));
             }
         }
+    }
+
+    #[test]
+    fn disks_that_store_4_kib_say_so() {
+        for name in ["st12000vn0007", "st6000vn001", "st4000dm004", "wd15ears"] {
+            let preset = load(name).expect(name);
+            let disk = preset.parameters("rated").expect("its set");
+            assert_eq!(disk.physical_sectors(), 8, "{name}");
+        }
+    }
+
+    /// The basis of a number is what the words of its source say.
+    #[test]
+    fn basis_and_source_of_a_number_agree() {
+        let mut judged = 0;
+        for name in names() {
+            let preset = load(name).expect(name);
+            let sets = preset.set_names();
+            for number in sets
+                .iter()
+                .flat_map(|set| preset.provenance(set).expect(set))
+            {
+                let source = &number.source;
+                // A number that was chosen is known as what it was chosen for is.
+                let origin = source.rsplit(" of: ").next().unwrap_or(source);
+                let others = [
+                    "as fitted to",
+                    "github.com/lumir-sliva",
+                    "nvmevirt",
+                    "as in wd4",
+                ];
+                let basis = if origin.starts_with("assumed") || origin.starts_with("reported") {
+                    Basis::Assumed
+                } else if origin.starts_with("measured") {
+                    Basis::Measured
+                } else if origin.starts_with("the maker") {
+                    Basis::Rated
+                } else if others.iter().any(|words| origin.contains(words)) {
+                    match number.name.as_str() {
+                        "flash_channels" if origin.ends_with("are assumed") => Basis::Assumed,
+                        _ => Basis::Borrowed,
+                    }
+                } else {
+                    continue;
+                };
+                assert_eq!(number.basis, basis, "{name}, {}: {source}", number.name);
+                judged += 1;
+            }
+        }
+        assert!(judged > 400, "{judged}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub enum Basis {
     Measured,
     /// Said by the maker, or computed from what he says.
     Rated,
-    /// Taken from another disk, as it is or scaled.
+    /// Taken from another disk, or from what others made of this one, as it is or scaled.
     Borrowed,
     /// Not known: what is usual, or what does no harm.
     Assumed,
@@ -359,6 +359,7 @@ impl Reader<'_> {
         let range = match number {
             _ if !(0.0..=LARGEST).contains(&number) => "between 0 and 2^53",
             _ if counts(medium, name, number) => "a whole number",
+            _ if number > 1.0 && only(medium, name, number) == only(medium, name, 1.0) => "0 or 1",
             _ => return Ok(()),
         };
         let problem = format!("`{name}` is {number:?}, but must be {range}");
@@ -384,12 +385,14 @@ fn counts(medium: Medium, name: &str, number: f64) -> bool {
     if number.fract() == 0.0 || FRACTIONS.iter().any(|unit| name.ends_with(unit)) {
         return false;
     }
-    let with = |number: f64| {
-        let mut disk = DiskParameters::blank(medium, Vec::new());
-        disk.set_named(name, number);
-        disk
-    };
-    with(number) == with(number.trunc())
+    only(medium, name, number) == only(medium, name, number.trunc())
+}
+
+/// A disk of which this number alone is told.
+fn only(medium: Medium, name: &str, number: f64) -> DiskParameters {
+    let mut disk = DiskParameters::blank(medium, Vec::new());
+    disk.set_named(name, number);
+    disk
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {

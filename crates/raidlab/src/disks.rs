@@ -13,8 +13,8 @@ use std::fmt::Write;
     long_about = "\
 Lists the built-in disk presets, or shows one: what it is, its parameter sets, and every \
 parameter of a set with its basis and its source; units are in the names. A number was \
-fitted or measured on this disk, rated by its maker, borrowed from another disk, or is \
-assumed; every figure of a disk that nobody fitted carries a band. With --toml it prints the \
+fitted or measured on this disk, rated by its maker, borrowed from another disk or from what \
+others fitted to this one, or is assumed; every figure of a disk that nobody fitted carries a band. With --toml it prints the \
 preset's file, a start for one of your own; `--disk ./own.toml` uses that.",
     after_help = "\
 Examples:

@@ -1,13 +1,13 @@
 //! `raidlab processors`: what computing can cost on a modelled host.
 
-mod calibrate;
-
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
+use raidlab_bench_model::calibrate;
 use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_lab::Files;
 use raidlab_store::output::{Format, PROCESSOR, check_writable, write};
+use raidlab_store::text::visible_path;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -142,7 +142,7 @@ fn write_own(
             one.name
         );
     }
-    let shown = file.display().to_string();
+    let shown = visible_path(file);
     ProcessorPreset::parse(&shown, &text).map_err(Failure::run)?;
     write(file, Format::Processor, text.as_bytes())?;
     let rows = measured.into_iter();

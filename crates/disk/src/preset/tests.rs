@@ -220,6 +220,26 @@ fn a_fraction_is_refused_where_it_would_be_cut_off() {
     );
 }
 
+/// What is yes or no is 0 or 1, and 2 is none of both.
+#[test]
+fn what_is_yes_or_no_is_no_other_number() {
+    use super::{Medium, OPTIONAL, only};
+    let flags = Medium::ALL.iter().flat_map(|&medium| {
+        let names = medium.names().chain(OPTIONAL);
+        names.filter(move |name| only(medium, name, 2.0) == only(medium, name, 1.0))
+    });
+    let flags: Vec<_> = flags.collect();
+    assert_eq!(flags, ["flash_reads_pass", "flash_power_loss_protection"]);
+    let flash = include_str!("../../../../data/disks/ssd950pro.toml");
+    let text = flash.replace(
+        "flash_reads_pass = { value = 1",
+        "flash_reads_pass = { value = 2",
+    );
+    let error = Preset::parse("disk.toml", &text).expect_err("neither yes nor no");
+    let why = "`flash_reads_pass` is 2.0, but must be 0 or 1";
+    assert!(error.to_string().contains(why), "{error}");
+}
+
 #[test]
 fn a_number_of_another_medium_is_refused() {
     let flash = include_str!("../../../../data/disks/ssd950pro.toml");

@@ -196,18 +196,17 @@ impl ProcessorPreset {
             let at = error.span().map_or(0, |span| span.start);
             fail(at, error.message().to_owned())
         })?;
-        if *raw.schema.get_ref() != 1 {
-            let what = format!(
-                "schema is {}, but must be 1, the only version there is",
-                raw.schema.get_ref()
-            );
+        let schema = *raw.schema.get_ref();
+        if schema != 1 {
+            let what = format!("schema is {schema}, but must be 1, the only version there is");
             return Err(fail(raw.schema.span().start, what));
         }
         let begin = raw.numbers.span().start;
         let given = raw.numbers.into_inner();
-        for (name, value) in &given {
-            check(name, value).map_err(|(at, what)| fail(at, what))?;
-        }
+        let checked = given
+            .iter()
+            .try_for_each(|(name, value)| check(name, value));
+        checked.map_err(|(at, what)| fail(at, what))?;
         let mut numbers = ProcessorNumbers::default();
         let mut sources = Vec::new();
         for &name in ProcessorNumbers::NAMES {
@@ -223,6 +222,11 @@ impl ProcessorPreset {
                 source: value.source.clone(),
             });
         }
+        let (cores, sockets) = (numbers.cores, numbers.sockets);
+        if cores % sockets != 0.0 {
+            let what = format!("{cores} `cores` cannot be spread evenly over {sockets} `sockets`");
+            return Err(fail(given["sockets"].span().start, what));
+        }
         Ok(Self {
             name: raw.name,
             title: raw.title,
@@ -236,29 +240,23 @@ impl ProcessorPreset {
 /// Whether there is such a number, and may have this value; where it may not, the place in the
 /// text and why.
 fn check(name: &str, value: &Spanned<Value>) -> Result<(), (usize, String)> {
-    let at = value.span().start;
-    let known = ProcessorNumbers::NAMES;
-    if !known.contains(&name) {
+    let (mut at, given, known) = (value.span().start, value.get_ref(), ProcessorNumbers::NAMES);
+    let (number, (least, most)) = (given.value, range(name));
+    let what = if !known.contains(&name) {
         let known = known.join(", ");
-        let what = format!("`{name}` is no number of a processor; known are: {known}");
-        return Err((at, what));
-    }
-    let (number, (least, most)) = (value.get_ref().value, range(name));
-    if !(least..=most).contains(&number) {
-        let what = format!("`{name}` is {number}, but must be {least} to {most}");
-        return Err((at, what));
-    }
-    if COUNTS.contains(&name) && number.fract() != 0.0 {
-        let what = format!("`{name}` is {number}, but must be a whole number");
-        return Err((at, what));
-    }
-    let basis = &value.get_ref().basis;
-    let (given, bases) = (basis.get_ref(), BASES.join(", "));
-    if !BASES.contains(&given.as_str()) {
-        let what = format!("the basis `{given}` of `{name}` is none of: {bases}");
-        return Err((basis.span().start, what));
-    }
-    Ok(())
+        format!("`{name}` is no number of a processor; known are: {known}")
+    } else if !(least..=most).contains(&number) {
+        format!("`{name}` is {number}, but must be {least} to {most}")
+    } else if COUNTS.contains(&name) && number.fract() != 0.0 {
+        format!("`{name}` is {number}, but must be a whole number")
+    } else if !BASES.contains(&given.basis.get_ref().as_str()) {
+        at = given.basis.span().start;
+        let (basis, bases) = (given.basis.get_ref(), BASES.join(", "));
+        format!("the basis `{basis}` of `{name}` is none of: {bases}")
+    } else {
+        return Ok(());
+    };
+    Err((at, what))
 }
 
 /// Numbers that count something.

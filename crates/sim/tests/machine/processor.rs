@@ -34,6 +34,19 @@ fn cores_and_sockets_are_whole() {
     }
 }
 
+#[test]
+fn cores_are_spread_evenly_over_sockets() {
+    let text = include_str!("../../../../data/processors/server-2021.toml");
+    let (before, rest) = text
+        .split_once("\nsockets = { value = 2,")
+        .expect("it has two");
+    let text = format!("{before}\nsockets = {{ value = 3,{rest}");
+    let error = ProcessorPreset::parse("mine.toml", &text).expect_err("128 over 3");
+    let line = 2 + before.matches('\n').count();
+    let why = "128 `cores` cannot be spread evenly over 3 `sockets`";
+    assert_eq!(error.to_string(), format!("mine.toml:{line}: {why}"));
+}
+
 /// Requests to flash disks, with so many cores or without a processor.
 fn run(members: u64, processor: Option<ProcessorConfig>, job: &JobSpec) -> JobResult {
     let bench = Bench {

@@ -4,8 +4,8 @@ use super::records::{records, series};
 use super::{cell, measurement, round_trip, run};
 use crate::output::OutputError;
 use crate::{
-    Finding, KeptPlan, Operation, ParquetError, Records, Role, Scope, Setting, Severity, Shard,
-    Store, Taken,
+    Finding, KeptPlan, Operation, ParquetError, Records, Scope, Setting, Severity, Shard, Store,
+    Taken,
 };
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
