@@ -115,7 +115,7 @@ pub enum AdminError {
     #[error("the member in slot {} has failed already", .0.0)]
     AlreadyFaulty(Slot),
     /// Without this member some data would have no current copy.
-    #[error("the member in slot {} is the last one in sync", .0.0)]
+    #[error("it cannot do without the member in slot {}", .0.0)]
     LastInSync(Slot),
     /// The new member cannot hold the array.
     #[error("the member has {size} sectors, but the array needs {needed} (data offset included)")]
@@ -129,7 +129,7 @@ pub enum AdminError {
     #[error("the member for slot {} has no room for the write log", .0.0)]
     NoLogArea(Slot),
     /// A sync runs already, beside which the verb is not possible.
-    #[error("recovery or resync is running already")]
+    #[error("a recovery, resync, check or repair is running already")]
     SyncRunning,
 }
 

@@ -11,9 +11,7 @@
 mod member;
 mod space;
 
-use crate::bitmap::{
-    Bitmap, BitmapError, BitmapSuperblock, bitmap_space, external_chunk, internal_chunk,
-};
+use crate::bitmap::{Bitmap, BitmapError, BitmapSuperblock, external_chunk, internal_chunk};
 use crate::superblock::version_1::{EncodeError, MAXIMUM_ROLES, NAME_BYTES};
 use crate::superblock::{DeviceFlags, Superblock, Uuid, Version};
 use raidlab_geometry::{Layout, Level, Shape, ShapeError};
@@ -59,6 +57,9 @@ pub enum InitialSync {
     AssumeClean,
 }
 
+/// The smallest area in which raidlab keeps a write log: 128 KiB.
+pub const LEAST_LOG_AREA: Sectors = Sectors(256);
+
 /// Room for raidlab's own log on each member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogReserve {
@@ -66,8 +67,11 @@ pub enum LogReserve {
     /// a data offset that is given: what happens to be there.
     #[default]
     Automatic,
-    /// No more room than mdadm leaves.
+    /// No more room than mdadm leaves, which may do for a log.
     None,
+    /// Less room than a log needs ([`LEAST_LOG_AREA`]), so that none is kept. With a data
+    /// offset that is given: what happens to be there.
+    TooLittle,
     /// Room for at least so many sectors.
     AtLeast(Sectors),
 }
@@ -393,10 +397,10 @@ fn choose_bitmap(
             if bare || used_size <= BITMAP_BY_ITSELF {
                 return Ok(None);
             }
-            internal_chunk(sync_size, bitmap_space(used_size), None)
+            internal_chunk(sync_size, space::bitmap_room(spec, used_size), None)
         }
         BitmapChoice::Internal(wished) => {
-            internal_chunk(sync_size, bitmap_space(used_size), wished)
+            internal_chunk(sync_size, space::bitmap_room(spec, used_size), wished)
         }
         BitmapChoice::External(wished) => Some(wished.unwrap_or_else(|| external_chunk(sync_size))),
     };

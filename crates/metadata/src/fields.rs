@@ -24,6 +24,8 @@ pub enum Fault {
     AtLeast(u64),
     /// The field may be at most this.
     AtMost(u64),
+    /// It is more than these sectors, which are all that the device has room for.
+    NoRoom(u64),
     /// It has bits that nothing here knows.
     UnknownBits(u64),
     /// It has bits that exclude each other.
@@ -51,6 +53,10 @@ impl fmt::Display for FieldError {
             Fault::Expected(wanted) => write!(formatter, ", not {wanted:#x}"),
             Fault::AtLeast(least) => write!(formatter, ", less than {least:#x}"),
             Fault::AtMost(most) => write!(formatter, ", more than {most:#x}"),
+            Fault::NoRoom(most) => write!(
+                formatter,
+                ", and the device has room for {most:#x} sectors: it is shorter than it was"
+            ),
             Fault::UnknownBits(bits) => write!(formatter, ", with unknown bits {bits:#x}"),
             Fault::ExclusiveBits(bits) => {
                 write!(formatter, ", of which {bits:#x} exclude each other")

@@ -213,7 +213,7 @@ pub enum VerbError {
     NotAMember,
     /// The bitmap no longer knows what the device lacks.
     #[error(
-        "the device's event count {events} is below the bitmap's {cleared}, or there is no bitmap: it can only be added anew"
+        "the device's event count {events} is below the bitmap's {cleared}: it can only be added anew"
     )]
     TooOld {
         /// The event count of the device that comes back.
@@ -221,12 +221,21 @@ pub enum VerbError {
         /// The event count below which the bitmap has forgotten writes (`events_cleared`).
         cleared: u64,
     },
+    /// Without a bitmap nobody knows what the device lacks.
+    #[error("no bitmap says what the device lacks: it can only be added anew")]
+    NoBitmap,
     /// The slot has been filled.
     #[error("slot {} is not free", .0.0)]
     SlotTaken(Slot),
     /// Only a member in sync can be replaced.
     #[error("device {} is not in sync: there is nothing to be copied from it", .0.0)]
     NotInSync(Slot),
+    /// The member is being replaced already.
+    #[error("device {} is being replaced already", .0.0)]
+    BeingReplaced(Slot),
+    /// The device that is to take a member's place cannot do so.
+    #[error("device {} is no spare that fits", .0.0)]
+    NotThatSpare(Slot),
     /// Nothing to replace the member with.
     #[error("there is no spare that fits: add one first")]
     NoSpare,

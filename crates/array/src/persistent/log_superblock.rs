@@ -63,8 +63,8 @@ const MAGIC: [u8; 8] = *b"rlablog1";
 const VERSION: u32 = 1;
 const ABSENT_AT: usize = 96;
 
-/// The smallest area worth having: 128 KiB.
-pub(super) const MINIMUM_AREA: u64 = 256;
+/// The smallest area worth having.
+pub(super) const MINIMUM_AREA: u64 = raidlab_metadata::create::LEAST_LOG_AREA.0;
 
 /// Where on a member a log would lie; `None` where there is no gap that is
 /// large enough.

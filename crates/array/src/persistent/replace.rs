@@ -329,13 +329,13 @@ impl PersistentArray {
             return Err(VerbError::NotInSync(handle));
         };
         if self.replacements.has(slot) {
-            return Err(VerbError::Busy);
+            return Err(VerbError::BeingReplaced(handle));
         }
         let offset = self.device(handle)?.own.data_offset;
         let fits = |new: &Slot| self.devices[new].own.data_offset == offset;
         let mut spares = self.spares().into_iter().filter(fits);
         let new = spares.find(|new| with.is_none_or(|with| with == *new));
-        let new = new.ok_or(VerbError::NoSpare)?;
+        let new = new.ok_or_else(|| with.map_or(VerbError::NoSpare, VerbError::NotThatSpare))?;
         self.begin_replacement(slot, handle, new, Sectors::ZERO);
         self.pump(out);
         Ok(())

@@ -17,7 +17,7 @@ pub struct ArrayState {
     pub active: bool,
     /// Some slot has no member in sync.
     pub degraded: bool,
-    /// A recovery is filling a member.
+    /// A recovery is filling a member, or a replacement one that is to take its place.
     pub recovering: bool,
     /// Members are being made to agree.
     pub resyncing: bool,
@@ -37,7 +37,7 @@ impl fmt::Display for ArrayState {
         formatter.write_str(if self.active { "active" } else { "clean" })?;
         for (set, word) in [
             (self.failed, "FAILED"),
-            (self.degraded, "degraded"),
+            (self.degraded && !self.failed, "degraded"),
             (self.recovering, "recovering"),
             (self.resyncing, "resyncing"),
             (self.checking, "checking"),
@@ -176,7 +176,9 @@ impl PersistentArray {
                 total: status.total,
             });
         }
-        let (position, total) = self.replacement_progress()?;
+        // Nothing is copied to a replacement while nothing may be written.
+        let runs = self.mode == Mode::ReadWrite;
+        let (position, total) = self.replacement_progress().filter(|_| runs)?;
         Some(SyncProgress {
             kind: SyncKind::Recovery,
             position,
@@ -214,7 +216,7 @@ impl PersistentArray {
     }
 
     fn state(&self) -> ArrayState {
-        let kind = self.engine.sync_status().map(|status| status.kind);
+        let kind = self.sync_progress().map(|sync| sync.kind);
         ArrayState {
             active: self.active,
             degraded: self.is_degraded(),

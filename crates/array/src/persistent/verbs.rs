@@ -233,12 +233,7 @@ impl PersistentArray {
             return Err(VerbError::DeviceExists(handle));
         }
         let slot = self.former_slot(&candidate)?;
-        let Some(intent) = &self.intent else {
-            return Err(VerbError::TooOld {
-                events: candidate.metadata.superblock.events,
-                cleared: self.array.events,
-            });
-        };
+        let intent = self.intent.as_ref().ok_or(VerbError::NoBitmap)?;
         let ranges = match mutation::is(Mutation::ReAddTrusted) {
             true => Vec::new(),
             false => intent.spans(),
@@ -309,10 +304,8 @@ impl PersistentArray {
         if !is_free || !is_settled || self.replacements.has(slot) {
             return Err(VerbError::SlotTaken(slot));
         }
-        let cleared = match &self.intent {
-            Some(intent) => intent.superblock().events_cleared,
-            None => u64::MAX,
-        };
+        let intent = self.intent.as_ref().ok_or(VerbError::NoBitmap)?;
+        let cleared = intent.superblock().events_cleared;
         let was_whole = !old.features.has(Features::RECOVERY_OFFSET)
             && !old.features.has(Features::RECOVERY_BITMAP);
         let is_too_old = old.events < cleared && !mutation::is(Mutation::ReAddTooOld);

@@ -122,7 +122,8 @@ fn both_claim_the_slot_meanwhile_as_md_writes_it() {
     assert!(!old.features.has(Features::REPLACEMENT));
     assert_eq!(state(&world, 2), "active sync");
     assert_eq!(world.array.status().health, "[UUU]");
-    assert!(matches!(replace(&mut world, 2), Err(VerbError::Busy)));
+    let again = replace(&mut world, 2);
+    assert_eq!(again, Err(VerbError::BeingReplaced(slot(2))));
     assert!(matches!(replace(&mut world, 0), Err(VerbError::NoSpare)));
     assert!(matches!(
         replace(&mut world, 3),

@@ -21,7 +21,7 @@ pub const MAXIMUM_BITMAP_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BitmapError {
     /// A field that the kernel would refuse.
-    #[error("bitmap field {0}")]
+    #[error(transparent)]
     Field(#[from] FieldError),
     /// Fewer bytes than the bitmap needs.
     #[error("a bitmap of {needed} bytes does not fit {given} bytes")]

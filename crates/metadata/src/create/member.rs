@@ -1,8 +1,8 @@
 //! One member's superblock and the bytes written to it.
 
-use super::space::Space;
+use super::space::{Space, bitmap_room};
 use super::{CreateError, CreateSpec, InitialSync, MemberSize, PlannedMember, Write};
-use crate::bitmap::{Bitmap, bitmap_space};
+use crate::bitmap::Bitmap;
 use crate::erase;
 use crate::name::full_name;
 use crate::superblock::{BadBlockLog, Features, Reshape, Role, Superblock, Version, place_of};
@@ -118,7 +118,7 @@ impl Draft<'_> {
     fn bitmap_sectors(&self) -> u64 {
         match self.bitmap {
             Some(bitmap) => bitmap.page_count() as u64 * 8,
-            None => bitmap_space(self.space.used_size).0,
+            None => bitmap_room(self.spec, self.space.used_size).0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where the data begin, and how much of each member is used.
 
-use super::{CreateError, CreateSpec, LogReserve, MemberSize, RAID1_ROUNDING};
+use super::{CreateError, CreateSpec, LEAST_LOG_AREA, LogReserve, MemberSize, RAID1_ROUNDING};
 use crate::bitmap::bitmap_space;
 use crate::superblock::{SMALLEST_MEMBER, Version};
 use raidlab_geometry::Level;
@@ -111,8 +111,18 @@ fn reserve(spec: &CreateSpec, least: Sectors) -> Sectors {
         LogReserve::Automatic if spec.level.parity_count() > 0 && spec.data_offset.is_none() => {
             default_log_reserve(least)
         }
-        LogReserve::Automatic | LogReserve::None => Sectors::ZERO,
+        LogReserve::Automatic | LogReserve::None | LogReserve::TooLittle => Sectors::ZERO,
         LogReserve::AtLeast(reserve) => Sectors(reserve.0.next_multiple_of(8)),
+    }
+}
+
+/// The room that is kept for a bitmap. What no bitmap takes of it is a gap for a log.
+pub(super) fn bitmap_room(spec: &CreateSpec, size: Sectors) -> Sectors {
+    let room = bitmap_space(size);
+    match spec.log {
+        // Rounding may add a page of 8 sectors at each end.
+        LogReserve::TooLittle => room.min(Sectors(LEAST_LOG_AREA.0 - 3 * 8)),
+        _ => room,
     }
 }
 
@@ -128,7 +138,7 @@ fn data_offset(
     let needed = if at_end {
         0
     } else {
-        OVERHEAD + bitmap_space(first).0 + reserve.0
+        OVERHEAD + bitmap_room(spec, first).0 + reserve.0
     };
     if let Some(offset) = spec.data_offset {
         if offset.0 < needed || !offset.0.is_multiple_of(8) {
@@ -141,6 +151,9 @@ fn data_offset(
     }
     if at_end {
         return Ok(Sectors::ZERO);
+    }
+    if spec.log == LogReserve::TooLittle {
+        return Ok(Sectors(needed.next_multiple_of(8)));
     }
     let mut headroom = MOST_HEADROOM;
     while headroom << 10 > first.0 && (chunk == Sectors::ZERO || headroom / 2 >= chunk.0 * 2) {
@@ -160,7 +173,7 @@ fn offered(
 ) -> Option<Sectors> {
     let left = if spec.version == Version::V1_0 {
         let whole = size.0 & !7;
-        let overhead = 8 * 2 + BAD_BLOCK_SECTORS + bitmap_space(size).0;
+        let overhead = 8 * 2 + BAD_BLOCK_SECTORS + bitmap_room(spec, size).0;
         let left = whole.checked_sub(overhead)?.checked_sub(reserve.0)?;
         left.checked_sub(data_offset.0)?
     } else {

@@ -83,7 +83,7 @@ pub enum SuperblockError {
         given: usize,
     },
     /// A field that the kernel would refuse.
-    #[error("superblock field {0}")]
+    #[error(transparent)]
     Field(#[from] FieldError),
 }
 
@@ -223,7 +223,8 @@ fn check_places(head: &Head, version: Version, device: Sectors) -> Result<(), Fi
     } else {
         // The kernel rounds a superblock up to logical blocks.
         offset.at_least(super_offset + bytes.div_ceil(512))?;
-        size.at_most(device.0.saturating_sub(data_offset))?;
+        let room = device.0.saturating_sub(data_offset);
+        size.require(head.data_size.get() <= room, Fault::NoRoom(room))?;
     }
     if Features(head.feature_map.get()).has(Features::BAD_BLOCKS) {
         check("bblog_size", 186, head.bblog_size.get()).at_most(8)?;

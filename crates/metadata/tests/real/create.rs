@@ -5,8 +5,8 @@ use crate::support::recorded;
 use proptest::prelude::*;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::create::{
-    BitmapChoice, CreateError, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize,
-    default_log_reserve, plan,
+    BitmapChoice, CreateError, CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve,
+    MemberSize, default_log_reserve, plan,
 };
 use raidlab_metadata::{
     BadBlockLog, Features, ReadAt, Role, Superblock, Uuid, Version, erase, read_member,
@@ -401,6 +401,7 @@ proptest! {
         log in prop_oneof![
             Just(LogReserve::Automatic),
             Just(LogReserve::None),
+            Just(LogReserve::TooLittle),
             (0..4096_u64).prop_map(|sectors| LogReserve::AtLeast(Sectors(sectors))),
         ],
         bitmap in prop_oneof![
@@ -457,6 +458,7 @@ proptest! {
                 LogReserve::Automatic if level.parity_count() > 0 && offset.is_none() => default_log_reserve(least),
                 _ => Sectors::ZERO,
             };
+            prop_assert!(log != LogReserve::TooLittle || offset.is_some() || log_sectors < LEAST_LOG_AREA.0);
             prop_assert!(log_sectors >= wanted.0, "{} of {:?}", log_sectors, wanted);
             if !bare {
                 prop_assert!(superblock.used_size <= superblock.data_size);

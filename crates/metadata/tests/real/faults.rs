@@ -75,7 +75,7 @@ fn every_check_names_its_field() {
         (84, &[1], "size", Fault::AtMost(194_560)),
         (128, &[8, 0], "data_offset", Fault::AtLeast(9)),
         (136, &[9, 0, 0, 0], "data_size", Fault::AtLeast(10)),
-        (136, &[0, 0xf0, 2, 1], "data_size", Fault::AtMost(194_560)),
+        (136, &[0, 0xf0, 2, 1], "data_size", Fault::NoRoom(194_560)),
         (144, &[16], "super_offset", Fault::Expected(8)),
         (207, &[0x80], "events", Fault::AtMost(u64::MAX >> 1)),
         (220, &[0x81, 7], "max_dev", Fault::AtMost(1920)),

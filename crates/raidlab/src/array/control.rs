@@ -225,10 +225,36 @@ pub fn manage(arguments: &ManageArguments) -> Result<(), Failure> {
             .help("`raidlab manage --help` lists what can be done"));
     }
     let mut client = arguments.which.connect()?;
-    for request in requests {
-        client.ask(&request).map_err(refused)?;
+    for (done, request) in requests.iter().enumerate() {
+        client.ask(request).map_err(|error| {
+            let done: Vec<_> = requests[..done].iter().map(shown).collect();
+            match done.is_empty() {
+                true => refused(error),
+                false => refused(error).help(format!("done before it: {}", done.join(" "))),
+            }
+        })?;
     }
     Ok(())
+}
+
+/// A change as it was asked for.
+fn shown(request: &ControlRequest) -> String {
+    use ControlRequest as Request;
+    match request {
+        Request::Fail { device } => format!("--fail {device}"),
+        Request::Remove { device } => format!("--remove {device}"),
+        Request::Assemble { paths } => format!("--assemble {}", paths.join(" ")),
+        Request::Add { path, .. } => format!("--add {path}"),
+        Request::ReAdd { path } => format!("--re-add {path}"),
+        Request::Replace { device, .. } => format!("--replace {device}"),
+        Request::ReadOnly => "--readonly".to_owned(),
+        Request::ReadWrite => "--readwrite".to_owned(),
+        Request::Speed { minimum, maximum } => format!("--sync-speed {minimum} {maximum}"),
+        Request::Check => "--action check".to_owned(),
+        Request::Repair => "--action repair".to_owned(),
+        Request::Idle => "--action idle".to_owned(),
+        Request::Status | Request::Stop | Request::Events => String::new(),
+    }
 }
 
 fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure> {

@@ -1,5 +1,8 @@
 //! `raidlab create`: makes an array of files or devices.
 
+mod bitmap;
+
+use self::bitmap::{BitmapWord, bitmap, bitmap_choice, check_bitmap_file, write_bitmap};
 use super::devices::{Named, Opening, brief_nest, named};
 use super::{claim, consent, host_name, look_at, mdadm_size, named_once, new_uuid, parse_uuid};
 use crate::failure::{Failure, Kind};
@@ -8,13 +11,12 @@ use clap::{Args, ValueEnum};
 use raidlab_array::AssembleOptions;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::create::{
-    BitmapChoice, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+    CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve, MemberSize, plan,
 };
-use raidlab_metadata::{DeviceFlags, Uuid, Version};
+use raidlab_metadata::{DeviceFlags, Uuid, Version, full_name};
 use raidlab_serve::array::{Assembled, Nest, versions_on};
 use raidlab_serve::control::check_name;
 use raidlab_serve::member::Member;
-use raidlab_store::output::{Found, OutputError, check_distinct, look};
 use raidlab_store::text::visible_path;
 use raidlab_units::Sectors;
 use std::fmt::Write;
@@ -145,23 +147,6 @@ fn version(text: &str) -> Result<Version, String> {
         "1.0" => Ok(Version::V1_0),
         "0.90" => Err("0.90 is read, not written: use 1.0, 1.1 or 1.2".to_owned()),
         _ => Err("use 1.0, 1.1 or 1.2".to_owned()),
-    }
-}
-
-/// Where an array's bitmap is to be: nowhere, on the members, or in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum BitmapWord {
-    None,
-    Internal,
-    File(PathBuf),
-}
-
-fn bitmap(text: &str) -> Result<BitmapWord, String> {
-    match text {
-        "none" => Ok(BitmapWord::None),
-        "internal" => Ok(BitmapWord::Internal),
-        file if file.contains('/') => Ok(BitmapWord::File(file.into())),
-        _ => Err("use internal, none, or a file name with a slash, as in ./FILE".to_owned()),
     }
 }
 
@@ -311,10 +296,11 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
         .map(|name| Layout::parse(level, name))
         .transpose()
         .map_err(Failure::usage)?;
-    let host = arguments.homehost.clone().unwrap_or_else(host_name);
+    let host = host(arguments)?;
     let policy = arguments.consistency_policy;
     let log = match policy {
         None | Some(ConsistencyPolicy::Log) => LogReserve::Automatic,
+        Some(_) if level.parity_count() > 0 => LogReserve::TooLittle,
         Some(_) => LogReserve::None,
     };
     let since = SystemTime::now()
@@ -343,43 +329,18 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
     })
 }
 
-/// Where the bitmap is to be, if what is said of it and of consistency agrees.
-fn bitmap_choice(arguments: &Arguments) -> Result<BitmapChoice, Failure> {
-    use ConsistencyPolicy as Policy;
-    let level = arguments.level;
-    let policy = arguments.consistency_policy;
-    let chunk = arguments.bitmap_chunk.map(Sectors::to_bytes);
-    let wants = matches!(
-        arguments.bitmap,
-        Some(BitmapWord::Internal | BitmapWord::File(_))
-    );
-    let refused = |words: String| Err(Failure::words(Kind::Usage, words));
-    match (policy, &arguments.bitmap) {
-        (Some(Policy::Log), _) if level.parity_count() == 0 => {
-            return refused(format!("{level} has no parity and needs no log"));
-        }
-        (Some(Policy::Resync), _) if matches!(level, Level::Linear | Level::Raid0) => {
-            return refused(format!("{level} has nothing to resync"));
-        }
-        (Some(Policy::Bitmap), Some(BitmapWord::None)) => {
-            return refused("`--consistency-policy bitmap` needs a bitmap".to_owned());
-        }
-        (Some(Policy::Resync), _) if wants || chunk.is_some() => {
-            return refused("`--consistency-policy resync` has no bitmap".to_owned());
-        }
-        (_, Some(BitmapWord::None)) if chunk.is_some() => {
-            return refused("`--bitmap-chunk` needs a bitmap".to_owned());
-        }
-        _ => {}
+/// The host in the array's name. This one's is left out where it has no place, as mdadm does;
+/// one that was asked for is not.
+fn host(arguments: &Arguments) -> Result<String, Failure> {
+    let Some(host) = &arguments.homehost else {
+        return Ok(host_name());
+    };
+    let shown = format!("{host}:{}", arguments.name);
+    if host.is_empty() || full_name(host, &arguments.name) == shown {
+        return Ok(host.clone());
     }
-    Ok(match &arguments.bitmap {
-        Some(BitmapWord::Internal) => BitmapChoice::Internal(chunk),
-        Some(BitmapWord::File(_)) => BitmapChoice::External(chunk),
-        Some(BitmapWord::None) => BitmapChoice::None,
-        None if chunk.is_some() || policy == Some(Policy::Bitmap) => BitmapChoice::Internal(chunk),
-        None if policy == Some(Policy::Resync) => BitmapChoice::None,
-        None => BitmapChoice::Automatic,
-    })
+    let words = format!("`{shown}` cannot be an array's name: at most 31 bytes, and one `:`");
+    Err(Failure::words(Kind::Usage, words).help("`--homehost ''` leaves the host out"))
 }
 
 /// Whether anything but zeros stands at the beginning or at the end, where
@@ -408,33 +369,6 @@ fn check_members(arguments: &Arguments) -> Result<(), Failure> {
     let words = [MISSING, "[", "]"].map(Path::new);
     let files = arguments.devices.iter().map(PathBuf::as_path);
     named_once(files.filter(|path| !words.contains(path)))
-}
-
-/// The bitmap's file must not be a member, or anything but a file.
-fn check_bitmap_file(arguments: &Arguments) -> Result<(), Failure> {
-    let Some(BitmapWord::File(path)) = &arguments.bitmap else {
-        return Ok(());
-    };
-    for device in &arguments.devices {
-        check_distinct(&[("DEVICE", device), ("--bitmap", path)])?;
-    }
-    match look(path).map_err(|source| Failure::write_file(path, source))? {
-        Found::Nothing | Found::Empty | Found::Ours(_) | Found::Database(_) | Found::Other => {
-            Ok(())
-        }
-        found => {
-            let path = path.clone();
-            Err(OutputError::Taken { path, found }.into())
-        }
-    }
-}
-
-/// Before the members: an array whose bitmap is not there is resynced wholly.
-fn write_bitmap(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |source| Failure::write_file(path, source);
-    let file = File::create(path).map_err(failed)?;
-    file.write_all_at(bytes, 0).map_err(failed)?;
-    file.sync_all().map_err(failed)
 }
 
 fn words(
@@ -470,11 +404,12 @@ fn words(
         ),
         _ => writeln!(text, "  bitmap: none"),
     };
+    let mut has_log = false;
     for member in &plan.members {
         let log = Sectors(member.log_area.end.0 - member.log_area.start.0);
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "  {}: {}, data from {}, room for the log {}",
+            "  {}: {}, data from {}",
             visible_path(
                 claimed[member.index]
                     .as_ref()
@@ -482,8 +417,15 @@ fn words(
             ),
             role(&member.superblock),
             member.superblock.data_offset.to_bytes(),
-            log.to_bytes()
         );
+        if spec.level.parity_count() > 0 && log >= LEAST_LOG_AREA {
+            has_log = true;
+            let _ = write!(text, ", room for the log {}", log.to_bytes());
+        }
+        text.push('\n');
+    }
+    if has_log && spec.log == LogReserve::TooLittle {
+        text.push_str("  a log is kept in that room unless it is served with `--no-log`\n");
     }
     text
 }

@@ -103,7 +103,7 @@ impl Opening<'_> {
         started
             .and_then(|name| self.nest.claim_for_new(&name))
             .map_err(|error| match error {
-                NestError::Files(error) => not_assembled(error, self.how.run_degraded),
+                NestError::Files(error) => not_assembled(error),
                 error => Failure::new(Kind::Run, error),
             })
     }

@@ -15,7 +15,8 @@ use crate::control::{
 };
 use crate::member::{Identity, Member, MemberFile, OpenOptions};
 use raidlab_array::{
-    ArrayStatus, DeviceStatus, NewDevice, Outputs, PersistentArray, Slot, SyncKind, VerbError,
+    AdminError, ArrayStatus, DeviceStatus, NewDevice, Outputs, PersistentArray, Slot, SyncKind,
+    VerbError,
 };
 use raidlab_metadata::detail;
 use raidlab_units::{Nanos, in_one_line};
@@ -28,6 +29,10 @@ use std::time::{Duration, Instant};
 /// util.c, mdadm 4.2).
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(30);
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
+
+/// md begins a replacement anew at once when `idle` has ended it.
+const REPLACEMENT_GOES_ON: &str =
+    "a replacement is ended by `--fail` of the device that is being filled";
 
 /// Why a verb is refused, in one line with its causes.
 type Refusal = String;
@@ -55,7 +60,9 @@ impl ArrayExport {
             let Core::Array(array) = &owner.core else {
                 return Err(no_array());
             };
-            let mut report = report(&array.status());
+            let mut status = array.status();
+            status.state.failed |= owner.core.has_failed(&owner.members);
+            let mut report = report(&status);
             for device in &mut report.devices {
                 let handle = u16::try_from(device.number).unwrap_or(u16::MAX);
                 fill_in(device, owner, Slot(handle));
@@ -76,7 +83,11 @@ impl ArrayExport {
             }
             ControlRequest::Fail { device } => {
                 let handle = self.find(&device)?;
-                self.on_core(move |array, now, out| array.fail(now, handle, out))?;
+                self.on_core(move |array, now, out| match array.fail(now, handle, out) {
+                    // Nothing to do, as for md (`md_error`): what it is removed with goes on.
+                    Err(VerbError::Engine(AdminError::AlreadyFaulty(_))) => Ok(()),
+                    failed => failed,
+                })?;
             }
             ControlRequest::Remove { device } => self.remove(&device)?,
             ControlRequest::Add { path, overwrite } => self.add(&path, overwrite)?,
@@ -93,10 +104,7 @@ impl ArrayExport {
             ControlRequest::Repair => {
                 self.on_core(|array, now, out| array.repair(now, out))?;
             }
-            ControlRequest::Idle => self.on_core(|array, now, out| {
-                array.stop_sync(now, out);
-                Ok(())
-            })?,
+            ControlRequest::Idle => self.end_sync()?,
             ControlRequest::ReadOnly => {
                 self.on_core(|array, now, out| array.read_only(now, out))?;
             }
@@ -136,15 +144,17 @@ impl ArrayExport {
             };
             let devices = array.status().devices;
             let number = word.parse().ok().map(Slot);
-            let is_it = |found: &&DeviceStatus| match owner.members.member(place_of(found.handle)) {
-                Some(Member::Storage(storage)) => identity == Some(storage.identity()),
-                _ => absolute.is_some() && std::path::absolute(&found.name).ok() == absolute,
+            let is_it = |found: &&DeviceStatus| is_at(owner, found.handle, identity);
+            // Another file may have a member's name by now: that names the member still.
+            let was_it = |found: &&DeviceStatus| {
+                absolute.is_some() && std::path::absolute(&found.name).ok() == absolute
             };
             let named = devices.iter().find(|found| found.name == word);
             let numbered = || devices.iter().find(|found| Some(found.handle) == number);
             let found = named
                 .or_else(numbered)
-                .or_else(|| devices.iter().find(is_it));
+                .or_else(|| devices.iter().find(is_it))
+                .or_else(|| devices.iter().find(was_it));
             found.map(|found| found.handle).ok_or_else(|| {
                 let names: Vec<&str> = devices.iter().map(|found| found.name.as_str()).collect();
                 format!("no such device: {word}; there are {}", names.join(", "))
@@ -169,10 +179,28 @@ impl ArrayExport {
         }
     }
 
+    /// Ends what runs, but for a replacement.
+    fn end_sync(&self) -> Result<(), Refusal> {
+        let status = self.on_array(|owner, _| match &owner.core {
+            Core::Array(array) => Ok(array.status()),
+            Core::Plain(_) => Err(no_array()),
+        })?;
+        let filled = |it: &&DeviceStatus| it.recovered_below.is_some();
+        let mut filled = status.devices.iter().filter(filled);
+        let is_recovery = status.sync.is_some_and(|it| it.kind == SyncKind::Recovery);
+        if is_recovery && filled.all(|it| it.replaces.is_some()) {
+            return Err(REPLACEMENT_GOES_ON.to_owned());
+        }
+        self.on_core(|array, now, out| {
+            array.stop_sync(now, out);
+            Ok(())
+        })
+    }
+
     /// Adds a device. What was on it is lost, so a member of another array needs to be
     /// asked for with `overwrite`.
     fn add(&self, path: &str, overwrite: bool) -> Result<(), Refusal> {
-        let file = self.open(path)?;
+        let file = self.open_new(path)?;
         if !overwrite && let Ok(found) = read_candidate(&file) {
             let other = found.metadata.superblock;
             let ours = self.on_array(|owner, _| match &owner.core {
@@ -202,13 +230,32 @@ impl ArrayExport {
     }
 
     fn re_add(&self, path: &str) -> Result<(), Refusal> {
-        let file = self.open(path)?;
+        let file = self.open_new(path)?;
         let mut candidate = read_candidate(&file).map_err(|error| in_one_line(&error))?;
         path.clone_into(&mut candidate.name);
         self.on_array(move |owner, now| {
             let added = owner.re_add(now, &file, candidate);
             added.map(drop).map_err(|error| in_one_line(&error))
         })
+    }
+
+    /// A device that the array has not yet; one that it has is locked by this very process.
+    fn open_new(&self, path: &str) -> Result<Member, Refusal> {
+        let identity = Identity::at(Path::new(path));
+        let known = self.on_array(move |owner, _| {
+            let Core::Array(array) = &owner.core else {
+                return Err(no_array());
+            };
+            let mut devices = array.status().devices.into_iter();
+            Ok(devices.find(|device| is_at(owner, device.handle, identity)))
+        })?;
+        match known {
+            Some(DeviceStatus { handle, state, .. }) => Err(format!(
+                "{path} is device {} of the array already, {state}: `--remove` takes it out",
+                handle.0
+            )),
+            None => self.open(path),
+        }
     }
 
     /// A file or block device, or an array that this process serves.
@@ -246,6 +293,14 @@ impl ArrayExport {
         work: impl FnOnce(&mut Owner, Nanos) -> Result<R, Refusal> + Send + 'static,
     ) -> Result<R, Refusal> {
         self.call(work).map_err(|error| in_one_line(&error))?
+    }
+}
+
+/// Whether a device of the array is the file or block device with this identity.
+fn is_at(owner: &Owner, handle: Slot, identity: Option<Identity>) -> bool {
+    match owner.members.member(place_of(handle)) {
+        Some(Member::Storage(storage)) => identity == Some(storage.identity()),
+        _ => false,
     }
 }
 

@@ -238,7 +238,7 @@ impl Assembling {
         let bitmap = self.bitmap(LOOKING)?;
         decide(&members, bitmap.as_ref(), &self.options())
             .map(|assembly| text + &self.words_of(&assembly, chooses))
-            .map_err(|error| not_assembled(error, self.run))
+            .map_err(|error| not_assembled(error))
     }
 
     /// What devices make, in words, and which option has no effect on it. `chooses`: an array
@@ -330,7 +330,7 @@ impl Assembling {
         let members = self.members(nest, &self.options(), &open, &mut report)?;
         let bitmap = self.bitmap(self.opening())?;
         let assembled = assemble(&members, bitmap.as_ref(), &self.options())
-            .map_err(|error| not_assembled(error, self.run))?;
+            .map_err(|error| not_assembled(error))?;
         announce(&assembled, &self.words_of(&assembled.assembly, chooses));
         Ok(assembled)
     }
@@ -375,7 +375,7 @@ fn word(choice: impl ValueEnum) -> OsString {
 }
 
 /// Why there is no array, and what could be done.
-pub fn not_assembled(error: FilesError, run: bool) -> Failure {
+pub fn not_assembled(error: FilesError) -> Failure {
     let help = match &error {
         FilesError::Assemble(AssembleError::SplitBrain { .. }) => {
             Some("leave out the devices whose data are not wanted, or `--force` keeps the newest")
@@ -392,9 +392,10 @@ pub fn not_assembled(error: FilesError, run: bool) -> Failure {
         FilesError::Assemble(AssembleError::ForeignBitmap) | FilesError::Bitmap { .. } => {
             Some("without --bitmap it starts, and resyncs everything")
         }
-        FilesError::Assemble(_) if !run => {
+        FilesError::Assemble(AssembleError::NeedsRun { .. }) => {
             Some("`raidlab examine` shows what each device says; `--run` starts a degraded array")
         }
+        FilesError::Assemble(_) => Some("`raidlab examine` shows what each device says"),
         FilesError::Examine { .. } => {
             Some("leave it out, if the others are enough; `raidlab create` makes an array")
         }

@@ -241,3 +241,118 @@ fn a_replacement_is_given_up_by_failing_the_spare() {
     assert!(detail.contains(" m0") && !detail.contains("/d"), "{detail}");
     assert_eq!(client.read(0, 1 << 20).expect("a read"), data);
 }
+
+/// md takes a failure of a failed device for nothing; what stands beside it is done.
+#[test]
+fn a_member_that_has_failed_already_is_removed_by_the_words_of_every_day() {
+    let place = Place::new(3);
+    let server = mirror(&place, &["--bitmap", "none"]);
+    place.must(&["manage", "test", "--fail", "m1"]);
+    let said = place.refused(&["manage", "test", "--add", "m1"], 1);
+    for part in ["m1 is device 1 of the array already, faulty", "--remove"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let back = place.refused(&["manage", "test", "--fail", "m1", "--re-add", "m1"], 1);
+    for part in ["of the array already", "done before it: --fail ", "/m1"] {
+        assert!(back.contains(part), "{back}");
+    }
+    place.must(&["manage", "test", "--fail", "m1", "--remove", "m1"]);
+    let said = place.refused(&["manage", "test", "--re-add", "m1"], 1);
+    assert!(said.contains("no bitmap says what"), "{said}");
+    place.must(&["manage", "test", "--add", "m1"]);
+    place.must(&["wait", "test", "--seconds", "30"]);
+    place.waits_for("clean [UU]");
+    // Another file has the name of a member by now.
+    std::fs::remove_file(place.path("m0")).expect("m0");
+    place.member("m0");
+    let again = ["--fail", "m0", "--remove", "m0", "--add", "m0"];
+    place.must(&[&["manage", "test"][..], &again].concat());
+    place.must(&["wait", "test", "--seconds", "30"]);
+    place.waits_for("clean [UU]");
+    drop(server);
+}
+
+#[test]
+fn a_replacement_is_told_as_what_it_is() {
+    let place = Place::new(3);
+    let server = mirror(&place, &[]);
+    place.must(&["manage", "test", "--sync-speed", "100", "100"]);
+    place.must(&["manage", "test", "--add", "m2", "--replace", "m0"]);
+    place.waits_for("clean, recovering [UU]");
+    for (words, told) in [
+        (
+            &["--replace", "m0"][..],
+            "device 0 is being replaced already",
+        ),
+        (
+            &["--replace", "m1", "--with", "m0"],
+            "device 0 is no spare that fits",
+        ),
+        (&["--action", "idle"], "a replacement is ended by `--fail`"),
+    ] {
+        let said = place.refused(&[&["manage", "test"], words].concat(), 1);
+        assert!(said.contains(told), "{said}");
+    }
+    // Nothing runs any more, so there is nothing to wait for.
+    place.must(&["manage", "test", "--readonly"]);
+    place.must(&["wait", "test", "--seconds", "25"]);
+    drop(server);
+}
+
+#[test]
+fn an_array_that_has_lost_too_much_says_so() {
+    let place = Place::new(2);
+    place.must(&["create", "-l", "0", "-n", "2", "--name", "test", "m0", "m1"]);
+    let server = place.serve(&["m0", "m1"]);
+    let cut = File::options().write(true).open(place.path("m1"));
+    cut.expect("m1").set_len(1 << 20).expect("shorter");
+    assert!(server.client().read(0, 4 << 20).is_err());
+    place.waits_for("clean, FAILED [UU]");
+    place.must(&["stop", "test"]);
+    let said = place.refused(&["assemble", "test", "m0", "m1"], 3);
+    assert!(said.contains("it is shorter than it was"), "{said}");
+    assert_eq!(said.matches("data_size").count(), 1, "{said}");
+}
+
+/// Without a log is what is asked for by `--consistency-policy`, whatever room mdadm leaves.
+#[test]
+fn a_policy_without_a_log_keeps_none() {
+    let place = Place::new(3);
+    for (policy, version) in [("resync", "1.2"), ("bitmap", "1.1"), ("resync", "1.0")] {
+        let words = format!("create -R -l 5 -n 3 -N test -k {policy} -e {version} m0 m1 m2");
+        let made = place.must(&words.split(' ').collect::<Vec<_>>());
+        assert!(!made.contains("room for the log"), "{made}");
+        let server = place.serve(&["m0", "m1", "m2"]);
+        let detail = place.must(&["detail", "test"]);
+        assert!(!detail.contains("Log :"), "{policy}: {detail}");
+        place.must(&["stop", "test"]);
+        drop(server);
+    }
+    let words = "create -R -l 5 -n 3 -k resync --data-offset 2M m0 m1 m2";
+    let made = place.must(&words.split(' ').collect::<Vec<_>>());
+    assert!(
+        made.contains("unless it is served with `--no-log`"),
+        "{made}"
+    );
+}
+
+#[test]
+fn a_host_that_the_name_has_no_place_for_is_refused() {
+    let place = Place::new(2);
+    let long = "a".repeat(28);
+    for (host, name) in [(long.as_str(), "test"), ("here", "there:test")] {
+        let words = [
+            "create",
+            "-l",
+            "1",
+            "-n",
+            "2",
+            "--homehost",
+            host,
+            "-N",
+            name,
+        ];
+        let said = place.refused(&[&words[..], &["m0", "m1"]].concat(), 2);
+        assert!(said.contains("at most 31 bytes, and one `:`"), "{said}");
+    }
+}
