@@ -35,9 +35,9 @@ pub struct Invocation {
 pub fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invocation, HostError> {
     let state = memory_state(&session.target, session.machine.system())?;
     let mut invocation = planned(job, &session.place, state.total_bytes)?;
-    let clock = session.machine.fio_clock();
-    if let Some(option) = clock.and_then(|clock| invocation.tool.clock(clock)) {
-        invocation.command.arguments.insert(0, option);
+    if let Some(clock) = session.machine.fio_clock() {
+        let first = invocation.tool.clock(clock);
+        invocation.command.arguments.splice(0..0, first);
     }
     Ok(invocation)
 }

@@ -1,8 +1,9 @@
 //! What is asked to happen to disks: whether it can, and whether it did.
 //!
-//! A fault that nobody feels is no fault: of a member that no subject has, or of sectors
-//! behind what is used of a disk. Such a one is refused before anything runs. Where only
-//! some subjects have the member, or the time of a fault never came, that is told.
+//! A fault that nobody feels is no fault: of a member that no subject has, of sectors behind
+//! what is used of a disk, or the return of a disk that was not away. Such a one is refused
+//! before anything runs. Where only some subjects have the member, or the time of a fault never
+//! came, that is told.
 
 use crate::settings::Settings;
 use crate::shown;
@@ -21,6 +22,14 @@ pub enum FaultError {
         disk: usize,
         /// The most members of a subject.
         members: usize,
+    },
+    /// A disk is to return that was not away.
+    #[error("disk {disk} is to return at {at}, and has neither died nor hung before")]
+    NotAway {
+        /// The disk that the fault is of.
+        disk: usize,
+        /// When it is to return.
+        at: Nanos,
     },
     /// The fault is of sectors behind those of the disk that are used.
     #[error("a fault is of sectors up to {end} of disk {disk}, of which {used} are used")]
@@ -44,7 +53,15 @@ pub fn check_faults(
     settings: &Settings,
 ) -> Result<Vec<(String, usize)>, FaultError> {
     let mut spared = Vec::new();
-    for (disk, ScheduledFault { fault, .. }) in &settings.faults {
+    for (disk, ScheduledFault { fault, at }) in &settings.faults {
+        let went = settings.faults.iter().any(|(other, earlier)| {
+            let goes = matches!(earlier.fault, Fault::Dies | Fault::Hangs);
+            other == disk && goes && earlier.at < *at
+        });
+        if *fault == Fault::Returns && !went {
+            let (disk, at) = (*disk, *at);
+            return Err(FaultError::NotAway { disk, at });
+        }
         let members = experiments.iter().map(|one| one.disks.len());
         let members = members.max().unwrap_or(0);
         // Where nothing is left to be done, nothing is to be refused.
@@ -133,6 +150,25 @@ mod tests {
         let disk = members;
         assert_eq!(error, Err(FaultError::NoSuchDisk { disk, members }));
         check_faults(&experiments, &with(members - 1, Fault::Dies)).expect("there is such a disk");
+    }
+
+    #[test]
+    fn a_disk_that_was_not_away_does_not_return() {
+        let experiments = experiments();
+        let mut settings = with(1, Fault::Returns);
+        let at = settings.faults[0].1.at;
+        let refused = Err(FaultError::NotAway { disk: 1, at });
+        assert_eq!(check_faults(&experiments, &settings), refused);
+        for (disk, seconds, goes) in [(0, 30, false), (1, 50, false), (1, 30, true)] {
+            let at = Nanos::from_secs(seconds);
+            let fault = Fault::Hangs;
+            settings.faults.push((disk, ScheduledFault { at, fault }));
+            assert_eq!(
+                check_faults(&experiments, &settings).is_ok(),
+                goes,
+                "{disk} {seconds}"
+            );
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use raidlab_lab::{Experiment, PlannedJob};
 use raidlab_sim::{JobResult, MemberStatistics};
 use raidlab_store::{Latency, Measurement, MemberUse, Operation};
 use raidlab_units::{BytesPerSecond, Nanos};
+use raidlab_workload::Direction;
 
 /// One row for each operation of the job; none of one that only prepares.
 pub(crate) fn rows(
@@ -29,13 +30,14 @@ pub(crate) fn rows(
     job.operations()
         .into_iter()
         .map(|op| {
-            let (operation, runtime) = match op {
-                Operation::Read => (&reads, result.runtime_of(|job| &job.reads)),
-                Operation::Trim => (&trims, result.runtime_of(|job| &job.trims)),
-                Operation::Sync => (&syncs, result.runtime_of(|job| &job.syncs)),
+            let (operation, direction) = match op {
+                Operation::Read => (&reads, Direction::Read),
+                Operation::Trim => (&trims, Direction::Trim),
+                Operation::Sync => (&syncs, Direction::Flush),
                 // A modelled job gives no rows of other operations.
-                _ => (&writes, result.runtime_of(|job| &job.writes)),
+                _ => (&writes, Direction::Write),
             };
+            let runtime = result.runtime_of(direction);
             let mut row = job.row(experiment, "model", op);
             row.total_ios = operation.ios;
             row.total_bytes = operation.bytes.0;

@@ -91,6 +91,10 @@ struct Clone {
     waits_for_zone: bool,
     /// What it did so far, where somebody looks at that.
     done: Done,
+    /// Since when it has been reading back what a pass has written, if it does.
+    reads_back_since: Option<Nanos>,
+    /// For how long it did so before.
+    read_back: Nanos,
 }
 
 /// A clone's search for the depth that keeps its latency.
@@ -152,6 +156,8 @@ impl Clone {
             }),
             waits_for_zone: false,
             done: Done::default(),
+            reads_back_since: None,
+            read_back: Nanos::ZERO,
         }
     }
 
@@ -179,6 +185,30 @@ impl Clone {
         for _ in 0..turns {
             machine.calendar.schedule(at, issue);
         }
+    }
+
+    /// From writing it turns to reading back what it wrote, or from that to the next pass.
+    fn turn_over(&mut self, now: Nanos) {
+        match self.reads_back_since.take() {
+            None => self.reads_back_since = Some(now),
+            Some(since) => self.read_back += now.saturating_sub(since.max(self.counts_from())),
+        }
+    }
+
+    /// Run times of its reads and of all else. fio's clock of writes stands still while it
+    /// reads back what was written, and that of reads while it writes, unless reads are part
+    /// of that (`thread_main` of backend.c). Of a backlog's reads fio counts no time, so that
+    /// their rate has no meaning: here they have all of it.
+    fn runtimes(&self) -> [Nanos; 2] {
+        let all = self.runtime();
+        if self.job.verify.is_none() {
+            return [all; 2];
+        }
+        let reads = match self.job.reads_beside_writes() {
+            true => all,
+            false => self.read_back,
+        };
+        [reads, all.saturating_sub(self.read_back)]
     }
 
     /// How many requests it may have in flight.
@@ -348,27 +378,26 @@ impl Jobs {
         }
     }
 
-    /// A stopped clone with nothing in flight has ended, after a last flush
-    /// where the job asks for one.
+    /// A stopped clone with nothing in flight has ended, after a last flush.
     fn end_if_drained(&mut self, machine: &mut Machine, index: usize) {
         let clone = &mut self.clones[index];
         if !clone.stopped || clone.in_flight > 0 || clone.ended {
             return;
         }
-        if clone.job.end_fsync && clone.wrote {
-            clone.wrote = false;
-            let flush = IoUnit {
-                direction: Direction::Flush,
-                offset: Bytes(0),
-                length: Bytes(0),
-            };
-            self.send(machine, index, flush, true);
+        if self.flushes_in_the_end(machine, index) {
             return;
         }
+        let clone = &mut self.clones[index];
         clone.ended = true;
         clone.ended_at = machine.now;
+        if clone.reads_back_since.is_some() {
+            clone.turn_over(machine.now);
+        }
         let result = &mut self.results[clone.job_index];
         result.runtime = result.runtime.max(clone.runtime());
+        let [reads, others] = clone.runtimes();
+        result.read_runtime = result.read_runtime.max(reads);
+        result.write_runtime = result.write_runtime.max(others);
         if let Some(search) = &clone.search {
             result.add(&search.results);
         }
@@ -389,6 +418,40 @@ impl Jobs {
                 }
             }
         }
+    }
+
+    /// Whether a clone that turns to reading back what it wrote, or from that to the next
+    /// pass, has something to wait for first: nothing of the one is in flight beside the other.
+    fn ends_phase(&mut self, machine: &mut Machine, index: usize) -> bool {
+        let clone = &mut self.clones[index];
+        if clone.in_flight > 0 {
+            clone.pace.pause = Pause::DrainUntil(machine.now);
+            clone.turns_owed += 1;
+            self.take_notice(machine, index);
+            self.sleep_if_drained(machine, index);
+            return true;
+        }
+        if clone.reads_back_since.is_none() && self.flushes_in_the_end(machine, index) {
+            return true;
+        }
+        self.clones[index].turn_over(machine.now);
+        false
+    }
+
+    /// A clone that has written flushes when it is done with that, where the job asks for it.
+    fn flushes_in_the_end(&mut self, machine: &mut Machine, index: usize) -> bool {
+        let clone = &mut self.clones[index];
+        if !clone.job.end_fsync || !clone.wrote {
+            return false;
+        }
+        clone.wrote = false;
+        let flush = IoUnit {
+            direction: Direction::Flush,
+            offset: Bytes(0),
+            length: Bytes(0),
+        };
+        self.send(machine, index, flush, true);
+        true
     }
 
     /// Clones begin whose awaited job has ended.

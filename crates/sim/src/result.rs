@@ -151,6 +151,10 @@ pub struct JobOperations {
     pub syncs: OperationResult,
     /// The run time of the clone that took longest.
     pub runtime: Nanos,
+    /// That in which it read, where it reads back what it has written.
+    pub read_runtime: Nanos,
+    /// That in which it wrote, or discarded.
+    pub write_runtime: Nanos,
 }
 
 impl JobOperations {
@@ -161,6 +165,8 @@ impl JobOperations {
             trims: OperationResult::new(),
             syncs: OperationResult::new(),
             runtime: Nanos::ZERO,
+            read_runtime: Nanos::ZERO,
+            write_runtime: Nanos::ZERO,
         }
     }
 }
@@ -173,6 +179,15 @@ impl JobOperations {
             Direction::Write => &mut self.writes,
             Direction::Trim => &mut self.trims,
             Direction::Flush => &mut self.syncs,
+        }
+    }
+
+    fn get(&self, direction: Direction) -> (&OperationResult, Nanos) {
+        match direction {
+            Direction::Read => (&self.reads, self.read_runtime),
+            Direction::Write => (&self.writes, self.write_runtime),
+            Direction::Trim => (&self.trims, self.write_runtime),
+            Direction::Flush => (&self.syncs, self.write_runtime),
         }
     }
 
@@ -255,9 +270,12 @@ impl JobResult {
     /// How long the longest of the jobs ran that did operations of one kind, as fio has it of
     /// a group; of all jobs where none did any.
     #[must_use]
-    pub fn runtime_of(&self, operations: impl Fn(&JobOperations) -> &OperationResult) -> Nanos {
-        let jobs = self.jobs.iter().filter(|job| operations(job).ios > 0);
-        let longest = jobs.map(|job| job.runtime).max();
+    pub fn runtime_of(&self, direction: Direction) -> Nanos {
+        let jobs = self.jobs.iter().map(|job| job.get(direction));
+        let longest = jobs
+            .filter(|(done, _)| done.ios > 0)
+            .map(|(_, time)| time)
+            .max();
         longest.unwrap_or(self.runtime)
     }
 

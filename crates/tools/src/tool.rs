@@ -52,9 +52,10 @@ pub trait Benchmark: fmt::Debug + Sync {
     /// Why it cannot run there.
     fn call(&self, arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String>;
 
-    /// The argument that gives it another clock for its times, where it can have one.
-    fn clock(&self, _source: &str) -> Option<String> {
-        None
+    /// The arguments that it gets first on a machine whose time is read from this clock, where
+    /// it can have another than its own.
+    fn clock(&self, _source: &str) -> Vec<String> {
+        Vec::new()
     }
 
     /// Which of standard output and standard error has its results.

@@ -233,6 +233,12 @@ impl JobSpec {
         self.pattern.reads() || self.verify.is_some()
     }
 
+    /// Whether it reads while it writes, and not only what it wrote when that is done.
+    #[must_use]
+    pub fn reads_beside_writes(&self) -> bool {
+        self.pattern.reads() || self.verify.is_some_and(|verify| verify.backlog > 0)
+    }
+
     /// The smallest request of a direction: 0 reads, 1 writes, 2 discards.
     #[must_use]
     pub fn least(&self, direction: usize) -> Bytes {

@@ -134,8 +134,10 @@ pub struct RequestStream {
     drawn: Option<Direction>,
     fsync_every: u32,
     fdatasync_every: u32,
-    /// Writes since the last multiple of `fsync_every`, `fdatasync_every`.
-    unflushed: [u32; 2],
+    /// Writes so far.
+    writes: u64,
+    /// No flush is due, as the last thing that fio took notice of was one.
+    flushed_last: bool,
     finer: Option<Box<Finer>>,
 }
 
@@ -278,34 +280,28 @@ impl RequestStream {
         units
     }
 
-    /// A flush that is due is left out, as fio leaves it out where it has not taken notice
-    /// of anything since the last one.
-    pub fn pass_over_flush(&mut self) {
-        self.flush_is_due();
+    /// Whether the last thing that fio took notice of was a flush: the next request is none
+    /// then. Who says nothing takes notice of each request before the next.
+    #[inline]
+    pub const fn flushed_last(&mut self, flushed: bool) {
+        self.flushed_last = flushed;
     }
 
-    /// fio asks for a flush after the n-th write and never twice for the same
-    /// write; where both kinds are due, `fsync` comes alone.
+    /// fio asks for a flush before each request for which the writes so far are a multiple of
+    /// `fsync` or `fdatasync`, unless a flush is what ended last: so also after each read
+    /// until the next write (`get_rw_ddir`, `should_fsync` of io_u.c, fio 3.33).
     #[inline]
     fn flush_is_due(&mut self) -> bool {
-        let due = |every: u32, writes: u32| every > 0 && writes >= every;
-        let [fsync, fdatasync] = [
-            due(self.fsync_every, self.unflushed[0]),
-            due(self.fdatasync_every, self.unflushed[1]),
-        ];
-        if fsync {
-            self.unflushed[0] = 0;
-        }
-        if fdatasync {
-            self.unflushed[1] = 0;
-        }
-        fsync || fdatasync
+        let due = |every: u32| every > 0 && self.writes.is_multiple_of(every.into());
+        let is_due = self.writes > 0 && (due(self.fsync_every) || due(self.fdatasync_every));
+        self.flushed_last = is_due && !self.flushed_last;
+        self.flushed_last
     }
 
     #[inline]
     fn count_write(&mut self, direction: Direction) {
         if direction == Direction::Write {
-            self.unflushed = self.unflushed.map(|writes| writes.saturating_add(1));
+            self.writes += 1;
         }
     }
 

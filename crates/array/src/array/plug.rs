@@ -1,7 +1,9 @@
 //! The plugs of the threads that send a sync's commands: the sync's own sends the reads,
 //! the array's the writes. And that of a process's request: of each where the Linux that is
-//! imitated does so ([`MdRules::plugs_requests`](crate::MdRules)), and of each read that is too
-//! long for one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`).
+//! imitated does so ([`MdRules::plugs_requests`](crate::MdRules)), and of each that is too
+//! long for one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`): reads, and what
+//! the process itself sends of writes, as without a bitmap it does (6.12 drivers/md/raid1-10.c,
+//! `raid1_add_bio_to_plug`).
 //!
 //! A command that lies beside one for its member becomes part of it, up to what a disk takes,
 //! and all parts end together. Which one is tried, and when a plug is emptied, says
@@ -127,20 +129,23 @@ impl Array {
         if command.purpose == Purpose::Sync {
             return self.recovery.plugged_command();
         }
-        let is_long_read = match role {
-            Role::Read { request, .. } => {
-                self.requests.get(request).request.count > MdRules::OF_ONE_BIO
-            }
-            _ => false,
+        // What the array's thread sends is not in the process's plug.
+        let is_sent = matches!(command.sender, Sender::Process(_));
+        let request = match role {
+            Role::Read { request, .. } => Some(request),
+            Role::Write { piece } if is_sent => Some(self.pieces.get(piece).request),
+            _ => None,
         };
+        let length = request.map(|request| self.requests.get(request).request.count);
+        let is_long = length.is_some_and(|length| length > MdRules::OF_ONE_BIO);
         let config = self.recovery.config();
         let is_flush = command.operation == Operation::Flush;
         let goes_alone = command.force_unit_access || is_flush;
-        let plugs = match is_long_read {
+        let plugs = match is_long {
             true => config.threads.is_some(),
-            false => config.rules().plugs_requests && !goes_alone,
+            false => config.rules().plugs_requests,
         };
-        plugs.then_some(self.maximum_request)
+        (plugs && !goes_alone).then_some(self.maximum_request)
     }
 
     /// [`Self::longest_plugged`] of what is sent now, and not by somebody who sleeps.

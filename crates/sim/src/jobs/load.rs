@@ -5,6 +5,7 @@ use super::{Jobs, zoned::Way};
 use crate::machine::{Issue, Load, Machine, SimError};
 use crate::pace::Pause;
 use raidlab_array::{RequestError, RequestId};
+use raidlab_workload::IoUnit;
 
 impl Load for Jobs {
     /// One turn of a clone: it issues a request if it may. If it is awake then, the next of
@@ -117,32 +118,43 @@ impl Jobs {
             return;
         }
         let clone = &mut self.clones[index];
-        if clone.flushed_last {
-            clone.stream.pass_over_flush();
-        }
+        clone.stream.flushed_last(clone.flushed_last);
         let drawn = clone.pace.waiting.take();
         if drawn.is_none() && clone.job.rate.is_some() {
             let pace = &clone.pace;
             clone.stream.choose_direction(|drawn| pace.turn(drawn, now));
         }
         match drawn.or_else(|| clone.stream.next_unit()) {
-            Some(unit) => {
-                if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {
-                    clone.pace.waiting = Some(unit);
-                    clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
-                    clone.turns_owed += 1;
-                    self.take_notice(machine, index);
-                    self.sleep_if_drained(machine, index);
-                    return;
-                }
-                match self.way(machine, index, unit) {
-                    Way::Device(unit) => self.send(machine, index, unit, true),
-                    Way::Nobody(unit) => self.send(machine, index, unit, false),
-                    Way::Later => {}
-                }
-                self.take_notice(machine, index);
-            }
+            Some(unit) => self.issue_unit(machine, index, unit),
             None => self.stop(machine, index),
         }
+    }
+
+    /// A clone issues this request if it has nothing to wait for first.
+    fn issue_unit(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
+        let clone = &mut self.clones[index];
+        if clone.stream.reads_back() != clone.reads_back_since.is_some() {
+            clone.pace.waiting = Some(unit);
+            if self.ends_phase(machine, index) {
+                return;
+            }
+            self.clones[index].pace.waiting = None;
+        }
+        let now = machine.now;
+        let clone = &mut self.clones[index];
+        if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {
+            clone.pace.waiting = Some(unit);
+            clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
+            clone.turns_owed += 1;
+            self.take_notice(machine, index);
+            self.sleep_if_drained(machine, index);
+            return;
+        }
+        match self.way(machine, index, unit) {
+            Way::Device(unit) => self.send(machine, index, unit, true),
+            Way::Nobody(unit) => self.send(machine, index, unit, false),
+            Way::Later => {}
+        }
+        self.take_notice(machine, index);
     }
 }

@@ -4,8 +4,8 @@ use crate::bench::{Bench, group, random, sequential, timed};
 use raidlab_sim::JobResult;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
-    ArrivalProcess, Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Sizes, Thinking,
-    Verify,
+    ArrivalProcess, Direction, Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Sizes,
+    Thinking, Verify,
 };
 
 const MIB: u64 = 1 << 20;
@@ -190,8 +190,8 @@ fn jobs_begin_after_their_delay_and_after_the_job_they_wait_for() {
         timed(Pattern::RandRead, 1, 4),
         timed(Pattern::RandWrite, 1, 2),
     ]));
-    let reads = apart.runtime_of(|job| &job.reads);
-    let writes = apart.runtime_of(|job| &job.writes);
+    let reads = apart.runtime_of(Direction::Read);
+    let writes = apart.runtime_of(Direction::Write);
     assert_eq!([reads, writes].map(|time| time.0 / 1_000_000_000), [4, 2]);
     assert_eq!(apart.runtime, reads);
 }
@@ -282,4 +282,33 @@ fn what_is_verified_is_read_from_the_disks() {
     });
     assert_eq!((result.writes().ios, result.reads().ios), (128, 128));
     assert_eq!(result.reads().bytes, Bytes(16 * MIB));
+}
+
+/// fio's clocks of writing and of reading back follow each other; nothing of the one is in
+/// flight beside the other, and a flush in the end comes before what is read back.
+#[test]
+fn writes_and_what_is_read_back_of_them_have_each_their_own_time() {
+    let plain = JobSpec {
+        end_fsync: true,
+        ..random(Pattern::RandWrite, 4, 40)
+    };
+    let verify = |backlog: u64| {
+        run(JobSpec {
+            verify: Some(Verify { backlog, batch: 0 }),
+            ..plain.clone()
+        })
+    };
+    let [alone, verified, by_and_by] = [run(plain.clone()), verify(0), verify(8)];
+    assert_eq!((verified.writes().ios, verified.reads().ios), (40, 40));
+    let times = |result: &JobResult| -> [Nanos; 2] {
+        [Direction::Write, Direction::Read].map(|direction| result.runtime_of(direction))
+    };
+    let [writes, reads] = times(&verified);
+    let apart = writes.0.abs_diff(alone.runtime.0);
+    assert!(apart < 1_000_000, "{writes} alone {}", alone.runtime);
+    assert_eq!(writes + reads, verified.runtime);
+    assert!(reads > Nanos::from_millis(5) * 10, "{reads}");
+    let [writes, reads] = times(&by_and_by);
+    assert_eq!(reads, by_and_by.runtime);
+    assert!(writes <= reads && writes > Nanos::from_millis(5) * 10);
 }

@@ -85,7 +85,8 @@ impl JobSpec {
             drawn: None,
             fsync_every: self.fsync_every,
             fdatasync_every: self.fdatasync_every,
-            unflushed: [0; 2],
+            writes: 0,
+            flushed_last: false,
             finer,
         })
     }

@@ -252,6 +252,15 @@ impl RequestStream {
         self.request(direction, offset, length)
     }
 
+    /// Whether the last request was one of those that, between two passes and in the end, read
+    /// back what a pass has written: fio does that when the pass has ended (`do_verify`).
+    #[must_use]
+    pub fn reads_back(&self) -> bool {
+        let finer = self.finer.as_ref();
+        let read_back = finer.and_then(|finer| finer.read_back.as_ref());
+        read_back.is_some_and(ReadBack::ends_pass)
+    }
+
     /// Turns to reading what was written; false where there is nothing.
     fn read_back(&mut self) -> bool {
         let finer = self.finer.as_mut();

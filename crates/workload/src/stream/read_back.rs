@@ -23,6 +23,8 @@ pub(super) struct ReadBack {
     read_last: bool,
     /// A pass is through.
     all: bool,
+    /// The last request was one of those that read back what a pass has left.
+    ends_pass: bool,
 }
 
 impl ReadBack {
@@ -36,16 +38,19 @@ impl ReadBack {
             batch_left: 0,
             read_last: false,
             all: false,
+            ends_pass: false,
         }
     }
 
     /// The job has read something else.
     pub(super) const fn read(&mut self) {
+        self.ends_pass = false;
         self.read_last = true;
     }
 
     /// The job has written so many bytes at `offset`.
     pub(super) fn wrote(&mut self, offset: u64, length: u64) {
+        self.ends_pass = false;
         self.read_last = false;
         self.count += 1;
         if !self.by_offset {
@@ -69,6 +74,11 @@ impl ReadBack {
         self.all
     }
 
+    /// Whether the last request read back what a pass has left.
+    pub(super) const fn ends_pass(&self) -> bool {
+        self.ends_pass
+    }
+
     /// What is read back now, if anything is.
     pub(super) fn next(&mut self) -> Option<(u64, u64)> {
         let count = self.written.len() as u64;
@@ -84,6 +94,7 @@ impl ReadBack {
         }
         let next = self.written.pop_first();
         if next.is_some() {
+            self.ends_pass = self.all;
             self.read_last = true;
             self.batch_left = self.batch_left.saturating_sub(u64::from(!self.all));
         }

@@ -1,5 +1,7 @@
 //! The stream against plain lists of what fio does.
 
+mod flushes;
+
 use super::{Direction, IoUnit, RequestStream};
 use crate::job::{JobError, JobSpec, Pattern};
 use crate::{Distribution, Runs, Strides};

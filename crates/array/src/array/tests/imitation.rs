@@ -267,6 +267,37 @@ fn what_a_request_has_on_a_member_is_one_command() {
     }
 }
 
+/// Linux block/fops.c, `__blkdev_direct_IO`: of what is too long for one bio all bios are in one
+/// plug, those of a write too, which its process sends itself where there is no bitmap.
+#[test]
+fn what_a_long_write_has_on_a_member_is_one_command() {
+    for (chunks, apart) in [(256, 128), (258, 1)] {
+        let layout = Layout::Copies(Copies::near(2));
+        let shape = Shape::uniform(Level::Raid10, layout, Sectors(8), 4, Sectors(2048));
+        let mut config = with(shape, in_sync(vec![logged(2048, 0); 4]));
+        config.maximum_request = Sectors(4096);
+        let requests = HostRequests {
+            requests: 1000,
+            tags: 1000,
+        };
+        config.recovery = RecoveryConfig {
+            threads: Some(MdThreads {
+                requests,
+                ..THREADS
+            }),
+            ..recovery(WriteBarrier::MdArray)
+        };
+        let mut story = Story::new(config);
+        let write = request(1, WRITE, 0, chunks * 8);
+        story.array.submit(story.now, write, &mut story.out);
+        Imitation::unplug(&mut story.array, &mut story.out);
+        let sent = story.commands();
+        assert_eq!(sent.len(), 4 * apart, "{chunks}");
+        let sectors: u64 = sent.iter().map(|command| command.count.0).sum();
+        assert_eq!(sectors, 2 * chunks * 8);
+    }
+}
+
 /// Linux kernel/sched/core.c, `io_schedule_prepare`: who sleeps for a request empties its plug
 /// first, and goes on with an empty one when it wakes. Here two writes of somebody else's have
 /// both requests of members 0 and 1. As one of them ends, one request of member 0

@@ -238,7 +238,7 @@ impl Assembling {
         let bitmap = self.bitmap(LOOKING)?;
         decide(&members, bitmap.as_ref(), &self.options())
             .map(|assembly| text + &self.words_of(&assembly, chooses))
-            .map_err(|error| not_assembled(error))
+            .map_err(not_assembled)
     }
 
     /// What devices make, in words, and which option has no effect on it. `chooses`: an array
@@ -329,8 +329,8 @@ impl Assembling {
         };
         let members = self.members(nest, &self.options(), &open, &mut report)?;
         let bitmap = self.bitmap(self.opening())?;
-        let assembled = assemble(&members, bitmap.as_ref(), &self.options())
-            .map_err(|error| not_assembled(error))?;
+        let assembled =
+            assemble(&members, bitmap.as_ref(), &self.options()).map_err(not_assembled)?;
         announce(&assembled, &self.words_of(&assembled.assembly, chooses));
         Ok(assembled)
     }
