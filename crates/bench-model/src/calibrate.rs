@@ -11,6 +11,7 @@
 use raidlab_store::text::visible_path;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fs::{File, OpenOptions};
+use std::hint::black_box;
 use std::io::{self, Read, Write, pipe};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -126,7 +127,7 @@ fn locked_words() -> f64 {
         for _ in 0..1000 {
             lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                 .ok();
-            words.set(std::hint::black_box(words.get()));
+            words.set(black_box(words.get()));
             lock.store(0, Ordering::Release);
         }
     })
@@ -138,12 +139,20 @@ fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
     let data = vec![vec![0x5a_u8; BLOCK]; DATA];
     let (mut p, mut q) = (vec![0_u8; BLOCK], vec![0_u8; BLOCK]);
     let how = "four blocks of 64 KiB in the cache, by raidlab's own code";
-    let xor = best(1.0, || raidlab_parity::generate_p(&data, &mut p));
+    // What nobody reads need not be computed: it is read here.
+    let xor = best(1.0, || {
+        raidlab_parity::generate_p(&data, black_box(&mut p));
+    });
     add("xor_bytes_per_second", rate(DATA * BLOCK, xor), how);
-    let pq = best(1.0, || raidlab_parity::generate_pq(&data, &mut p, &mut q));
+    let pq = best(1.0, || {
+        raidlab_parity::generate_pq(&data, black_box(&mut p), black_box(&mut q));
+    });
     add("pq_bytes_per_second", rate(DATA * BLOCK, pq), how);
     let (from, mut to) = (vec![1_u8; LARGE], vec![0_u8; LARGE]);
-    let copy = best(1.0, || to.copy_from_slice(std::hint::black_box(&from)));
+    let copy = best(1.0, || {
+        black_box(&mut to).copy_from_slice(black_box(&from));
+        black_box(&to);
+    });
     add(
         "copy_bytes_per_second",
         rate(LARGE, copy),
@@ -151,7 +160,7 @@ fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
     );
     let words: Vec<u32> = (0..16384).collect();
     let sum = best(1.0, || {
-        std::hint::black_box(fletcher4(std::hint::black_box(&words)));
+        black_box(fletcher4(black_box(&words)));
     });
     add(
         "checksum_bytes_per_second",
@@ -161,7 +170,7 @@ fn bytes(add: &mut impl FnMut(&'static str, f64, &str)) {
     // A record of ZFS; its file systems have records of 128 KiB.
     let record = vec![0x5a_u8; 2 * BLOCK];
     let sum = best(1.0, || {
-        std::hint::black_box(raidlab_lab::plan::sha256(std::hint::black_box(&record)));
+        black_box(raidlab_lab::plan::sha256(black_box(&record)));
     });
     add(
         "sha256_bytes_per_second",
@@ -306,7 +315,7 @@ mod tests {
         assert!(of("cores") >= Some(1.0));
         assert!(of("call_ns").is_some_and(|time| time > 20.0 && time < 1e6));
         assert!(of("xor_bytes_per_second").is_some_and(|rate| rate > 1e8));
-        assert!(of("copy_bytes_per_second").is_some_and(|rate| rate > 1e7));
+        assert!(of("copy_bytes_per_second").is_some_and(|rate| (1e7..1e12).contains(&rate)));
         // Without optimisation it is half of that at best.
         assert!(of("checksum_bytes_per_second").is_some_and(|rate| rate > 2e8));
         assert_eq!(of("dispatch_ns"), None, "no file was named");
