@@ -27,7 +27,7 @@ pub fn run(bytes: &[u8]) {
 fn draw_from_all(file: &JobFile) {
     for job in file.groups.iter().flat_map(|group| &group.jobs) {
         assert_eq!(job.validate(), Ok(()));
-        for clone in [0, job.streams() - 1] {
+        for clone in [0, job.num_jobs - 1] {
             draw(job, clone);
         }
     }
