@@ -19,7 +19,7 @@ use raidlab_units::Nanos;
 use rustix::mount::{MountFlags, mount, mount_bind};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// The guest's console to which the agent writes its frames.
@@ -116,7 +116,13 @@ pub fn begin() -> Result<(), AgentError> {
 fn hide_host() -> io::Result<()> {
     const TOLD: &str = "/proc/cpuinfo";
     const INSTEAD: &str = "/run/cpuinfo";
-    fs::write(INSTEAD, without_host(&fs::read_to_string(TOLD)?))?;
+    const ROOM: usize = 4096;
+    // Into room of one size, or the length of the machine's name decides where the memory of
+    // all that follows lies, and rows change with it.
+    let mut told = String::with_capacity(ROOM);
+    let file = File::open(TOLD)?;
+    file.take(ROOM as u64).read_to_string(&mut told)?;
+    fs::write(INSTEAD, without_host(&told))?;
     mount_bind(INSTEAD, TOLD)?;
     Ok(())
 }
