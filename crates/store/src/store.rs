@@ -26,8 +26,8 @@ pub const LATEST: &str = "latest";
 /// The class of notes in which the audit says what it could judge.
 pub const AUDIT_NOTE_CLASS: &str = "audit";
 
-/// Notes of a run as a whole that merging takes over: the audit judges the run that it
-/// makes.
+/// Notes of a run as a whole that merging takes over. The audit's are made anew for the
+/// merged run.
 const OF_THE_WHOLE: &str = "experiment IS NULL AND class <> 'audit'";
 
 /// A statement about a run: the accuracy of a class of jobs, an ablation, a
@@ -345,8 +345,8 @@ impl Store {
         self.notes_where(run, "TRUE")
     }
 
-    /// Those of the run as a whole, and not of one of its experiments, but for what the
-    /// audit says.
+    /// Those of the run as a whole, and not of one of its experiments. What the audit says
+    /// is left out.
     ///
     /// # Errors
     /// The file cannot be read.

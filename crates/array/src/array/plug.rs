@@ -1,9 +1,9 @@
 //! The plugs of the threads that send a sync's commands: the sync's own sends the reads,
 //! the array's the writes. And that of a process's request: of each where the Linux that is
 //! imitated does so ([`MdRules::plugs_requests`](crate::MdRules)), and of each that is too
-//! long for one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`): reads, and what
-//! the process itself sends of writes, as without a bitmap it does (6.12 drivers/md/raid1-10.c,
-//! `raid1_add_bio_to_plug`).
+//! long for one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`). Of those it has
+//! all reads. It has the writes that the process itself sends, which are those of arrays without
+//! a bitmap (6.12 drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
 //!
 //! A command that lies beside one for its member becomes part of it, up to what a disk takes,
 //! and all parts end together. Which one is tried, and when a plug is emptied, says

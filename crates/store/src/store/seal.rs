@@ -35,8 +35,8 @@ impl Store {
         self.add_records(run, &records)
     }
 
-    /// Whether a whole shard is still what it was when it was sealed. One that never was is
-    /// not.
+    /// Whether a whole shard is still what it was when it was sealed: false, too, of one
+    /// that was never sealed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -89,8 +89,8 @@ impl Store {
     }
 }
 
-/// The digest of what `digest` is that of, followed by a value: what it is, how long, and
-/// its bytes.
+/// Takes a value to the digest of those before it: its kind, its length in bytes and the
+/// bytes themselves.
 pub(super) fn digest_of_value(digest: u64, value: ValueRef<'_>) -> u64 {
     let number;
     let (kind, bytes) = match value {

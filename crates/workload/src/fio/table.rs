@@ -16,8 +16,8 @@ pub(super) enum Rule {
     Modelled(modelled::Setter),
     /// Changes nothing here; the reason is noted.
     WithoutEffect(&'static str),
-    /// Would change the result, for this reason; refused unless the value is fio's default
-    /// ([`harmless`]).
+    /// Would change the result, for this reason; refused unless the value is fio's
+    /// default, as [`harmless`] tells.
     NotModelled(&'static str),
 }
 
