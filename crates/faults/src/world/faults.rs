@@ -245,7 +245,7 @@ impl World<'_> {
         Some("lost disk")
     }
 
-    fn administer_fail(&mut self, member: usize) -> Result<(), Violation> {
+    pub(super) fn administer_fail(&mut self, member: usize) -> Result<(), Violation> {
         if !self.allows(member) {
             return Ok(());
         }

@@ -5,11 +5,17 @@
 //! stopped; then the other. Assembling all of them must be refused. With force
 //! one side is taken; from then on that side's writes count, and the other
 //! disks are filled anew.
+//!
+//! On a mirror a former member then does the same: one is failed and removed, and
+//! another one is filled in its place. The removed one runs alone somewhere, and meets
+//! those that saw it go, while its successor is away. That must be refused as well: what
+//! it says of itself may not be taken for what its successor would say.
 
-use super::{Violation, World, violation};
+use super::{LONGEST_WAIT_NS, Violation, World, violation};
+use crate::disk::Disk;
 use crate::driver::Refusal;
 use raidlab_array::Operation;
-use raidlab_geometry::SlotSet;
+use raidlab_geometry::{Level, SlotSet};
 
 impl World<'_> {
     pub(super) fn split(&mut self, halves: u64) -> Result<(), Violation> {
@@ -30,12 +36,9 @@ impl World<'_> {
         }
         self.did("split brain");
         let before = self.oracle.clone();
-        let writes_of_first = self.run_half(&first)?;
+        self.run_half(&first)?;
         let after_first = std::mem::replace(&mut self.oracle, before);
-        let writes_of_second = self.run_half(&second)?;
-        if writes_of_first == 0 || writes_of_second == 0 {
-            return Err(violation("split brain", "a half could not be written to"));
-        }
+        self.run_half(&second)?;
         match self.assemble(&all, false, None) {
             Err(Refusal::SplitBrain) => {}
             Err(other) => {
@@ -52,6 +55,48 @@ impl World<'_> {
         }
         self.oracle.power_cut();
         self.take(forced)?;
+        self.settle()?;
+        match self.options.level {
+            Level::Raid1 => self.meet_former((halves >> 8) as usize % self.slots.len()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The member of this slot is replaced by a new disk, runs alone and comes back.
+    fn meet_former(&mut self, slot: usize) -> Result<(), Violation> {
+        let Some(former) = self.slots[slot].filter(|_| !self.beyond) else {
+            return Ok(());
+        };
+        self.administer_fail(slot)?;
+        self.quiet("a failure", LONGEST_WAIT_NS)?;
+        self.mend(true, true)?;
+        self.mend_and_sync()?;
+        if !self.retired.contains(&(slot, former)) {
+            return Ok(());
+        }
+        self.write_some()?;
+        self.stop_cleanly()?;
+        self.forget_and_keep();
+        self.did("former member alone");
+        let before = self.oracle.clone();
+        self.run_half(&[former])?;
+        self.oracle = before;
+        let all: Vec<usize> = self.slots.iter().copied().flatten().collect();
+        let mut met = part(&all, |its| its != slot);
+        met.push(former);
+        match self.assemble(&met, false, None) {
+            Err(Refusal::SplitBrain) => {}
+            other => {
+                let what = other.map(|ready| ready.in_service);
+                let detail = format!("a former member that ran alone is taken: {what:?}");
+                return Err(violation("split brain", detail));
+            }
+        }
+        // Its owner erases it.
+        let sectors = self.disks[former].sectors();
+        self.disks[former] = Disk::new(sectors, self.options.write_through);
+        self.retired.retain(|(_, disk)| *disk != former);
+        self.whole(&all)?;
         self.settle()
     }
 
@@ -79,8 +124,8 @@ impl World<'_> {
         self.take(assembled)
     }
 
-    /// A half runs alone: how many writes it took.
-    fn run_half(&mut self, half: &[usize]) -> Result<usize, Violation> {
+    /// A half runs alone, and takes some writes.
+    fn run_half(&mut self, half: &[usize]) -> Result<(), Violation> {
         let (slots, handles, retired) = (
             self.slots.clone(),
             self.handles.clone(),
@@ -90,15 +135,20 @@ impl World<'_> {
         let assembled = assembled
             .map_err(|refusal| violation("split brain", format!("half {half:?}: {refusal:?}")))?;
         self.take(assembled)?;
+        self.write_some()?;
+        self.stop_cleanly()?;
+        self.forget_and_keep();
+        (self.slots, self.handles, self.retired) = (slots, handles, retired);
+        Ok(())
+    }
+
+    /// Something new at three places, durable when this returns.
+    fn write_some(&mut self) -> Result<(), Violation> {
         let size = self.reader.size;
         for start in [0, size / 2, size - 1] {
             self.ask(Operation::Write, start, 1, true)?;
         }
-        self.drain()?;
-        self.stop_cleanly()?;
-        self.forget_and_keep();
-        (self.slots, self.handles, self.retired) = (slots, handles, retired);
-        Ok(3)
+        self.drain()
     }
 
     /// The core is gone; the disks keep everything, in their caches, too.
