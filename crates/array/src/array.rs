@@ -276,7 +276,7 @@ impl Array {
                 true => self.members.completed(command.slot, command.count.0),
                 false => self.members.part_completed(command.slot, command.count.0),
             }
-            if let Some(io) = command.io() {
+            if let Some(io) = self.ended_io(command) {
                 self.policy.completed(&io);
             }
         }

@@ -16,6 +16,7 @@
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
+use crate::policy::Io;
 use crate::recovery::{NewBlock, SyncKind, part};
 use crate::request::{
     BufferId, ComputeStep, Event, MemberError, Operation, Outputs, ScratchId, Slot, StepId,
@@ -125,6 +126,24 @@ impl Array {
     fn comparison(&mut self, number: u32) -> &mut Comparison {
         let comparison = self.comparisons[number as usize].as_mut();
         comparison.expect("a block of a check is being compared")
+    }
+
+    /// What the policy is told of a command that has ended. To md's mirror each copy that is
+    /// read for a check moves the head of one member only, that from which a resync would read
+    /// (Linux drivers/md/raid1.c, `raid1_sync_request` and `end_sync_read`: `read_disk`).
+    pub(super) fn ended_io(&self, command: &Command) -> Option<Io> {
+        let mut io = command.io()?;
+        if let Role::CompareRead { block } = command.role
+            && self.is_mirror
+            && self.recovery.config().threads.is_some()
+        {
+            let views = self.members.views();
+            let copies = &self.comparisons[block as usize].as_ref()?.copies;
+            let mut slots = copies.iter().map(|copy| copy.slot);
+            let preferred = slots.find(|slot| !views[slot.index()].write_mostly);
+            io.slot = preferred.unwrap_or(copies[0].slot);
+        }
+        Some(io)
     }
 
     pub(super) fn complete_compare_read(

@@ -130,6 +130,37 @@ fn beside_a_sync_no_member_of_mds_mirror_is_idle() {
     }
 }
 
+/// Linux drivers/md/raid1.c, `end_sync_read`: of the copies that a check reads each moves the
+/// head of the member that a resync would read, the first one that is not write-mostly, so
+/// that the others are nearer to what lies in front. Every block is under way or known to be
+/// alike, and nobody is idle.
+#[test]
+fn the_copies_that_a_check_reads_move_one_head() {
+    for (threads, write_mostly, slot) in [
+        (None, None, 0),
+        (Some(THREADS), None, 1),
+        (Some(THREADS), Some(0), 2),
+    ] {
+        let mut members = vec![logged(100, 0); 3];
+        if let Some(slot) = write_mostly {
+            members[slot].write_mostly = true;
+        }
+        let mut config = config(3, 100, recovery(WriteBarrier::MdBuckets));
+        config.members = in_sync(members);
+        config.read_policy = ReadPolicyKind::MD_6_9;
+        config.recovery.threads = threads;
+        let mut story = Story::new(config);
+        story.sync(SyncAction::Check, None).expect("none runs");
+        let reads = story.commands();
+        assert_eq!(reads.len(), 6, "two blocks");
+        for read in &reads[..3] {
+            story.complete(read);
+        }
+        let sent = story.submit(1, READ, 2, 2);
+        assert_eq!(Story::sent(&sent), [(slot, READ, 2, 2)]);
+    }
+}
+
 /// Linux block/blk-merge.c, `blk_attempt_plug_merge`: what lies side by side on a member is
 /// one command, across chunks too. Of four members with two far copies, member 1's first
 /// chunks are the second copies of member 2.
