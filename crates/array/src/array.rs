@@ -74,8 +74,8 @@ pub struct Array {
     scratch: Slab<()>,
     /// Pieces that the write barrier holds back, oldest first.
     waiting: VecDeque<u32>,
-    /// Reads that it holds back, where it does (`WriteBarrier::MdArray`).
-    waiting_reads: VecDeque<u32>,
+    /// Reads that it holds back, where it does (`WriteBarrier::MdArray`), each from a sector on.
+    waiting_reads: VecDeque<(u32, Sectors)>,
     /// Parts of reads that wait until a block is written whose source has left.
     held_reads: Vec<(u32, Span, Tried)>,
     /// How often a member came to have what a read may have failed to find on it.

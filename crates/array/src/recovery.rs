@@ -421,6 +421,11 @@ impl Recovery {
         self.barrier.counts_io()
     }
 
+    /// Whether requests are under way that a barrier for all of the array waits for.
+    pub(crate) fn has_io(&self) -> bool {
+        self.barrier.has_io()
+    }
+
     pub(crate) const fn barrier_mut(&mut self) -> &mut Barrier {
         &mut self.barrier
     }

@@ -9,8 +9,9 @@
 //! looks whether anybody waits (`lower_barrier` wakes both, and the process was there first).
 
 use super::Array;
+use crate::recovery::MdRules;
 use crate::request::{Request, RequestId};
-use raidlab_units::{Nanos, Span};
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::BTreeSet;
 
 /// The writes that have knocked at a sync's barrier and have not been submitted.
@@ -42,7 +43,8 @@ impl Array {
         let (start, end) = (request.start, request.start + request.count);
         let end = self.recovery.boundary(start).map_or(end, |it| it.min(end));
         let range = Span { start, end };
-        let waits = self.recovery.write_waits(range);
+        let limit = start + self.command_limit(start, request.start + request.count);
+        let waits = self.recovery.write_waits(range) && !self.passes_raised_barrier(request, limit);
         let barrier = self.recovery.barrier_mut();
         if waits {
             barrier.write_begins_waiting(start);
@@ -82,25 +84,36 @@ impl Array {
         }
     }
 
-    /// Whether this part of a write is behind the barrier already, as the write has
-    /// `entered`: a mirror's as far as the unit goes. Of a RAID 10's each chunk comes to the
-    /// barrier by itself, but as long as there are more to come it passes one that cannot
-    /// come up before they have ended; the last one of several waits (`stop_waiting_barrier`:
-    /// `nr_pending` and `bio_list`). Where a request has one plug, all have passed
-    /// before its bits are written.
-    pub(super) fn is_inside_barrier(&self, entered: bool, request: &Request, part: Span) -> bool {
-        let is_last = part.end == request.start + request.count;
+    /// Whether this part of a write is behind the barrier already, as the write and all its
+    /// parts before this one are: a mirror's as far as the unit goes. Of a RAID 10's each chunk
+    /// comes to the barrier by itself ([`Self::passes_raised_barrier`]). Where a request has one
+    /// plug, all have passed before its bits are written.
+    pub(super) fn is_inside_barrier(&self, request: &Request, part: Span) -> bool {
         let at_once = self.recovery.config().rules().plugs_requests;
-        let passes = at_once || self.is_mirror || !is_last || part.start == request.start;
-        entered
-            && self.recovery.counts_io()
-            && passes
+        let passes = at_once || self.is_mirror || !ends_bio(request, part.end);
+        self.recovery.counts_io()
+            && (passes || part.start == request.start)
             && self.recovery.boundary(request.start) == self.recovery.boundary(part.start)
             && !self.is_gated(part)
+    }
+
+    /// Whether the chunk of a request that ends here passes a barrier that somebody has raised:
+    /// not the last one of a bio, as long as others are under way, since the barrier cannot
+    /// come up before these have ended (Linux 6.12 drivers/md/raid10.c,
+    /// `stop_waiting_barrier`: `nr_pending` and `bio_list`).
+    pub(super) fn passes_raised_barrier(&self, request: &Request, end: Sectors) -> bool {
+        self.cut_by_chunk.is_some() && self.recovery.has_io() && !ends_bio(request, end)
     }
 
     /// Whether a write that is submitted was let in before.
     pub(super) fn has_entered(&self, request: &Request) -> bool {
         self.door.inside.contains(&request.id)
     }
+}
+
+/// Whether a bio of a request ends at this sector: the request's last one, or one that is as
+/// long as can be.
+fn ends_bio(request: &Request, end: Sectors) -> bool {
+    let so_far = end.0 - request.start.0;
+    so_far == request.count.0 || so_far.is_multiple_of(MdRules::OF_ONE_BIO.0)
 }

@@ -26,12 +26,7 @@ impl Engine for Array {
             failed: false,
         });
         match request.operation {
-            Operation::Read if self.recovery.read_waits() => {
-                let barrier = self.recovery.barrier_mut();
-                barrier.write_begins_waiting(request.start);
-                self.waiting_reads.push_back(key);
-            }
-            Operation::Read => self.submit_read(key, &request, out),
+            Operation::Read => self.submit_read(key, request.start, out),
             Operation::Write | Operation::Discard => self.submit_write(key, &request, out),
             Operation::Flush => self.submit_flush(key, out),
         }
@@ -188,7 +183,7 @@ impl Imitation for Array {
             return true;
         }
         let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
-        let mut requests = pieces.chain(self.waiting_reads.iter().copied());
+        let mut requests = pieces.chain(self.waiting_reads.iter().map(|(key, _)| *key));
         requests.any(|key| self.requests.get(key).request.process == process)
     }
 

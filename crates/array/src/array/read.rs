@@ -16,16 +16,23 @@ use super::{Array, Command, RequestState, Role, Shape, Tried, payload};
 use crate::mutation::{self, Mutation};
 use crate::policy::{Choice, MemberView, Places, Read};
 use crate::recovery::{is_part, part};
-use crate::request::{MemberError, Operation, Outputs, Request, Slot};
+use crate::request::{MemberError, Operation, Outputs, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span};
 
 impl Array {
-    pub(super) fn submit_read(&mut self, key: u32, request: &Request, out: &mut Outputs) {
+    /// Reads what a request asks for from this sector on, as far as no barrier is in the way.
+    pub(super) fn submit_read(&mut self, key: u32, mut start: Sectors, out: &mut Outputs) {
+        let request = self.requests.get(key).request;
         let end = request.start + request.count;
-        let mut start = request.start;
         while start < end {
             let limit = start + self.command_limit(start, end);
+            if self.recovery.read_waits() && !self.passes_raised_barrier(&request, limit) {
+                self.recovery.barrier_mut().write_begins_waiting(start);
+                self.requests.get_mut(key).remaining += 1;
+                self.waiting_reads.push_back((key, start));
+                return;
+            }
             self.read_or_hold(key, Span { start, end: limit }, self.none_tried(), out);
             start = limit;
         }

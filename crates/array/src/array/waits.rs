@@ -16,7 +16,6 @@ impl Array {
             }
         };
         let start_of = |key: &u32| self.pieces.get(*key).range.start;
-        let read_at = |key: &u32| self.requests.get(*key).request.start;
         held(
             self.waiting.len(),
             self.waiting.front().map(start_of),
@@ -24,7 +23,7 @@ impl Array {
         );
         held(
             self.waiting_reads.len(),
-            self.waiting_reads.front().map(read_at),
+            self.waiting_reads.front().map(|(_, start)| *start),
             "reads wait at the barrier of the sync",
         );
         held(

@@ -25,12 +25,13 @@ impl Array {
     pub(super) fn submit_write(&mut self, key: u32, request: &Request, out: &mut Outputs) {
         let end = request.start + request.count;
         let mut start = request.start;
-        let entered = self.has_entered(request);
+        let mut entered = self.has_entered(request);
         while start < end {
             let limit = start + self.command_limit(start, end);
             let range = Span { start, end: limit };
             let piece = self.add_piece(key, range);
-            match self.is_inside_barrier(entered, request, range) {
+            entered &= self.is_inside_barrier(request, range);
+            match entered {
                 true => self.write(piece, out),
                 false => self.admit(piece, range, out),
             }
@@ -300,13 +301,13 @@ impl Array {
     pub(super) fn release_waiting(&mut self, out: &mut Outputs) {
         self.open_door();
         while !self.recovery.read_waits()
-            && let Some(key) = self.waiting_reads.pop_front()
+            && let Some((key, start)) = self.waiting_reads.pop_front()
         {
-            let request = self.requests.get(key).request;
             let barrier = self.recovery.barrier_mut();
-            barrier.write_stops_waiting(request.start);
+            barrier.write_stops_waiting(start);
             self.recovery.yield_to_submitters(self.now);
-            self.submit_read(key, &request, out);
+            self.requests.get_mut(key).remaining -= 1;
+            self.submit_read(key, start, out);
         }
         let mut at = 0;
         while let Some(&key) = self.waiting.get(at) {

@@ -143,6 +143,11 @@ impl Barrier {
         self.rule == WriteBarrier::MdArray && (blocks > 0 || self.raised.is_some())
     }
 
+    /// Whether reads or writes are in flight, where one unit is the whole array.
+    pub(super) fn has_io(&self) -> bool {
+        self.rule == WriteBarrier::MdArray && self.bucket(Sectors::ZERO).pending > 0
+    }
+
     pub(super) const fn raised(&self) -> Option<Sectors> {
         self.raised
     }

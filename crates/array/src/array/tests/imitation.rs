@@ -263,6 +263,35 @@ fn the_last_chunk_of_a_write_waits_for_a_barrier_that_was_raised_meanwhile() {
     );
 }
 
+/// Linux 6.12 drivers/md/raid10.c, `stop_waiting_barrier`: while a block waits until nothing is
+/// under way, all chunks of a request pass but the last one, as more are to come. None does
+/// when the block has begun.
+#[test]
+fn chunks_pass_a_raised_barrier_as_long_as_more_are_to_come() {
+    let mut story = thrice();
+    let first = story.submit(1, READ, 0, 8);
+    story.sync(SyncAction::Check, None).expect("none runs");
+    assert_eq!(story.commands(), [], "the barrier is raised");
+    assert_eq!(story.submit(2, READ, 16, 8), [], "a single chunk");
+    let (short, long) = (request(3, WRITE, 16, 8), request(4, WRITE, 8, 24));
+    assert!(!story.array.enter(story.now, &short));
+    assert!(story.array.enter(story.now, &long));
+    story.array.leave(&short);
+    story.array.leave(&long);
+    let reads = story.submit(5, READ, 8, 24);
+    let starts = reads.iter().map(|command| command.start.0);
+    assert_eq!(starts.collect::<Vec<_>>(), [8, 16]);
+    let mut blocks = Vec::new();
+    for read in first.iter().chain(&reads) {
+        blocks.extend(story.complete(read));
+    }
+    assert_eq!(story.finished(), [(1, Ok(()))]);
+    story.array.tick(story.now, &mut story.out);
+    blocks.extend(story.commands());
+    assert!(!blocks.is_empty() && story.submit(6, READ, 8, 24).is_empty());
+    story.drain(blocks);
+}
+
 /// Linux 6.1 block/fops.c, `blkdev_write_iter`: a request has one plug, so what of it lies side
 /// by side on a member is one command; in 6.12 each chunk leaves by itself.
 #[test]
