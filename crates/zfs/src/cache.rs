@@ -16,7 +16,10 @@
 //!
 //! Ghost lists and the division into seen once and seen often are left out.
 
+mod data;
+
 use crate::config::PoolConfig;
+use data::{Data, LONGEST_RUN};
 use std::collections::VecDeque;
 
 /// An indirect block: its level (1 or 2) and its index in that level.
@@ -28,204 +31,122 @@ pub(crate) struct IndirectId {
     pub(crate) index: u64,
 }
 
-/// No node: the ends of the list, and indirect blocks that are not held.
-const NONE: u32 = 0;
+/// An indirect block's number: those of level 1 are numbered from 1, those of level 2 behind.
+type Number = u32;
 
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    id: IndirectId,
-    newer: u32,
-    older: u32,
-}
+/// No block, and at the ends of the list in place of one.
+const NONE: Number = 0;
+const END: Number = u32::MAX;
 
-/// Indirect blocks in memory as a list by last use. Nodes are numbered from
-/// 1; the tables hold each block's node, so that a look-up is one load.
+/// The neighbours in the list of a block that is held, the newer one first; of one that is not
+/// held both are [`NONE`].
+type Links = [Number; 2];
+const NEWER: usize = 0;
+const OLDER: usize = 1;
+
+/// Indirect blocks in memory as a list by last use: a table of all that there are, in which a
+/// block that is held has its neighbours.
 #[derive(Debug)]
 struct Indirect {
-    tables: [Vec<u32>; 2],
-    nodes: Vec<Node>,
-    free: Vec<u32>,
-    newest: u32,
-    oldest: u32,
+    links: Vec<Links>,
+    /// The number of the last block of level 1.
+    last_of_level_1: Number,
+    newest: Number,
+    oldest: Number,
+    held: u64,
 }
 
 impl Indirect {
-    fn new(blocks: [usize; 2]) -> Self {
-        let end = Node {
-            id: IndirectId { level: 0, index: 0 },
-            newer: NONE,
-            older: NONE,
-        };
+    fn new([level_1, level_2]: [usize; 2]) -> Self {
         Self {
-            tables: blocks.map(|blocks| vec![NONE; blocks]),
-            nodes: vec![end],
-            free: Vec::new(),
-            newest: NONE,
-            oldest: NONE,
+            links: vec![[NONE; 2]; 1 + level_1 + level_2],
+            last_of_level_1: u32::try_from(level_1).expect("fewer than 2^32 indirect blocks"),
+            newest: END,
+            oldest: END,
+            held: 0,
         }
     }
 
-    fn held(&self) -> u64 {
-        (self.nodes.len() - 1 - self.free.len()) as u64
+    /// The number of a block, if there is such a one.
+    fn number(&self, id: IndirectId) -> Option<Number> {
+        let (before, last) = match id.level {
+            1 => (0, self.last_of_level_1 as usize),
+            _ => (self.last_of_level_1, self.links.len() - 1),
+        };
+        let number = u32::try_from(id.index).ok()?.checked_add(before + 1)?;
+        (number as usize <= last).then_some(number)
     }
 
-    fn entry(&mut self, id: IndirectId) -> Option<&mut u32> {
-        let table = self.tables.get_mut(usize::from(id.level).wrapping_sub(1))?;
-        table.get_mut(usize::try_from(id.index).ok()?)
+    /// The block that has a number.
+    const fn id(&self, number: Number) -> IndirectId {
+        let (level, before) = match number > self.last_of_level_1 {
+            true => (2, self.last_of_level_1),
+            false => (1, 0),
+        };
+        IndirectId {
+            level,
+            index: (number - before - 1) as u64,
+        }
+    }
+
+    const fn is_held(links: Links) -> bool {
+        links[NEWER] != NONE
     }
 
     fn hit(&mut self, id: IndirectId) -> bool {
-        match self.entry(id) {
-            None | Some(&mut NONE) => false,
-            Some(&mut node) => {
-                self.make_newest(node);
-                true
-            }
+        let held = self
+            .number(id)
+            .filter(|&number| Self::is_held(self.links[number as usize]));
+        if let Some(number) = held {
+            self.make_newest(number);
         }
+        held.is_some()
     }
 
+    /// Takes in a block that is not held.
     fn insert(&mut self, id: IndirectId) {
-        let node = self.free.pop().unwrap_or_else(|| {
-            self.nodes.push(self.nodes[NONE as usize]);
-            u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 indirect blocks")
-        });
-        if let Some(entry) = self.entry(id) {
-            *entry = node;
-            self.nodes[node as usize].id = id;
-            self.link_newest(node);
-        } else {
-            self.free.push(node);
+        if let Some(number) = self.number(id) {
+            self.held += 1;
+            self.link_newest(number);
         }
     }
 
     fn remove_oldest(&mut self) {
-        let node = self.oldest;
-        if node == NONE {
-            return;
-        }
-        self.unlink(node);
-        self.free.push(node);
-        let id = self.nodes[node as usize].id;
-        if let Some(entry) = self.entry(id) {
-            *entry = NONE;
+        if self.oldest != END {
+            let oldest = self.oldest;
+            self.unlink(oldest);
+            self.links[oldest as usize] = [NONE; 2];
+            self.held -= 1;
         }
     }
 
-    fn make_newest(&mut self, node: u32) {
-        if node != self.newest {
-            self.unlink(node);
-            self.link_newest(node);
+    fn make_newest(&mut self, number: Number) {
+        if number != self.newest {
+            self.unlink(number);
+            self.link_newest(number);
         }
     }
 
-    fn unlink(&mut self, node: u32) {
-        let Node { newer, older, .. } = self.nodes[node as usize];
+    fn unlink(&mut self, number: Number) {
+        let [newer, older] = self.links[number as usize];
         match newer {
-            NONE => self.newest = older,
-            newer => self.nodes[newer as usize].older = older,
+            END => self.newest = older,
+            newer => self.links[newer as usize][OLDER] = older,
         }
         match older {
-            NONE => self.oldest = newer,
-            older => self.nodes[older as usize].newer = newer,
+            END => self.oldest = newer,
+            older => self.links[older as usize][NEWER] = newer,
         }
     }
 
-    fn link_newest(&mut self, node: u32) {
+    fn link_newest(&mut self, number: Number) {
         let older = self.newest;
-        self.nodes[node as usize].newer = NONE;
-        self.nodes[node as usize].older = older;
+        self.links[number as usize] = [END, older];
         match older {
-            NONE => self.oldest = node,
-            older => self.nodes[older as usize].newer = node,
+            END => self.oldest = number,
+            older => self.links[older as usize][NEWER] = number,
         }
-        self.newest = node;
-    }
-}
-
-/// Runs longer than this many blocks are kept as several, so that the oldest
-/// part of a long stream can leave.
-const LONGEST_RUN: u64 = 1024;
-
-/// Data blocks in memory, first in first out: a bit for each block of the
-/// volume (pages of it that were never touched take no memory) and the runs in
-/// which they came.
-#[derive(Debug)]
-struct Data {
-    held: u64,
-    bits: Vec<u64>,
-    arrivals: VecDeque<(u64, u64)>,
-}
-
-impl Data {
-    const fn bit(block: u64) -> (usize, u64) {
-        ((block / 64) as usize, 1 << (block % 64))
-    }
-
-    fn contains(&self, block: u64) -> bool {
-        let (word, bit) = Self::bit(block);
-        self.bits[word] & bit != 0
-    }
-
-    /// Whether any of `count` blocks from `first` is held: both multiples of
-    /// the pointers in an indirect block, a power of two.
-    fn holds_any(&self, first: u64, count: u64) -> bool {
-        let (word, _) = Self::bit(first);
-        if count < 64 {
-            let mask = ((1_u64 << count) - 1) << (first % 64);
-            return self.bits[word] & mask != 0;
-        }
-        let (end, _) = Self::bit(first + count);
-        self.bits[word..end].iter().any(|&bits| bits != 0)
-    }
-
-    /// The words that hold the bits of `first..end`, with those bits.
-    fn words(first: u64, end: u64) -> impl Iterator<Item = (usize, u64)> {
-        (first / 64..end.div_ceil(64)).map(move |word| {
-            let low = first.saturating_sub(word * 64);
-            let high = (end - word * 64).min(64);
-            let mask = (u64::MAX >> (64 - high)) & (u64::MAX << low);
-            (word as usize, mask)
-        })
-    }
-
-    /// Takes in `first..end`, which is not empty.
-    fn insert(&mut self, first: u64, end: u64) {
-        if Self::words(first, end).all(|(word, mask)| self.bits[word] & mask == 0) {
-            self.insert_new(first, end);
-            return;
-        }
-        for block in first..end {
-            if !self.contains(block) {
-                self.insert_new(block, block + 1);
-            }
-        }
-    }
-
-    fn insert_new(&mut self, first: u64, end: u64) {
-        for (word, mask) in Self::words(first, end) {
-            self.bits[word] |= mask;
-        }
-        let blocks = end - first;
-        self.held += blocks;
-        match self.arrivals.back_mut() {
-            Some((start, length))
-                if *start + *length == first && *length + blocks <= LONGEST_RUN =>
-            {
-                *length += blocks;
-            }
-            _ => self.arrivals.push_back((first, blocks)),
-        }
-    }
-
-    fn shrink_to(&mut self, capacity: u64) {
-        while self.held > capacity
-            && let Some((start, length)) = self.arrivals.pop_front()
-        {
-            self.held -= length;
-            for (word, mask) in Self::words(start, start + length) {
-                self.bits[word] &= !mask;
-            }
-        }
+        self.newest = number;
     }
 }
 
@@ -252,17 +173,13 @@ impl Cache {
     /// For a volume with that many indirect blocks of level 1 and 2.
     pub(crate) fn new(config: &PoolConfig, indirect_blocks: [usize; 2]) -> Self {
         let block = config.volume_block.0;
-        let words = usize::try_from(config.indirect_pointers.div_ceil(64)).unwrap_or(1);
+        let pointers = usize::try_from(config.indirect_pointers).unwrap_or(usize::MAX);
         Self {
             capacity: config.cache.0 / block,
             indirect_size: config.indirect_memory.0.div_ceil(block),
             indirect_limit: (config.metadata_limit.0 / config.indirect_memory.0).max(1),
             pointers: config.indirect_pointers,
-            data: Data {
-                held: 0,
-                bits: vec![0; indirect_blocks[0].saturating_mul(words)],
-                arrivals: VecDeque::new(),
-            },
+            data: Data::new(indirect_blocks[0].saturating_mul(pointers)),
             indirect: Indirect::new(indirect_blocks),
         }
     }
@@ -289,9 +206,9 @@ impl Cache {
         }
         self.indirect.insert(id);
         let mut kept = 0;
-        while self.indirect.held() > self.indirect_limit && kept < KEPT {
+        while self.indirect.held > self.indirect_limit && kept < KEPT {
             let oldest = self.indirect.oldest;
-            if self.is_needed(self.indirect.nodes[oldest as usize].id) {
+            if self.is_needed(self.indirect.id(oldest)) {
                 self.indirect.make_newest(oldest);
                 kept += 1;
             } else {
@@ -305,17 +222,17 @@ impl Cache {
     fn is_needed(&self, id: IndirectId) -> bool {
         let first = id.index * self.pointers;
         if id.level == 1 {
-            return self.data.holds_any(first, self.pointers);
+            return self.data.holds_any(first, first + self.pointers);
         }
-        let level_1 = &self.indirect.tables[0];
-        let below = (first as usize).min(level_1.len())
-            ..((first + self.pointers) as usize).min(level_1.len());
-        level_1[below].iter().any(|&node| node != NONE)
+        // Their numbers are one more than their places.
+        let end = (1 + first + self.pointers).min(u64::from(self.indirect.last_of_level_1) + 1);
+        let below = &self.indirect.links[1 + first as usize..end as usize];
+        below.iter().any(|&links| Indirect::is_held(links))
     }
 
     /// Whether a data block is in memory.
     pub(crate) fn contains(&self, block: u64) -> bool {
-        self.data.contains(block)
+        self.data.holds_any(block, block + 1)
     }
 
     /// Puts the data blocks `first..end` in as the last to leave.
@@ -334,6 +251,22 @@ impl Cache {
         self.data.shrink_to(blocks);
     }
 
+    /// The data blocks `first..end` are dirty in the open transaction group; how many were not.
+    pub(crate) fn make_dirty(&mut self, first: u64, end: u64) -> u64 {
+        self.data.make_dirty(first, end)
+    }
+
+    /// The data blocks `first..end` are not dirty in the open group; how many were.
+    pub(crate) fn make_clean(&mut self, first: u64, end: u64) -> u64 {
+        self.data.make_clean(first, end)
+    }
+
+    /// The open group is closed: the blocks that are dirty in it, as runs (first, number) that
+    /// do not touch, in rising order.
+    pub(crate) fn take_dirty(&mut self) -> VecDeque<(u64, u64)> {
+        self.data.take_dirty()
+    }
+
     /// Drops all data blocks; indirect blocks stay.
     pub(crate) fn forget_data(&mut self) {
         self.data.shrink_to(0);
@@ -342,13 +275,13 @@ impl Cache {
     /// Lets everything go, data and indirect blocks, as if nothing had been read.
     pub(crate) fn forget(&mut self) {
         self.forget_data();
-        while self.indirect.held() > 0 {
+        while self.indirect.held > 0 {
             self.indirect.remove_oldest();
         }
     }
 
     fn make_room(&mut self) {
-        let indirect = self.indirect.held() * self.indirect_size;
+        let indirect = self.indirect.held * self.indirect_size;
         self.data.shrink_to(self.capacity.saturating_sub(indirect));
     }
 }

@@ -180,10 +180,15 @@ impl LeafQueue {
         }
     }
 
+    /// Whether something waits, and the disk can have more commands.
+    pub(crate) const fn may_issue(&self) -> bool {
+        self.total_waiting > 0 && self.total_active < self.config.total_active
+    }
+
     /// The next command, if a class may issue; `maximum_async_writes` is the
     /// limit that the dirty data gives.
     pub(crate) fn next(&mut self, maximum_async_writes: u32) -> Option<(Class, Issue)> {
-        if self.total_waiting == 0 || self.total_active >= self.config.total_active {
+        if !self.may_issue() {
             return None;
         }
         let class = self.class_to_issue(maximum_async_writes)?;
@@ -355,6 +360,10 @@ impl LeafQueue {
     ) -> Option<(u64, Key)> {
         let waiting = &self.waiting[class.index()].ios;
         let limit = self.config.aggregation_limit.0;
+        // What begins before a run makes it longer.
+        if run.count + u64::from(!behind) > limit {
+            return None;
+        }
         let end = run.start + run.count;
         let fits = |io: &Io| {
             let span = end.max(io.start + io.count) - run.start.min(io.start);

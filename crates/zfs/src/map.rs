@@ -42,6 +42,9 @@ struct Extent {
 #[derive(Debug)]
 struct Level {
     entries: Vec<u64>,
+    /// A bit for each that there is: on an empty volume most are asked for in vain, at random
+    /// places of a table that no processor's cache holds.
+    there: Vec<u64>,
     pointer_bytes: u64,
 }
 
@@ -59,6 +62,8 @@ pub(crate) struct BlockMap {
     volume_blocks: u64,
     extents: BTreeMap<u64, Extent>,
     blocks: u64,
+    /// Where the last blocks that were written end.
+    written_to: u64,
     levels: [Level; 2],
     cursor: u64,
     space: u64,
@@ -69,9 +74,13 @@ impl BlockMap {
         let block_sectors = config.volume_block.to_sectors().0;
         let blocks = config.volume_size.0.div_ceil(block_sectors);
         let level_1 = blocks.div_ceil(config.indirect_pointers);
-        let level = |entries: u64, pointer_bytes| Level {
-            entries: vec![0; usize::try_from(entries).expect("a table that fits memory")],
-            pointer_bytes,
+        let level = |entries: u64, pointer_bytes| {
+            let entries = usize::try_from(entries).expect("a table that fits memory");
+            Level {
+                entries: vec![0; entries],
+                there: vec![0; entries.div_ceil(64)],
+                pointer_bytes,
+            }
         };
         let placed = config.placed_block.unwrap_or(config.volume_block);
         Self {
@@ -83,6 +92,7 @@ impl BlockMap {
             volume_blocks: blocks,
             extents: BTreeMap::new(),
             blocks: 0,
+            written_to: 0,
             levels: [
                 level(level_1, config.level_1_pointer_bytes),
                 level(
@@ -195,13 +205,23 @@ impl BlockMap {
 
     /// Where an indirect block lies, `None` for a hole.
     pub(crate) fn indirect_place(&self, level: u8, index: u64) -> Option<Place> {
-        let table = &self.levels[usize::from(level) - 1];
-        let entry = *table.entries.get(usize::try_from(index).ok()?)?;
-        let pointers = entry & ((1 << POINTER_BITS) - 1);
-        (pointers > 0).then(|| Place {
+        if !self.has_indirect(level, index) {
+            return None;
+        }
+        let entry = self.levels[usize::from(level) - 1].entries[usize::try_from(index).ok()?];
+        Some(Place {
             start: entry >> POINTER_BITS,
-            count: self.indirect_sectors(level, pointers),
+            count: self.indirect_sectors(level, entry & ((1 << POINTER_BITS) - 1)),
         })
+    }
+
+    /// Whether an indirect block has a place.
+    pub(crate) fn has_indirect(&self, level: u8, index: u64) -> bool {
+        let there = &self.levels[usize::from(level) - 1].there;
+        let word = usize::try_from(index / 64)
+            .ok()
+            .and_then(|word| there.get(word));
+        word.is_some_and(|bits| bits >> (index % 64) & 1 == 1)
     }
 
     fn indirect_sectors(&self, level: u8, pointers: u64) -> u64 {
@@ -227,7 +247,10 @@ impl BlockMap {
             self.forget(first, first + blocks);
         }
         self.blocks += blocks;
-        if let Some((&before, extent)) = self.extents.range_mut(..first).next_back()
+        let continues = self.written_to == first || (first > 0 && self.may_hold(first - 1, first));
+        self.written_to = first + blocks;
+        if continues
+            && let Some((&before, extent)) = self.extents.range_mut(..first).next_back()
             && before + extent.blocks == first
             && !extent.interleaved
             && extent.start + extent.blocks * self.placed_sectors == place.start
@@ -276,7 +299,9 @@ impl BlockMap {
 
     fn set_indirect(&mut self, level: u8, index: u64, start: u64, pointers: u64) {
         let slot = usize::try_from(index).expect("an index into a table in memory");
-        self.levels[usize::from(level) - 1].entries[slot] = (start << POINTER_BITS) | pointers;
+        let table = &mut self.levels[usize::from(level) - 1];
+        table.entries[slot] = (start << POINTER_BITS) | pointers;
+        table.there[slot / 64] |= 1 << (slot % 64);
     }
 
     /// Whether any of `first..end` may have a place: one table look-up where
@@ -286,7 +311,7 @@ impl BlockMap {
     pub(crate) fn may_hold(&self, first: u64, end: u64) -> bool {
         let low = self.indirect_index(1, first);
         let high = self.indirect_index(1, end - 1);
-        (low..=high).any(|index| self.indirect_place(1, index).is_some())
+        (low..=high).any(|index| self.has_indirect(1, index))
     }
 
     /// Gives up the places of `first..end`.
@@ -307,9 +332,12 @@ impl BlockMap {
                 self.keep_tail(before, old, end);
             }
         }
-        while let Some((&next, &extent)) = self.extents.range(first..end).next() {
-            self.extents.remove(&next);
+        let mut last = None;
+        for (next, extent) in self.extents.extract_if(first..end, |_, _| true) {
             self.blocks -= (next + extent.blocks).min(end) - next;
+            last = Some((next, extent));
+        }
+        if let Some((next, extent)) = last {
             self.keep_tail(next, extent, end);
         }
     }

@@ -49,7 +49,7 @@ use raidlab_policies::{ZfsFreebsd10, Zol06};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
 pub use scan::SyncStatus;
@@ -119,7 +119,7 @@ pub struct Pool {
     views: Vec<MemberView>,
     map: BlockMap,
     cache: Cache,
-    fetches: HashMap<IndirectId, Fetch>,
+    fetches: BTreeMap<IndirectId, Fetch>,
     flights: data::Flights,
     prefetch: Prefetch,
     jobs: Slab<Job>,
@@ -173,7 +173,7 @@ impl Pool {
                 .collect(),
             cache: Cache::new(&config, [map.indirect_blocks(1), map.indirect_blocks(2)]),
             map,
-            fetches: HashMap::new(),
+            fetches: BTreeMap::new(),
             flights: data::Flights::new(),
             prefetch: Prefetch::new(config.prefetch, blocks, config.volume_block),
             jobs: Slab::new(),

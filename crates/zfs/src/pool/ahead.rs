@@ -27,12 +27,13 @@ impl Pool {
         };
         let (level_1, level_2) = (id(1, &self.map), id(2, &self.map));
         let known = self.cache.hit(level_2);
-        if self.cache.hit(level_1) {
+        // What has no place is not in memory either, and the map is quicker to ask.
+        if self.map.has_indirect(1, level_1.index) && self.cache.hit(level_1) {
             return None;
         }
         let missing = if known { level_1 } else { level_2 };
-        let place = self.map.indirect_place(missing.level, missing.index);
-        place.map(|_| missing)
+        let placed = self.map.has_indirect(missing.level, missing.index);
+        placed.then_some(missing)
     }
 
     pub(super) fn fetch_for_job(

@@ -75,7 +75,7 @@ impl Pool {
         };
         let mut block = blocks.start;
         while block < blocks.end {
-            if self.cache.contains(block) || !self.map.may_hold(block, block + 1) {
+            if !self.map.may_hold(block, block + 1) || self.cache.contains(block) {
                 block += 1;
                 continue;
             }

@@ -292,6 +292,9 @@ impl Pool {
 
     /// Hands to the disks what their queues allow.
     pub(super) fn issue(&mut self, out: &mut Outputs) {
+        if !self.leaves.iter().any(|leaf| leaf.queue.may_issue()) {
+            return;
+        }
         let writes = self.maximum_async_writes();
         for slot in (0..).map(Slot).take(self.leaves.len()) {
             let leaf = &mut self.leaves[slot.index()];

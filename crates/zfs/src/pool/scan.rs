@@ -137,7 +137,7 @@ impl Pool {
             let high = self.map.indirect_index(level, to);
             let held = self.cache.indirect_limit();
             for index in low.max(high.saturating_sub(held))..high {
-                if self.map.indirect_place(level, index).is_some() {
+                if self.map.has_indirect(level, index) {
                     self.cache.insert_indirect(IndirectId { level, index });
                 }
             }
@@ -318,7 +318,7 @@ impl Pool {
         let from = self.map.indirect_index(1, block);
         for index in from..(parent + 1) * self.map.pointers() {
             let id = IndirectId { level: 1, index };
-            if self.map.indirect_place(1, index).is_some() && !self.cache.hit(id) {
+            if self.map.has_indirect(1, index) && !self.cache.hit(id) {
                 self.fetch(now, id, self.scan_class(), Waiter::Nobody, out);
             }
         }

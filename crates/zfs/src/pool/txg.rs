@@ -34,7 +34,7 @@ use crate::cache::IndirectId;
 use crate::leaf_queue::Class;
 use crate::map::Place;
 use raidlab_array::{Outputs, RequestId};
-use raidlab_units::{Bytes, Nanos, Span, SpanSet};
+use raidlab_units::{Bytes, Nanos};
 use std::collections::{BTreeSet, VecDeque};
 
 /// A slot of the uberblock ring, and the distance between two labels.
@@ -44,9 +44,7 @@ const LABEL_SECTORS: u64 = 512;
 /// All groups. See the file's head.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// Dirty blocks of the open group, by their numbers.
-    open: SpanSet,
-    /// How many these are.
+    /// Dirty blocks of the open group: how many. The cache knows which.
     open_blocks: u64,
     /// Indirect blocks above them, where these count.
     open_parents: BTreeSet<IndirectId>,
@@ -105,7 +103,6 @@ enum Stage {
 impl Groups {
     pub(super) fn new(deadline: Nanos) -> Self {
         Self {
-            open: SpanSet::default(),
             open_blocks: 0,
             open_parents: BTreeSet::new(),
             open_flushes: Vec::new(),
@@ -118,25 +115,8 @@ impl Groups {
         }
     }
 
-    /// A write makes blocks dirty in the open group; how many were not yet: one that is
-    /// written twice is dirty once (`dbuf_dirty`).
-    fn add(&mut self, first: u64, end: u64) -> u64 {
-        let before = self.remove(first, end);
-        self.open.insert(Span::new(first, end));
-        self.open_blocks += end - first;
-        end - first - before
-    }
-
-    /// Blocks are dirty in the open group no more; how many were.
-    fn remove(&mut self, first: u64, end: u64) -> u64 {
-        let removed = self.open.remove(Span::new(first, end));
-        let blocks = removed.iter().map(|span| span.count().0).sum();
-        self.open_blocks -= blocks;
-        blocks
-    }
-
     pub(super) fn is_clean(&self) -> bool {
-        self.open.is_empty() && self.open_flushes.is_empty() && self.sync.is_none()
+        self.open_blocks == 0 && self.open_flushes.is_empty() && self.sync.is_none()
     }
 }
 
@@ -196,13 +176,15 @@ impl Pool {
             return;
         };
         let (first, end) = (job.request.start.0 / block_sectors, job.end);
-        if self.txg.open.is_empty() && self.txg.deadline <= now {
+        if self.txg.open_blocks == 0 && self.txg.deadline <= now {
             let late = now.0 - self.txg.deadline.0;
             let timeout = self.config.txg_timeout.0.max(1);
             self.txg.deadline += Nanos((late / timeout + 1) * timeout);
         }
         self.note_stream(first, end);
-        let new = self.txg.add(first, end);
+        // One that is written twice is dirty once (`dbuf_dirty`).
+        let new = self.cache.make_dirty(first, end);
+        self.txg.open_blocks += new;
         self.txg.dirty += new;
         if self.config.indirect_dirty.0 > 0 {
             self.dirty_above(first, end);
@@ -215,7 +197,9 @@ impl Pool {
     /// The blocks `first..end` are free: those of the open group need not be written.
     pub(super) fn free(&mut self, first: u64, end: u64) {
         self.map.free(first, end);
-        self.txg.dirty -= self.txg.remove(first, end);
+        let clean = self.cache.make_clean(first, end);
+        self.txg.open_blocks -= clean;
+        self.txg.dirty -= clean;
     }
 
     /// The indirect blocks above `first..end` are dirty in the open group.
@@ -255,23 +239,20 @@ impl Pool {
         if full || !self.txg.open_flushes.is_empty() || self.scan.wants_group() {
             return Some(Nanos::ZERO);
         }
-        (!self.txg.open.is_empty()).then_some(self.txg.deadline)
+        (self.txg.open_blocks > 0).then_some(self.txg.deadline)
     }
 
     pub(super) fn start_sync_if_due(&mut self, now: Nanos, out: &mut Outputs) {
         if self.sync_due().is_none_or(|due| due > now) {
             return;
         }
-        let open = std::mem::take(&mut self.txg.open);
-        let runs = open.iter().map(|span| (span.start.0, span.count().0));
-        let runs = runs.collect();
         let blocks = std::mem::take(&mut self.txg.open_blocks);
         let prepared = now + self.config.sync_prepare_time * blocks;
         self.txg.deadline = now + self.config.txg_timeout;
         self.txg.sync = Some(Sync {
             stage: Stage::Blocks,
             now,
-            runs,
+            runs: self.cache.take_dirty(),
             changed: [0; 2],
             dirty_parents: std::mem::take(&mut self.txg.open_parents).len() as u64,
             parents: [VecDeque::new(), VecDeque::new()],
@@ -421,7 +402,7 @@ impl Pool {
         let open = self.open_bytes();
         open >= self.config.txg_dirty_sync
             || !self.txg.open_flushes.is_empty()
-            || (!self.txg.open.is_empty() && self.txg.deadline <= now)
+            || (self.txg.open_blocks > 0 && self.txg.deadline <= now)
     }
 
     /// Whether a sorted resilver must give way to a group after its least time
