@@ -14,6 +14,9 @@ pub(crate) struct Interface {
     /// Before a command that the cache answers.
     pub(crate) overhead: u64,
     bytes_per_second: f64,
+    /// The last transfer that was timed: its bytes, and how long it takes. The next one mostly
+    /// has as many.
+    timed: (u64, u64),
     discard: u64,
     /// When the way out is free.
     free: u64,
@@ -27,6 +30,7 @@ impl Interface {
         Self {
             overhead: parameters.overhead_cached.0,
             bytes_per_second: parameters.interface.0,
+            timed: (0, 0),
             discard: parameters.discard.unwrap_or(Nanos::ZERO).0,
             free: 0,
             done: BinaryHeap::new(),
@@ -41,8 +45,12 @@ impl Interface {
         clippy::cast_sign_loss,
         reason = "a transfer takes well under a second"
     )]
-    pub(crate) fn transfer_time(&self, bytes: u64) -> u64 {
-        (bytes as f64 / self.bytes_per_second * 1e9) as u64
+    pub(crate) fn transfer_time(&mut self, bytes: u64) -> u64 {
+        if self.timed.0 != bytes {
+            let time = (bytes as f64 / self.bytes_per_second * 1e9) as u64;
+            self.timed = (bytes, time);
+        }
+        self.timed.1
     }
 
     /// Completes `tag` when so many bytes, ready at `ready`, have crossed to the host.

@@ -137,12 +137,12 @@ impl Surface {
         (zone.first_sector + u64::try_from(within).unwrap_or(0)).min(self.capacity)
     }
 
-    /// The distance between two positions as a fraction of the full stroke.
+    /// A distance of positions as a fraction of the full stroke.
     #[inline]
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "distances need no exactness")]
-    pub fn stroke(&self, from: u64, to: u64) -> f64 {
-        from.abs_diff(to) as f64 * self.stroke_per_ns
+    pub fn stroke(&self, distance: u64) -> f64 {
+        distance as f64 * self.stroke_per_ns
     }
 }
 

@@ -60,7 +60,7 @@ impl Platters {
         reason = "seek times are positive and below a second"
     )]
     fn seek_ns(&self, from: u64, to: u64) -> u64 {
-        let distance = self.surface.stroke(from, to);
+        let distance = self.surface.stroke(from.abs_diff(to));
         self.parameters.seek.time_ns(distance) as u64
     }
 

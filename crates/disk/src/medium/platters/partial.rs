@@ -34,9 +34,12 @@ impl Platters {
 
     /// Whether there are such sectors, and the read cache does not have them.
     fn is_missing(&self, from: u64, to: u64) -> bool {
-        let (start, end) = (self.surface.position(from), self.surface.position(to));
+        if from >= to {
+            return false;
+        }
+        let (start, end) = self.surface.positions(from, to);
         let held = self.segments.find(start);
-        from < to && held.is_none_or(|index| self.segments.get(index).end < end)
+        held.is_none_or(|index| self.segments.get(index).end < end)
     }
 
     /// What the physical sectors that a write covers in part cost, now that it is its turn:

@@ -51,7 +51,8 @@ impl Platters {
             Arm::Busy { what: Work::Destage(write), .. } => Some(write),
             _ => None,
         };
-        let held = self.dirty.candidates().iter().chain(written).any(holds);
+        let near = self.dirty.touching(read.start, read.end).map(|(_, write)| write);
+        let held = near.chain(written).any(holds);
         if held {
             self.interface
                 .transfer(now + self.interface.overhead, read.bytes, tag);

@@ -77,8 +77,8 @@ pub struct Candidate {
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     candidates: Vec<Candidate>,
-    /// Where each of them ends, once more: what comes is compared with all of these.
-    ends: Vec<u64>,
+    /// None of them is longer, as a distance of positions.
+    longest: u64,
     /// Where each of them starts, and its index, in the order of the positions.
     by_start: Vec<(u64, usize)>,
 }
@@ -86,17 +86,16 @@ pub struct Pool {
 impl Pool {
     /// Takes a command in.
     pub fn insert(&mut self, mut candidate: Candidate) {
-        candidate.follows = self.has_end(candidate.start);
-        self.mark_followers(candidate.end, true);
         let place = self.first_from(candidate.start);
+        candidate.follows = self.ends_before(place, candidate.start);
+        self.mark_followers(place, candidate.end, true);
         self.by_start.insert(place, (candidate.start, self.candidates.len()));
-        self.ends.push(candidate.end);
+        self.longest = self.longest.max(candidate.end - candidate.start);
         self.candidates.push(candidate);
     }
 
     /// Takes a command out.
     pub fn remove(&mut self, index: usize) -> Candidate {
-        self.ends.swap_remove(index);
         let candidate = self.candidates.swap_remove(index);
         let place = self.place_of(candidate.start, index);
         self.by_start.remove(place);
@@ -107,14 +106,19 @@ impl Pool {
         }
         // Two commands may end at the same place; that one of them is
         // still there costs its follower a turn, no more.
-        self.mark_followers(candidate.end, false);
+        self.mark_followers(place, candidate.end, false);
+        if self.is_empty() {
+            self.longest = 0;
+        }
         candidate
     }
 
-    /// Notes of the commands that start at `position` whether they continue another one.
-    fn mark_followers(&mut self, position: u64, follows: bool) {
-        let first = self.first_from(position);
-        for &(_, index) in self.by_start[first..].iter().take_while(|entry| entry.0 == position) {
+    /// Notes of the commands that start at `position` whether they continue another one. Among
+    /// the starts they are at `place` at the earliest.
+    fn mark_followers(&mut self, place: usize, position: u64, follows: bool) {
+        let behind = self.by_start[place..].iter();
+        let there = behind.skip_while(|entry| entry.0 < position);
+        for &(_, index) in there.take_while(|entry| entry.0 == position) {
             self.candidates[index].follows = follows;
         }
     }
@@ -141,7 +145,22 @@ impl Pool {
     /// Whether one of the commands ends at `position`.
     #[must_use]
     pub fn has_end(&self, position: u64) -> bool {
-        self.ends.contains(&position)
+        self.ends_before(self.first_from(position), position)
+    }
+
+    /// The same, where `place` commands start before it.
+    fn ends_before(&self, place: usize, position: u64) -> bool {
+        let before = self.by_start[..place].iter().rev();
+        let mut near = before.take_while(|entry| position - entry.0 <= self.longest);
+        near.any(|entry| self.candidates[entry.1].end == position)
+    }
+
+    /// The commands that overlap `start..end` or touch it, each with its index.
+    pub fn touching(&self, start: u64, end: u64) -> impl Iterator<Item = (usize, &Candidate)> {
+        let first = self.first_from(start.saturating_sub(self.longest));
+        let entries = self.by_start[first..].iter().take_while(move |entry| entry.0 <= end);
+        let commands = entries.map(|entry| (entry.1, &self.candidates[entry.1]));
+        commands.filter(move |(_, one)| one.end >= start)
     }
 
     /// The index of the first command of those that lie between `start` and `end`.
@@ -149,24 +168,27 @@ impl Pool {
     pub fn first_within(&self, start: u64, end: u64) -> Option<usize> {
         let entries = self.by_start[self.first_from(start)..].iter();
         let entries = entries.take_while(|entry| entry.0 <= end);
-        let inside = entries.filter(|entry| self.ends[entry.1] <= end);
+        let inside = entries.filter(|entry| self.candidates[entry.1].end <= end);
         inside.map(|entry| entry.1).min()
     }
 
-    /// How far each command starts from `head`, and its index, the nearest first.
-    fn outwards(&self, head: u64) -> impl Iterator<Item = (u64, usize)> {
-        let (below, above) = self.by_start.split_at(self.first_from(head));
-        let (mut below, mut above) = (below.iter().rev(), above.iter());
-        let (mut left, mut right) = (below.next(), above.next());
+    /// How far each command starts from `head`, where, and its index, the nearest first.
+    fn outwards(&self, head: u64) -> impl Iterator<Item = (u64, u64, usize)> {
+        let first = self.first_from(head);
+        let (mut below, mut above) = (first, first);
         std::iter::from_fn(move || {
-            let to = |next: Option<&(u64, usize)>| next.map_or(u64::MAX, |one| one.0.abs_diff(head));
-            let (before, behind) = (to(left), to(right));
+            let way = |entry: &(u64, usize)| entry.0.abs_diff(head);
+            let before = self.by_start[..below].last().map_or(u64::MAX, way);
+            let behind = self.by_start.get(above).map_or(u64::MAX, way);
             let next = if before < behind {
-                std::mem::replace(&mut left, below.next())
+                below -= 1;
+                below
             } else {
-                std::mem::replace(&mut right, above.next())
+                above += 1;
+                above - 1
             };
-            next.map(|one| (before.min(behind), one.1))
+            let &(start, index) = self.by_start.get(next)?;
+            Some((before.min(behind), start, index))
         })
     }
 
@@ -261,16 +283,15 @@ impl Mechanics<'_> {
         }
     }
 
-    /// The time of the move to `position`, and whether it is one at all:
-    /// targets ahead on the same track need none.
+    /// The time of a move over a distance of positions.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "seek times are positive and below a second"
     )]
-    fn seek_ns(&self, departure: &Departure, position: u64) -> u64 {
-        let fraction = self.surface.stroke(departure.head, position);
+    fn seek_ns(&self, departure: &Departure, distance: u64) -> u64 {
+        let fraction = self.surface.stroke(distance);
         (self.seek.time_ns(fraction) + departure.extra_settle_ns) as u64
     }
 
@@ -294,7 +315,8 @@ impl Mechanics<'_> {
         position: u64,
         jitter: u64,
     ) -> (u64, Option<u64>) {
-        let seek = self.seek_ns(departure, position) + jitter;
+        let distance = departure.head.abs_diff(position);
+        let seek = self.seek_ns(departure, distance) + jitter;
         let turned = seek + self.rotation(position, departure.at + seek);
         match self.read_through(departure, position) {
             Some(through) if through <= turned => (through, None),
@@ -367,31 +389,27 @@ impl Scheduling {
         let revolution = mechanics.revolution;
         let now = revolution.angle(departure.at + mechanics.phase);
         let ahead = MOST_REVOLUTIONS * revolution.ns - now;
+        let is_aged = self.age_weight > 0.0;
         let mut best: Option<Choice> = None;
-        for (distance, index) in pool.outwards(departure.head) {
-            let candidate = &pool.candidates[index];
-            let start = candidate.start;
-            let seek = mechanics.seek_ns(departure, start) + self.margin_ns;
+        for (distance, start, index) in pool.outwards(departure.head) {
+            let seek = mechanics.seek_ns(departure, distance) + self.margin_ns;
             // Neither a seek nor the way on of a head that reads on gets shorter from here.
             let least = if departure.streaming { seek.min(distance) } else { seek };
             let best_cost = best.map_or(i64::MAX, |best| best.cost.0);
-            if least as i64 > best_cost && self.age_weight <= 0.0 {
+            if least as i64 > best_cost && !is_aged {
                 break;
             }
-            if excluded(candidate) {
-                continue;
-            }
-            let credit = if self.age_weight > 0.0 {
-                (departure.at.saturating_sub(candidate.arrived) as f64 * self.age_weight) as i64
-            } else {
-                0
-            };
             let mut cost = (seek + revolution.angle(start + ahead - seek)) as i64;
             if let Some(through) = mechanics.read_through(departure, start) {
                 cost = cost.min(through as i64);
             }
-            cost -= credit;
-            if best.is_none_or(|best| (cost, index) < (best.cost.0, best.index)) {
+            let candidate = &pool.candidates[index];
+            if is_aged {
+                let waited = departure.at.saturating_sub(candidate.arrived);
+                cost -= (waited as f64 * self.age_weight) as i64;
+            }
+            let is_better = best.is_none_or(|best| (cost, index) < (best.cost.0, best.index));
+            if is_better && !excluded(candidate) {
                 let cost = (cost, 0);
                 best = Some(Choice { index, cost });
             }

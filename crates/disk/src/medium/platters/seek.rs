@@ -26,9 +26,13 @@ impl SeekCurve {
     #[inline]
     #[must_use]
     pub fn time_ns(&self, fraction: f64) -> f64 {
-        self.settle_ns
-            + self.root_ns * fraction.min(self.knee).sqrt()
-            + self.slope_ns * (fraction - self.knee).max(0.0)
+        // Not `min` and `max`, which have to think of what is no number.
+        let (curved, straight) = if fraction < self.knee {
+            (fraction, 0.0)
+        } else {
+            (self.knee, fraction - self.knee)
+        };
+        self.settle_ns + self.root_ns * curved.sqrt() + self.slope_ns * straight
     }
 
     /// The mean over all pairs of places, each equally likely: what data

@@ -15,7 +15,6 @@ pub struct Segment {
     pub sequential: bool,
     /// Longest piece that fits, as a distance of positions.
     span: u64,
-    used: u64,
 }
 
 impl Segment {
@@ -31,7 +30,10 @@ impl Segment {
 pub struct Segments {
     slots: Vec<Segment>,
     capacity: usize,
-    clock: u64,
+    /// The slots in the order in which they are to be replaced: dropped ones, the lowest first,
+    /// then the others by last use.
+    order: Vec<usize>,
+    dropped: usize,
 }
 
 impl Segments {
@@ -41,7 +43,8 @@ impl Segments {
         Self {
             slots: Vec::with_capacity(capacity),
             capacity: capacity.max(1),
-            clock: 0,
+            order: Vec::with_capacity(capacity),
+            dropped: 0,
         }
     }
 
@@ -65,13 +68,12 @@ impl Segments {
     /// cache, continuing a segment where there is one; a segment holds `span`
     /// positions at most. Returns its index.
     pub fn read(&mut self, start: u64, end: u64, span: u64) -> usize {
-        self.clock += 1;
         if let Some(index) = self.find(start) {
             let segment = &mut self.slots[index];
             segment.sequential = true;
             segment.span = span;
             segment.grow(end);
-            segment.used = self.clock;
+            self.use_now(index);
             return index;
         }
         let mut segment = Segment {
@@ -79,18 +81,40 @@ impl Segments {
             end,
             sequential: false,
             span,
-            used: self.clock,
         };
         segment.grow(end);
         if self.slots.len() < self.capacity {
+            self.order.push(self.slots.len());
             self.slots.push(segment);
             return self.slots.len() - 1;
         }
-        let oldest = (0..self.slots.len())
-            .min_by_key(|&index| self.slots[index].used)
-            .unwrap_or(0);
+        let oldest = self.order[0];
         self.slots[oldest] = segment;
+        self.use_now(oldest);
         oldest
+    }
+
+    /// Where a slot is in the order of replacement.
+    fn place_of(&self, index: usize) -> usize {
+        let place = self.order.iter().position(|&other| other == index);
+        place.unwrap_or_else(|| unreachable!("each slot is there"))
+    }
+
+    /// A slot is the last to be replaced.
+    fn use_now(&mut self, index: usize) {
+        let place = self.place_of(index);
+        self.dropped -= usize::from(place < self.dropped);
+        self.order[place..].rotate_left(1);
+    }
+
+    /// A slot is to be replaced before all that hold something.
+    fn drop_slot(&mut self, index: usize) {
+        let place = self.place_of(index);
+        if place >= self.dropped {
+            let before = self.order[..self.dropped].partition_point(|&other| other < index);
+            self.order[before..=place].rotate_right(1);
+            self.dropped += 1;
+        }
     }
 
     /// Read-ahead brought a segment to `end`.
@@ -102,7 +126,8 @@ impl Segments {
     /// read-ahead is `filling` only what lies behind the write is kept. Dropped ones lie behind
     /// the end of every disk, where no read finds them and read-ahead has no effect.
     pub fn invalidate(&mut self, start: u64, end: u64, filling: Option<usize>) {
-        for (index, segment) in self.slots.iter_mut().enumerate() {
+        for index in 0..self.slots.len() {
+            let segment = &mut self.slots[index];
             if segment.start >= end || start >= segment.end {
                 continue;
             }
@@ -114,8 +139,8 @@ impl Segments {
                     end: u64::MAX,
                     sequential: false,
                     span: 0,
-                    used: 0,
                 };
+                self.drop_slot(index);
             }
         }
     }
@@ -124,6 +149,42 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::Segments;
+    use proptest::collection;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against numbers of last uses, of which dropped slots have 0.
+        #[test]
+        fn the_one_that_was_used_least_recently_is_replaced(
+            steps in collection::vec((0_u8..4, 0_u64..60, 1_u64..12), 1..80),
+        ) {
+            let (mut segments, mut used) = (Segments::new(4), Vec::new());
+            for (clock, (what, start, length)) in (1..).zip(steps) {
+                let end = start + length;
+                if what == 0 {
+                    let held = |index: &usize| {
+                        let segment = segments.get(*index);
+                        segment.start < end && start < segment.end
+                    };
+                    let gone: Vec<usize> = (0..used.len()).filter(held).collect();
+                    segments.invalidate(start, end, None);
+                    gone.into_iter().for_each(|index| used[index] = 0);
+                    continue;
+                }
+                let oldest = (0..used.len()).min_by_key(|&index| used[index]);
+                let expected = match (segments.find(start), oldest) {
+                    (Some(index), _) => index,
+                    (None, Some(oldest)) if used.len() == 4 => oldest,
+                    _ => {
+                        used.push(0);
+                        used.len() - 1
+                    }
+                };
+                prop_assert_eq!(segments.read(start, end, 20), expected);
+                used[expected] = clock;
+            }
+        }
+    }
 
     #[test]
     fn a_continuing_read_makes_a_stream() {

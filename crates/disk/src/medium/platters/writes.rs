@@ -6,7 +6,7 @@
 //! waits for the older data waits for what replaced them.
 
 use super::reads::share;
-use super::scheduling::Candidate;
+use super::scheduling::{Candidate, Pool};
 use super::{Arm, Platters, Work};
 use crate::command::{Command, CommandKind};
 
@@ -15,8 +15,7 @@ impl Platters {
         self.note_streaming_progress(now);
         let partial = self.covers_in_part(&command);
         if self.read_ahead_on() {
-            let start = self.surface.position(command.start.0);
-            let end = self.surface.position(command.end());
+            let (start, end) = self.surface.positions(command.start.0, command.end());
             self.invalidate(start, end);
         }
         if !self.overwrite(now, &command) {
@@ -76,7 +75,8 @@ impl Platters {
         let mut write = self.candidate(now, command, None);
         self.locate(&mut write, command);
         let holds = |old: &Candidate| old.start <= write.start && write.end <= old.end;
-        let held = write.detour == 0 && self.dirty.candidates().iter().any(holds);
+        let held = write.detour == 0
+            && self.dirty.touching(write.start, write.end).any(|(_, old)| holds(old));
         if held {
             self.take(now, &write, command);
         }
@@ -97,7 +97,11 @@ impl Platters {
     fn replace(&mut self, write: &mut Candidate) {
         let (start, end) = (write.start, write.end);
         let overlaps = |old: &Candidate| old.tag.is_none() && old.start < end && start < old.end;
-        while let Some(index) = self.dirty.candidates().iter().position(overlaps) {
+        let first_of = |pool: &Pool| {
+            let near = pool.touching(start, end);
+            near.filter(|(_, old)| overlaps(old)).map(|(index, _)| index).min()
+        };
+        while let Some(index) = first_of(&self.dirty) {
             let old = self.dirty.remove(index);
             write.sequence = write.sequence.min(old.sequence);
             let [first, last] = old.partial;

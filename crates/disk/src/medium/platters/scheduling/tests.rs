@@ -282,7 +282,7 @@ fn slowest_choice(
     let cost = |index: &usize| {
         let candidate = &pool.candidates()[*index];
         let start = candidate.start;
-        let seek = mechanics.seek_ns(departure, start) + scheduling.margin_ns;
+        let seek = mechanics.seek_ns(departure, departure.head.abs_diff(start)) + scheduling.margin_ns;
         let turned = seek + mechanics.rotation(start, departure.at + seek);
         let through = mechanics.read_through(departure, start);
         let waited = departure.at.saturating_sub(candidate.arrived);
@@ -364,12 +364,19 @@ proptest! {
         prop_assert_eq!(pool.has_end(from), list.iter().any(|one| one.end == from));
         let within = list.iter().position(|one| from <= one.start && one.end <= to);
         prop_assert_eq!(pool.first_within(from, to), within);
-        let outwards: Vec<(u64, usize)> = pool.outwards(head).collect();
-        prop_assert!(outwards.is_sorted_by_key(|(distance, _)| *distance));
-        let mut all: Vec<usize> = outwards.iter().map(|(_, index)| *index).collect();
+        let touches = |one: &Candidate| one.start <= to && from <= one.end;
+        let mut touching: Vec<usize> = pool.touching(from, to).map(|(index, _)| index).collect();
+        touching.sort_unstable();
+        let expected = (0..list.len()).filter(|&index| touches(&list[index]));
+        prop_assert!(from > to || touching.into_iter().eq(expected));
+        let outwards: Vec<(u64, u64, usize)> = pool.outwards(head).collect();
+        prop_assert!(outwards.is_sorted_by_key(|(distance, ..)| *distance));
+        let mut all: Vec<usize> = outwards.iter().map(|(.., index)| *index).collect();
         all.sort_unstable();
         prop_assert!(all.into_iter().eq(0..list.len()));
-        let is_far = |&(distance, index): &(u64, usize)| list[index].start.abs_diff(head) == distance;
+        let is_far = |&(distance, start, index): &(u64, u64, usize)| {
+            list[index].start == start && start.abs_diff(head) == distance
+        };
         prop_assert!(outwards.iter().all(is_far));
     }
 }
