@@ -29,8 +29,7 @@
 use crate::drive::Drive;
 use crate::jobs::Jobs;
 use crate::machine::{Load, Machine, SimError, Watch};
-use crate::result::MemberStatistics;
-use hdrhistogram::Histogram;
+use crate::result::{Latencies, MemberStatistics};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::Direction;
 
@@ -73,7 +72,7 @@ struct Sample {
     started: Nanos,
     ends: Nanos,
     offset: Bytes,
-    latency: Histogram<u64>,
+    latency: Latencies,
     members: Vec<MemberStatistics>,
 }
 

@@ -38,6 +38,6 @@ pub use processor::{
     ProcessorUse, ThreadUse,
 };
 pub use result::{
-    DepthFound, JobOperations, JobResult, MemberStatistics, OperationResult, Steadiness,
+    DepthFound, JobOperations, JobResult, Latencies, MemberStatistics, OperationResult, Steadiness,
 };
 pub use subject::{Subject, SubjectError, SubjectState};

@@ -5,6 +5,8 @@ use crate::processor::ProcessorUse;
 use hdrhistogram::Histogram;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::Direction;
+use std::cell::OnceCell;
+use std::ops::Deref;
 
 /// Counters of one member, as Linux diskstats keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,38 +73,61 @@ pub(crate) fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
+/// Latencies in nanoseconds, to three significant digits. Their table has 250 KB, and most jobs
+/// have one kind of operation of four: it is made when the first latency is noted or somebody
+/// looks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Latencies(OnceCell<Histogram<u64>>);
+
+impl Latencies {
+    fn none() -> Histogram<u64> {
+        Histogram::new_with_bounds(1, 1_000_000_000_000, 3)
+            .unwrap_or_else(|_| unreachable!("bounds and digits are constants in range"))
+    }
+
+    fn table(&mut self) -> &mut Histogram<u64> {
+        self.0.get_or_init(Self::none);
+        self.0
+            .get_mut()
+            .unwrap_or_else(|| unreachable!("it is made by now"))
+    }
+}
+
+impl Deref for Latencies {
+    type Target = Histogram<u64>;
+
+    fn deref(&self) -> &Histogram<u64> {
+        self.0.get_or_init(Self::none)
+    }
+}
+
 /// Reads or writes of a job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct OperationResult {
     /// Operations that were completed.
     pub ios: u64,
     /// Bytes that they moved.
     pub bytes: Bytes,
-    /// Latencies in nanoseconds, three significant digits.
-    pub latency: Histogram<u64>,
+    /// How long each of them took.
+    pub latency: Latencies,
 }
 
 impl OperationResult {
-    pub(crate) fn new() -> Self {
-        Self {
-            ios: 0,
-            bytes: Bytes(0),
-            latency: Histogram::new_with_bounds(1, 1_000_000_000_000, 3)
-                .unwrap_or_else(|_| unreachable!("bounds and digits are constants in range")),
-        }
-    }
-
     fn add(&mut self, other: &Self) {
         self.ios += other.ios;
         self.bytes += other.bytes;
-        // Equal bounds by construction: adding cannot fail.
-        self.latency += &other.latency;
+        match (self.latency.0.get_mut(), other.latency.0.get()) {
+            // Equal bounds by construction: adding cannot fail.
+            (Some(own), Some(others)) => *own += others,
+            (None, Some(_)) => self.latency = other.latency.clone(),
+            (_, None) => {}
+        }
     }
 
     pub(crate) fn record(&mut self, bytes: Bytes, latency: Nanos) {
         self.ios += 1;
         self.bytes += bytes;
-        self.latency.saturating_record(latency.0.max(1));
+        self.latency.table().saturating_record(latency.0.max(1));
     }
 
     /// Adds `ios` more that went like those recorded since `before`: as many latencies, with
@@ -110,7 +135,7 @@ impl OperationResult {
     pub(crate) fn record_like(&mut self, before: &Histogram<u64>, ios: u64, bytes: Bytes) {
         let mut sample = self.latency.clone();
         // The sample is what came after `before`: a superset of its counts.
-        if sample.subtract(before).is_err() {
+        if sample.table().subtract(before).is_err() {
             return;
         }
         let total = sample.len();
@@ -121,8 +146,8 @@ impl OperationResult {
         for value in sample.iter_recorded() {
             seen += value.count_at_value();
             let due = scale(seen, ios, total);
-            self.latency
-                .saturating_record_n(value.value_iterated_to(), due - given);
+            let table = self.latency.table();
+            table.saturating_record_n(value.value_iterated_to(), due - given);
             given = due;
         }
     }
@@ -160,10 +185,10 @@ pub struct JobOperations {
 impl JobOperations {
     pub(crate) fn new() -> Self {
         Self {
-            reads: OperationResult::new(),
-            writes: OperationResult::new(),
-            trims: OperationResult::new(),
-            syncs: OperationResult::new(),
+            reads: OperationResult::default(),
+            writes: OperationResult::default(),
+            trims: OperationResult::default(),
+            syncs: OperationResult::default(),
             runtime: Nanos::ZERO,
             read_runtime: Nanos::ZERO,
             write_runtime: Nanos::ZERO,
@@ -305,7 +330,7 @@ impl JobResult {
 }
 
 fn total<'a>(results: impl Iterator<Item = &'a OperationResult>) -> OperationResult {
-    let mut total = OperationResult::new();
+    let mut total = OperationResult::default();
     for result in results {
         total.add(result);
     }
@@ -319,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_leap_repeats_the_sample() {
-        let mut result = OperationResult::new();
+        let mut result = OperationResult::default();
         result.record(Bytes(4096), Nanos::from_millis(50));
         let before = result.latency.clone();
         for _ in 0..10 {
@@ -332,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_leap_records_a_latency_for_each_request() {
-        let mut result = OperationResult::new();
+        let mut result = OperationResult::default();
         let before = result.latency.clone();
         for milliseconds in 1..=100 {
             result.record(Bytes(4096), Nanos::from_millis(milliseconds));
