@@ -269,7 +269,7 @@ impl Cache {
 
     /// Drops all data blocks; indirect blocks stay.
     pub(crate) fn forget_data(&mut self) {
-        self.data.shrink_to(0);
+        self.data.forget();
     }
 
     /// Lets everything go, data and indirect blocks, as if nothing had been read.
