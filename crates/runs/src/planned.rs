@@ -6,7 +6,9 @@ use crate::failure::{Failure, Kind};
 use crate::front::Front;
 use crate::notes;
 use crate::prepared::Prepared;
-use object::{Object, ReadCache};
+use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, ReadCache};
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
 use raidlab_lab::{Files, Plan, files};
 use raidlab_store::{RunSummary, Store};
@@ -212,11 +214,28 @@ pub fn program() -> String {
     let Ok(noted) = file().map(ReadCache::new) else {
         return String::new();
     };
-    let noted = object::File::parse(&noted).and_then(|elf| Ok(elf.build_id()?.map(hexadecimal)));
-    match noted {
+    match build_id(&noted) {
         Ok(Some(id)) => id,
         _ => file().and_then(sha256_of).unwrap_or_default(),
     }
+}
+
+/// The build ID of a program, from the few pages that lead to it: `object::File` would read all of
+/// the program's symbols first.
+fn build_id(program: &ReadCache<File>) -> object::Result<Option<String>> {
+    let header = FileHeader64::<Endianness>::parse(program)?;
+    let endian = header.endian()?;
+    for segment in header.program_headers(endian, program)? {
+        let Some(mut notes) = segment.notes(endian, program)? else {
+            continue;
+        };
+        while let Some(note) = notes.next()? {
+            if note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID {
+                return Ok(Some(hexadecimal(note.desc())));
+            }
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
