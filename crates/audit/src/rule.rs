@@ -5,34 +5,8 @@ use crate::finding::Ruling;
 use raidlab_store::Measurement;
 use std::fmt;
 
-/// What a rule's pitfall belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// Caches and data sets.
-    Cache,
-    /// State of the array and the file system.
-    Array,
-    /// Geometry and hardware.
-    Hardware,
-    /// What tools mean by what they print.
-    Tools,
-    /// What people make of numbers.
-    Figures,
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cache => "Caches and data sets",
-            Self::Array => "State of the array",
-            Self::Hardware => "Geometry and hardware",
-            Self::Tools => "Tools",
-            Self::Figures => "Figures and claims",
-        })
-    }
-}
-
 /// How a rule goes over the evidence.
+#[derive(Clone, Copy)]
 pub(crate) enum Check {
     /// Row by row; returns early where a fact is missing.
     Rows(fn(&Case<'_>, &Measurement, &mut Ruling) -> Option<()>),
@@ -40,12 +14,10 @@ pub(crate) enum Check {
     Whole(fn(&Case<'_>, &mut Ruling)),
 }
 
-/// One way in which a benchmark goes wrong.
+/// One way in which a benchmark goes wrong, as the page `docs/reference/audit.md` has it.
 pub struct Rule {
     /// Its identifier: a letter for the family and a number: `C12`.
     pub id: &'static str,
-    /// The family of rules that it belongs to.
-    pub family: Family,
     /// The rule in a few words, as lists name it.
     pub title: &'static str,
     /// What goes wrong, and how the rule sees it.
@@ -66,10 +38,22 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// Family, letter and number.
-    pub(crate) fn order(&self) -> (Family, &'static str, Option<u32>) {
-        let (letter, number) = self.id.split_at_checked(1).unwrap_or((self.id, ""));
-        (self.family, letter, number.parse().ok())
+    /// A row of the page's tables, whose columns are those of a rule; `None` for a line that is
+    /// none of them, or whose rule has no check.
+    pub(crate) fn of_line(line: &'static str, checks: &[(&str, Check)]) -> Option<Self> {
+        let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
+        let columns: Vec<&str> = row.split(" | ").collect();
+        let [id, title, explanation, effect, remedy, source] = columns.try_into().ok()?;
+        let (_, check) = checks.iter().find(|(checked, _)| *checked == id)?;
+        Some(Self {
+            id,
+            title,
+            explanation,
+            effect,
+            remedy,
+            source,
+            check: *check,
+        })
     }
 
     pub(crate) fn apply(&self, case: &Case<'_>, ruling: &mut Ruling) {

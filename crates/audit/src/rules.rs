@@ -1,6 +1,9 @@
-//! The catalogue, a file for each group of pitfalls.
+//! What each rule looks for, a file for each group of pitfalls. What a rule says of itself stands
+//! on the page `docs/reference/audit.md`, and there alone.
 
 use crate::Rule;
+use crate::rule::Check;
+use std::sync::LazyLock;
 
 mod array;
 mod array_shape;
@@ -14,17 +17,25 @@ mod geometry;
 mod hardware;
 mod tools;
 
-/// Every rule, file by file.
-pub(crate) const GROUPS: &[&[Rule]] = &[
-    cache::RULES,
-    cache_state::RULES,
-    array::RULES,
-    array_shape::RULES,
-    geometry::RULES,
-    hardware::RULES,
-    fio::RULES,
-    fio_run::RULES,
-    tools::RULES,
-    claims::RULES,
-    comparison::RULES,
+/// The check of every rule, by its identifier, file by file.
+pub(crate) const GROUPS: &[&[(&str, Check)]] = &[
+    cache::CHECKS,
+    cache_state::CHECKS,
+    array::CHECKS,
+    array_shape::CHECKS,
+    geometry::CHECKS,
+    hardware::CHECKS,
+    fio::CHECKS,
+    fio_run::CHECKS,
+    tools::CHECKS,
+    claims::CHECKS,
+    comparison::CHECKS,
 ];
+
+/// Every rule, in the order of the page.
+pub(crate) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let page = include_str!("../../../docs/reference/audit.md");
+    let checks = GROUPS.concat();
+    let rules = page.lines().filter_map(|line| Rule::of_line(line, &checks));
+    rules.collect()
+});

@@ -7,114 +7,19 @@ use crate::devices::{
     system,
 };
 use crate::finding::{Ruling, subject_scope};
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{CommandRecord, Measurement, fact};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "A1",
-        family: Family::Array,
-        title: "background copying under the test",
-        explanation: "A resync, recovery, check, reshape, scrub or trim ran during the job, \
-            nothing was put back before it and the job does not declare it (by its class, say). Where nobody looked, \
-            a warning: the array was created with members to be made equal (mdadm without \
-            `--assume-clean`, LVM without `--nosync`) and nothing shows that the initial resync \
-            was waited for.",
-        effect: "The job shares the disks with the copying: slower, noisier, one disk busier.",
-        remedy: "Wait until the array is idle; `--assume-clean` only on members that are equal \
-            already; stop monthly checks for the time of the test.",
-        source: "1.5 TB mirrors tested right after `mdadm --create` in mdadm against gmirror, 2010",
-        check: Check::Rows(background_copying),
-    },
-    Rule {
-        id: "A2",
-        family: Family::Array,
-        title: "degraded unnoticed",
-        explanation: "A member was missing or failed at the job's start or end, and no event or \
-            command took it out.",
-        effect: "Reads have fewer disks, writes do less work: the number is another array's.",
-        remedy: "Check the array's state before each job and stop where it is not whole.",
-        source: "mdstat's `[U_]`, gmirror's `DEGRADED`",
-        check: Check::Rows(degraded),
-    },
-    Rule {
-        id: "A3",
-        family: Family::Array,
-        title: "write-intent bitmap left to the default",
-        explanation: "An array of md of a level that can have a bitmap (not RAID 0, not linear) \
-            was created without saying whether it has one. mdadm's default depends on its \
-            version and the array's size, and newer ones ask.",
-        effect: "Two runs of the same command are two arrays: up to 28 % in asynchronous 1 MiB \
-            writes to raid6, some 5 % to raid10.",
-        remedy: "Always pass `--bitmap=` and keep it in the subject's name.",
-        source: "Ars Technica's comparison with and without bitmaps, 2020; mdadm issue 138",
-        check: Check::Rows(bitmap_unknown),
-    },
-    Rule {
-        id: "A4",
-        family: Family::Array,
-        title: "putting back did not copy the whole member",
-        explanation: "After a member was put back less than 90 % of it was copied: a bitmap \
-            knew what had changed, or the file system copied its data only.",
-        effect: "Times to full redundancy of different systems are not like for like.",
-        remedy: "Name the way back (re-add, add, attach, online) and give bytes copied beside \
-            the time.",
-        source: "ZFS copied 3.01 TiB where md copied 3.63 TiB in the 2015 comparison",
-        check: Check::Rows(partial_copy),
-    },
-    Rule {
-        id: "A5",
-        family: Family::Array,
-        title: "random writes that copy-on-write made sequential",
-        explanation: "Small random writes to a system that never overwrites in place are faster \
-            than its disks can seek (600 per second and disk that turns), or the region was less \
-            than 90 % full before them.",
-        effect: "The number is that of a fresh pool: 250 times that of the same pool once \
-            filled.",
-        remedy: "Fill the region first and age it; show fresh and aged figures as two jobs.",
-        source: "9608 against 38 writes per second of one ZFS volume, 2015",
-        check: Check::Rows(fresh_copy_on_write),
-    },
-    Rule {
-        id: "A6",
-        family: Family::Array,
-        title: "full or fragmented pool",
-        explanation: "The pool or file system was filled to 80 % or more, or its free space was \
-            fragmented by half.",
-        effect: "Allocation seeks for space: sequential reads and writes fall.",
-        remedy: "Compare at the same fill, on recreated pools; state both figures.",
-        source: "a raidz of 80 % fill in a comparison of ZFS pools on FreeBSD",
-        check: Check::Rows(full_pool),
-    },
-    Rule {
-        id: "A12",
-        family: Family::Array,
-        title: "one member did all the reading",
-        explanation: "Several streams or a queue read from a mirror that was whole and whose \
-            members were counted, none of them write-mostly, and one of them did less than one \
-            read in a hundred.",
-        effect: "The figure shows one disk, not the array; which one is chance.",
-        remedy: "Look at the balance between members beside the rate; measure several starting \
-            positions.",
-        source: "two streams on md, 2015: 65528 reads on one disk, 8 on the other",
-        check: Check::Rows(one_member_reads),
-    },
-    Rule {
-        id: "A13",
-        family: Family::Array,
-        title: "the scheduler decides who is first at the barrier",
-        explanation: "A job with one request at a time ran on md's RAID 10 beside a resync, \
-            recovery or check, on the model or on the kernel bench.",
-        effect: "Beside a check of three copies one reader has 69 reads a second in the guest, 22 \
-            with another clock of the scheduler and 6 with a processor of one core; the model has \
-            68, and 8 with a processor of four cores.",
-        remedy: "Take the figure for one end of a range, and run the job with a processor too \
-            (`--processor`). With four requests at a time the figures differ by less than a third.",
-        source: "Linux drivers/md/raid10.c, raise_barrier: the next block of a sync begins \
-            unless a request waits already; docs/notes/cross-validation.md",
-        check: Check::Rows(first_at_the_barrier),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("A1", Check::Rows(background_copying)),
+    ("A2", Check::Rows(degraded)),
+    ("A3", Check::Rows(bitmap_unknown)),
+    ("A4", Check::Rows(partial_copy)),
+    ("A5", Check::Rows(fresh_copy_on_write)),
+    ("A6", Check::Rows(full_pool)),
+    ("A12", Check::Rows(one_member_reads)),
+    ("A13", Check::Rows(first_at_the_barrier)),
 ];
 
 /// The level that an `mdadm --create` asks for, as written: `5`, `raid5`.

@@ -3,74 +3,16 @@
 use crate::case::Case;
 use crate::devices::{copies_on_write, has_auxiliary, is_random, level, member_bytes, members};
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact, fact::disk_property};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "A7",
-        family: Family::Array,
-        title: "blocks smaller than the array's records",
-        explanation: "The array rewrites whole records (recordsize, volblocksize) larger than \
-            the job's block: each write reads, changes and writes a record. A warning where the \
-            members were read by more than 5 % of what was written to them by a job that only \
-            writes.",
-        effect: "The disks do several times the job's work.",
-        remedy: "Set the record size to the block size, or sweep both; report the amplification.",
-        source: "4 KiB writes to a ZFS volume of 8 KiB blocks, 2015; 128 KiB records under 1 MiB \
-            I/O, 2020",
-        check: Check::Rows(record_too_large),
-    },
-    Rule {
-        id: "A8",
-        family: Family::Array,
-        title: "partial stripes",
-        explanation: "Random writes to an array with parity are not whole stripes: parity is \
-            read, changed and written.",
-        effect: "Each write costs up to four I/Os (six with two parities): the rate shows the \
-            chunk and the stripe cache as much as the array.",
-        remedy: "Sweep aligned and unaligned sizes; state chunk and stripe_cache_size.",
-        source: "Linux drivers/md/raid5.c",
-        check: Check::Rows(partial_stripe),
-    },
-    Rule {
-        id: "A9",
-        family: Family::Array,
-        title: "the file system was still being made",
-        explanation: "ext4 still wrote its tables and journal, or the disks were written while \
-            nothing ran below a file system, or the program that makes the file system failed or got an option that \
-            does not exist (`lazy_table_init` of ext4). Fatal where it failed.",
-        effect: "Background writes share the first minutes; after a failure another file system \
-            was measured.",
-        remedy: "`-E lazy_itable_init=0,lazy_journal_init=0`, wait for idle disks, check the \
-            exit code.",
-        source: "fio-test-scaffolding passes `lazy_table_init=0`; mke2fs refuses and the script \
-            goes on",
-        check: Check::Whole(unfinished_filesystem),
-    },
-    Rule {
-        id: "A10",
-        family: Family::Array,
-        title: "the file system does not know the stripe",
-        explanation: "The array has stripes and its file system, ext or XFS, was told of none, or \
-            of another width (stride and stripe-width, sunit and swidth).",
-        effect: "Allocation does not follow stripes: partial stripes and one busy disk.",
-        remedy: "Let mkfs see the array's geometry, or pass it.",
-        source: "mke2fs(8), mkfs.xfs(8)",
-        check: Check::Rows(stripe_unknown),
-    },
-    Rule {
-        id: "A11",
-        family: Family::Array,
-        title: "old signatures on the members",
-        explanation: "A member carried signatures of an earlier array or file system when the \
-            array was built.",
-        effect: "Another array may have been assembled, or a resync begun, behind the test.",
-        remedy: "Wipe members before building and check by serial number.",
-        source: "wipefs(8)",
-        check: Check::Rows(old_signatures),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("A7", Check::Rows(record_too_large)),
+    ("A8", Check::Rows(partial_stripe)),
+    ("A9", Check::Whole(unfinished_filesystem)),
+    ("A10", Check::Rows(stripe_unknown)),
+    ("A11", Check::Rows(old_signatures)),
 ];
 
 fn record_too_large(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

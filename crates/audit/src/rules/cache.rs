@@ -8,147 +8,22 @@ use crate::devices::{
     members, tool, working_set,
 };
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use crate::rules::fio::{OffsetsSeed, offsets_seed};
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "B1",
-        family: Family::Cache,
-        title: "faster than the disks can be",
-        explanation: "The rate is more than 1.1 times what all disks together can do, by their \
-            measured or declared rates or by a ceiling for their kind (300 MB/s for a disk that \
-            turns), and by the channels that they share. Arithmetic alone shows that bytes came \
-            from or stayed in memory, a cache device or a compressor.",
-        effect: "The number is not the array's.",
-        remedy: "Find which cache answered (C1, C2, C7, C8), use incompressible data at least \
-            twice the size of memory, and measure again.",
-        source: "2.7 GB/s read from two 4 TB disks in a comparison of ZFS mirrors on FreeBSD",
-        check: Check::Rows(faster_than_disks),
-    },
-    Rule {
-        id: "C1",
-        family: Family::Cache,
-        title: "working set smaller than memory",
-        explanation: "A buffered job touches fewer bytes than twice main memory; where nothing \
-            tells how large that is, fewer than 1 GiB. The page cache or the ARC then answers \
-            reads and swallows writes that nobody flushes. Fatal for a read whose whole \
-            working set fits in memory and whose rate or whose members' counters show that the \
-            disks did not do the work.",
-        effect: "Reads are as fast as memory; writes end before they reach the disks.",
-        remedy: "Use a working set of two to four times memory, direct I/O, or start the machine \
-            with less memory (`mem=`); drop caches before reads and verify it (C5).",
-        source: "1 GiB files on a machine with 1.25 GB in mdadm against gmirror, 2010; Phoronix \
-            Test Suite issue 417",
-        check: Check::Rows(smaller_than_memory),
-    },
-    Rule {
-        id: "C2",
-        family: Family::Cache,
-        title: "cache or compression answered",
-        explanation: "The working set is large enough, yet the disks did not deliver the bytes: \
-            the members read less than 0.9 of what the job read (in random reads of which only \
-            commands were counted: half of them), or more than a tenth of the \
-            data came from the ARC (not counting what prefetch had fetched), or the data set compresses by more than 1.05, or the rate is \
-            beyond the physical bound (B1). Compressed data make the effective working set \
-            smaller than memory.",
-        effect: "The rate is that of memory and processor, in part or whole.",
-        remedy: "Write incompressible data or set compression=off, record the compression ratio, \
-            and keep only metadata in the ARC or export and import the pool before each read.",
-        source: "the same 2.7 GB/s: 64 GiB of bonnie++'s alike blocks on a 32 GB machine",
-        check: Check::Rows(effective_set_small),
-    },
-    Rule {
-        id: "C3",
-        family: Family::Cache,
-        title: "write buffer swallowed the job",
-        explanation: "When the job ended more than 5 % of its bytes were dirty in memory, or the \
-            members had been written less than 0.9 of them, or flushing at the end took more \
-            than a fifth of the time.",
-        effect: "The rate is that of memory until the buffer is full; what follows is not timed.",
-        remedy: "Flush at the end and count it (`end_fsync=1`), write at least four times the \
-            dirty limit, or use direct I/O; show the rate with and without the buffer.",
-        source: "8 x 512 MB written to eight disks in Ars Technica's comparison of ZFS and mdraid, \
-            2020; with larger files the rate fell below a fifth",
-        check: Check::Rows(buffer_swallowed),
-    },
-    Rule {
-        id: "C7",
-        family: Family::Cache,
-        title: "read of what was never written",
-        explanation: "Part of the region read was never written. Thin volumes, ZFS volumes, \
-            sparse files and trimmed SSDs answer such reads with zeros from memory. A bare array \
-            of disks that turn reads its platters all the same.",
-        effect: "Reads need no disk and run at memory speed.",
-        remedy: "Write the whole region once in sequence before the first read and check that \
-            nothing was left out.",
-        source: "the 2015 comparison of mirrors states it of its ZFS volume",
-        check: Check::Rows(never_written),
-    },
-    Rule {
-        id: "C8",
-        family: Family::Cache,
-        title: "zeros into a compressor",
-        explanation: "The job wrote zeros or one repeated block where compression was on, or \
-            fio was told to and nothing says that it was off. Worse than a warning where the data set's compression ratio shows that they shrank.",
-        effect: "Hardly anything is written.",
-        remedy: "Write random data (fio `refill_buffers`), or switch compression off; watch the \
-            processor cost of making random data (KDiskMark issue 175).",
-        source: "field experience; dd if=/dev/zero in mdadm against gmirror, 2010",
-        check: Check::Rows(zeros_compressed),
-    },
-    Rule {
-        id: "C9",
-        family: Family::Cache,
-        title: "equal blocks were stored once",
-        explanation: "Deduplication is on and blocks repeat: the ratio is above 1.01.",
-        effect: "Writes of known blocks cost no data write, reads come from few blocks.",
-        remedy: "Switch deduplication off, or write unique blocks (`refill_buffers`, \
-            `randrepeat=0`).",
-        source: "fio repeats its scrambled buffers",
-        check: Check::Rows(deduplicated),
-    },
-    Rule {
-        id: "C11",
-        family: Family::Cache,
-        title: "the same random sequence again",
-        explanation: "Two cached jobs of the subject read at random with the same seed from the \
-            same place with the same block size: fio draws the same offsets in each run unless \
-            told otherwise (`randrepeat=1`); before 3.35 a `randseed` counts only with \
-            `randrepeat=0`.",
-        effect: "The later job finds the earlier one's blocks in a cache: later steps of a queue \
-            depth ladder are too fast.",
-        remedy: "Shift the offset of each job, or give each one its own recorded `randseed`, \
-            with `randrepeat=0`.",
-        source: "the 2015 comparison shifts the offset by 1 MiB for each job",
-        check: Check::Whole(same_sequence),
-    },
-    Rule {
-        id: "C13",
-        family: Family::Cache,
-        title: "the files are in memory",
-        explanation: "The job's files are on tmpfs, ramfs or a RAM disk: the file system's type \
-            says so, or the path does (`/dev/shm`, `/dev/ram0`, `/dev/zram0`).",
-        effect: "No disk is measured.",
-        remedy: "Look at `df` of the folder; on many systems /tmp is tmpfs too.",
-        source: "tmpfs(5); Debian 13 and Fedora keep /tmp in memory",
-        check: Check::Rows(in_memory),
-    },
-    Rule {
-        id: "C14",
-        family: Family::Cache,
-        title: "quicker than any device answers",
-        explanation: "Half of the random reads, or of the random writes that went past the page \
-            cache or were flushed one by one, took less than 4 microseconds. No device answers \
-            so quickly over PCI Express, flash and Optane included.",
-        effect: "The number is memory's.",
-        remedy: "Find which memory answered: the page cache (C1), a hole in a sparse file (C7), \
-            tmpfs (C13).",
-        source: "Intel's data sheet of the Optane P5800X: 5 microseconds for a random read",
-        check: Check::Rows(too_quick),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("B1", Check::Rows(faster_than_disks)),
+    ("C1", Check::Rows(smaller_than_memory)),
+    ("C2", Check::Rows(effective_set_small)),
+    ("C3", Check::Rows(buffer_swallowed)),
+    ("C7", Check::Rows(never_written)),
+    ("C8", Check::Rows(zeros_compressed)),
+    ("C9", Check::Rows(deduplicated)),
+    ("C11", Check::Whole(same_sequence)),
+    ("C13", Check::Rows(in_memory)),
+    ("C14", Check::Rows(too_quick)),
 ];
 
 /// Quicker than the quickest device, nanoseconds.

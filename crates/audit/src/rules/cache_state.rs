@@ -3,79 +3,18 @@
 use crate::case::Case;
 use crate::devices::{copies_on_write, equals, has_auxiliary, is_random};
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact, fact::disk_property, fact::outcome};
 use raidlab_units::parse_bytes;
 use std::collections::BTreeSet;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "C4",
-        family: Family::Cache,
-        title: "the first repetition is slower: a cache warmed up",
-        explanation: "A read was repeated, and every later repetition is faster than the first: \
-            by half where there are two, by a tenth where there are more.",
-        effect: "The mean mixes a cold cache with a warm one.",
-        remedy: "Empty caches before each repetition (export and import the pool, drop_caches), \
-            or leave a warm-up repetition out and say so.",
-        source: "OpenZFS tests/perf clears the ARC with `zinject -a` for it",
-        check: Check::Whole(warms_up),
-    },
-    Rule {
-        id: "C5",
-        family: Family::Cache,
-        title: "caches were not dropped",
-        explanation: "Caches were told to drop before the job, but more than a fifth of the page \
-            cache or of the ARC was still there afterwards; or the command that should write to \
-            drop_caches printed its text instead.",
-        effect: "Reads that should be cold are answered from memory.",
-        remedy: "Write to /proc/sys/vm/drop_caches oneself, after sync, and compare `Cached` \
-            before and after; for ZFS export and import the pool.",
-        source: "bench-fio passes [\"echo\", \"3\", \">\", ...] without a shell",
-        check: Check::Rows(not_dropped),
-    },
-    Rule {
-        id: "C6",
-        family: Family::Cache,
-        title: "cache or log device had nothing to do",
-        explanation: "The array has a cache or log device, and no command reached it during the \
-            job: bonnie++ never flushes, so a log device is idle, and a cache device that is \
-            empty answers nothing.",
-        effect: "A difference between with and without the device is chance.",
-        remedy: "Say \"not exercised\"; use synchronous writes for a log device and a warmed \
-            working set for a cache device.",
-        source: "four ZFS mirrors with and without L2ARC and log under bonnie++",
-        check: Check::Rows(auxiliary_idle),
-    },
-    Rule {
-        id: "C10",
-        family: Family::Cache,
-        title: "the drives' write caches decide",
-        explanation: "The write caches of members of one kind (no cache or log devices) are set \
-            differently; or small random writes, one \
-            at a time, are faster than 1.3 times a 7200 rpm disk's revolutions (156 per second), \
-            which a disk cannot do that writes each to its platter before it answers.",
-        effect: "Latencies are those of the drives' memory, which a power cut empties.",
-        remedy: "State whether the write cache was on, set it alike on all members, and flush \
-            where data must be safe.",
-        source: "SNIA PTS asks to state the cache's setting; `hdparm -W`",
-        check: Check::Rows(write_cache),
-    },
-    Rule {
-        id: "C12",
-        family: Family::Cache,
-        title: "setting not applied",
-        explanation: "A setting or a job's option was read back and is not what was asked for; or \
-            two options of fio were glued into one argument, of which fio takes the first number \
-            and drops the rest. Fatal for a job's option, as another job was measured.",
-        effect: "The number belongs to other settings than the table says.",
-        remedy: "Read every setting back after setting it; build argument lists, not strings; \
-            compare fio's `job options` with what was asked.",
-        source: "`zfs set primarycache=metadata` without a data set in the 2015 comparison; \
-            `--end_fsync=1--time_based=1` in fio-test-scaffolding",
-        check: Check::Whole(not_applied),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("C4", Check::Whole(warms_up)),
+    ("C5", Check::Rows(not_dropped)),
+    ("C6", Check::Rows(auxiliary_idle)),
+    ("C10", Check::Rows(write_cache)),
+    ("C12", Check::Whole(not_applied)),
 ];
 
 fn warms_up(case: &Case<'_>, ruling: &mut Ruling) {

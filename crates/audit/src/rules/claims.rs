@@ -6,85 +6,20 @@
 use crate::case::Case;
 use crate::devices::is_random;
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_statistics::relative_standard_error;
 use raidlab_store::Severity::{Note, Warning};
 use raidlab_store::{Measurement, Metric, Operation, Scope, fact, fact::claim_part};
 use raidlab_units::bytes_in;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "T19",
-        family: Family::Figures,
-        title: "the unit is not the one printed",
-        explanation: "A printed rate differs from bytes over seconds by exactly 1.048576 (MiB \
-            called MB), 1.024 (KiB called KB) or their like; or fio was told that a `k` has 1000 \
-            bytes (`kb_base`), so that its blocks are not what they are called. A warning where the subjects it is \
-            compared with are printed in another unit, a note where all are alike.",
-        effect: "A gift of 2.4, 4.9 or 7.4 % to one side.",
-        remedy: "Compute rates from bytes and seconds; print MB for 10^6 and MiB for 2^20.",
-        source: "FreeBSD's bytes per second over 2^20 beside GNU dd's MB in mdadm against \
-            gmirror, 2010; KDiskMark's benchmark.cpp",
-        check: Check::Whole(wrong_unit),
-    },
-    Rule {
-        id: "T20",
-        family: Family::Figures,
-        title: "wrong percent",
-        explanation: "A printed percent is not what its own printed values give, by more than \
-            rounding. A warning from two points on; often the ratio was taken for the change.",
-        effect: "The verdict is larger, smaller or of another sign than the values.",
-        remedy: "Generate percents: value / best - 1, and say what the base is.",
-        source: "-99 for -95 and +5338 for +5238 in the 2015 comparison",
-        check: Check::Whole(wrong_percent),
-    },
-    Rule {
-        id: "T21",
-        family: Family::Figures,
-        title: "too coarse to read",
-        explanation: "So few I/Os were counted that one more or less is more than a quarter of a \
-            percent; or the printed rate is whole I/Os per second times the block size, where \
-            the tool knew better.",
-        effect: "Differences of one step look like differences.",
-        remedy: "Keep counts and times and compute rates from them.",
-        source: "KB/s as whole IOPS times block size in the 2015 comparison",
-        check: Check::Whole(too_coarse),
-    },
-    Rule {
-        id: "T22",
-        family: Family::Figures,
-        title: "the difference is within counting error",
-        explanation: "The printed percent is smaller than twice the standard error of the \
-            difference of two counts, each of which is known to one over its root.",
-        effect: "Chance is called better or worse.",
-        remedy: "Measure longer or more often; print an interval, or that one cannot tell.",
-        source: "-1 % of one I/O per second in the 2015 comparison",
-        check: Check::Rows(within_error),
-    },
-    Rule {
-        id: "T30",
-        family: Family::Figures,
-        title: "a rate read as a time",
-        explanation: "An operation that is counted per second was printed in seconds, or the \
-            subject called best has the lowest rate of all.",
-        effect: "The winner is the loser.",
-        remedy: "Type the unit and the direction with the number.",
-        source: "bonnie++'s 165.1 and 148.5 seeks per second read as seconds, 2010",
-        check: Check::Whole(wrong_direction),
-    },
-    Rule {
-        id: "T31",
-        family: Family::Figures,
-        title: "printed is not measured",
-        explanation: "A printed figure differs by more than 2 % from what the raw output of the \
-            same cell gives, and no unit explains it: a line was copied wrongly, or the figure \
-            is of another run.",
-        effect: "Readers see a number that nobody measured here.",
-        remedy: "Make tables from raw output by program and keep both together.",
-        source: "nine rows of gflash in the 2015 comparison that its published log does not have",
-        check: Check::Rows(not_measured),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("T19", Check::Whole(wrong_unit)),
+    ("T20", Check::Whole(wrong_percent)),
+    ("T21", Check::Whole(too_coarse)),
+    ("T22", Check::Rows(within_error)),
+    ("T30", Check::Whole(wrong_direction)),
+    ("T31", Check::Rows(not_measured)),
 ];
 
 /// A claim about a row's operation and part.

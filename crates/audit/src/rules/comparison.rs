@@ -4,56 +4,17 @@ use super::claims::claim;
 use crate::case::Case;
 use crate::devices::tool;
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_statistics::{Sample, outliers, summary};
 use raidlab_store::Severity::{Note, Warning};
 use raidlab_store::{Measurement, Operation, Scope, fact, fact::claim_part};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "T23",
-        family: Family::Figures,
-        title: "different tool or kernel versions",
-        explanation: "Subjects that are compared were measured with different versions of a \
-            tool, or on one operating system with different kernels.",
-        effect: "The versions are compared too.",
-        remedy: "Pin versions, or put them into the subject's label.",
-        source: "fio 2.1.9 and 2.1.11 in the 2015 comparison",
-        check: Check::Whole(versions_differ),
-    },
-    Rule {
-        id: "T24",
-        family: Family::Figures,
-        title: "the file system changes with the array",
-        explanation: "Subjects that are compared have no file system in common.",
-        effect: "File systems are compared, or operating systems, and not arrays.",
-        remedy: "Add raw devices, or one file system that all can have.",
-        source: "UFS on gmirror against ext3 on md, 2010",
-        check: Check::Whole(filesystem_confounded),
-    },
-    Rule {
-        id: "T26",
-        family: Family::Figures,
-        title: "half of a mixed job",
-        explanation: "Reads and writes of a mixed job are in separate rows, and each was ranked \
-            by itself.",
-        effect: "An array that favours reads wins one row and loses the other.",
-        remedy: "Show both and their sum.",
-        source: "job 16 of the 2015 comparison",
-        check: Check::Whole(half_of_mixed),
-    },
-    Rule {
-        id: "R1",
-        family: Family::Figures,
-        title: "repetitions disagree",
-        explanation: "Three or more repetitions spread by more than a tenth of their mean \
-            (coefficient of variation), or one lies far from the others.",
-        effect: "A single one of them could have said anything in that range.",
-        remedy: "Look for the cause in the time lines; report the interval; never drop one.",
-        source: "Iglewicz and Hoaglin's modified z-score and Tukey's fences",
-        check: Check::Whole(repetitions_disagree),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("T23", Check::Whole(versions_differ)),
+    ("T24", Check::Whole(filesystem_confounded)),
+    ("T26", Check::Whole(half_of_mixed)),
+    ("R1", Check::Whole(repetitions_disagree)),
 ];
 
 fn versions_differ(case: &Case<'_>, ruling: &mut Ruling) {

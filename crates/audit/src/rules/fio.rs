@@ -3,100 +3,19 @@
 use crate::case::Case;
 use crate::devices::{honours_direct, is_direct, is_random, reports_options, system, tool};
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, Operation, fact};
 use std::collections::BTreeSet;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "T1",
-        family: Family::Tools,
-        title: "fio looked at its clock once in 64 I/Os",
-        explanation: "With `gtod_reduce=1` each fio job looks at the clock once in 64 I/Os, so a \
-            job that does one I/O in a second may run a minute too long. Found where a job with \
-            a time limit ran more than 3 % longer, and fio says so or its I/Os show it. They show it \
-            where their number and two for each clone are a multiple of 64 (88 of 88 jobs of fio \
-            2.1 in 2015; 3.33 does the same).",
-        effect: "The clones that are done wait for the others with nothing to do, and fio \
-            divides by the whole time: too low, most of all with many threads on slow disks.",
-        remedy: "Never set gtod_reduce (nor clat without a clock) on disks that turn; or use the \
-            rate until the first clone was done.",
-        source: "fio, options.c, `ts_cache_mask`; the 2015 comparison: 88 s for 60",
-        check: Check::Rows(clock_tail),
-    },
-    Rule {
-        id: "T2",
-        family: Family::Tools,
-        title: "queue depth asked is not queue depth had",
-        explanation: "fio reports that 99 % of I/Os were alone in flight where more were asked \
-            for, or an engine that waits for each I/O (sync, psync, mmap) was given a depth, or \
-            libaio was without direct I/O, where the kernel lets it wait too. A note where subjects reach the same depth by threads and by asynchronous I/O.",
-        effect: "The row of a depth shows depth 1.",
-        remedy: "Use libaio, io_uring or posixaio, or clones; label the depth with clones times \
-            depth achieved.",
-        source: "fio(1): iodepth has no effect on synchronous engines",
-        check: Check::Whole(depths),
-    },
-    Rule {
-        id: "T3",
-        family: Family::Tools,
-        title: "fio's maps of random blocks fill memory",
-        explanation: "Each clone of a random job keeps one bit for each block of its range \
-            unless `norandommap` or another generator is set; together that is more than 5 % of \
-            memory.",
-        effect: "Memory is gone that others need, and jobs begin slowly.",
-        remedy: "Set `norandommap` or `random_generator=lfsr`.",
-        source: "32 threads over 3 TiB in 4 KiB blocks, 2015: 3 GiB of 16",
-        check: Check::Rows(random_maps),
-    },
-    Rule {
-        id: "T4",
-        family: Family::Tools,
-        title: "every repetition draws the same random blocks",
-        explanation: "A random job was repeated, also as another job with the same options or by \
-            `loops`, without a seed of its own: fio's default (`randrepeat=1`) gives each run \
-            the same offsets. Before fio 3.35 a `randseed` \
-            changes them only together with `randrepeat=0`.",
-        effect: "Repetitions are not independent, so their spread is too small; and a cache may \
-            know the blocks.",
-        remedy: "Give each repetition its own recorded `randseed`, with `randrepeat=0`.",
-        source: "fio(1); axboe/fio issue 1502, mended in 3.35",
-        check: Check::Rows(same_seed),
-    },
-    Rule {
-        id: "T6",
-        family: Family::Tools,
-        title: "the job ended before its time",
-        explanation: "The job has a time limit and ran less than 90 % of it: without \
-            `time_based` fio stops when the size is done. A warning where time_based was set; \
-            nothing where `steadystate` was, which ends a job as soon as its rate is steady.",
-        effect: "Rates come from a shorter time than the others', start and cache in it.",
-        remedy: "Always pair `runtime` with `time_based`.",
-        source: "fio issues 329 and 1039",
-        check: Check::Rows(ended_early),
-    },
-    Rule {
-        id: "T7",
-        family: Family::Tools,
-        title: "direct I/O on ZFS",
-        explanation: "The job asks for direct I/O on a ZFS that takes it and ignores it (before \
-            2.3, on volumes in any version). A warning where the ARC answered more than 1 % of the reads.",
-        effect: "Figures with direct=1 are cached on one subject and not on the other.",
-        remedy: "State the version and the `direct` property; treat the two as two jobs.",
-        source: "OpenZFS pull request 10018",
-        check: Check::Rows(direct_on_zfs),
-    },
-    Rule {
-        id: "T8",
-        family: Family::Tools,
-        title: "direct I/O refused",
-        explanation: "The file system refused direct I/O, as the tool's messages say.",
-        effect: "No number, or one of buffered I/O in its place.",
-        remedy: "Fail the cell; measure buffered I/O as a job of its own.",
-        source: "tmpfs and some FUSE file systems; KDiskMark issue 108",
-        check: Check::Whole(direct_refused),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("T1", Check::Rows(clock_tail)),
+    ("T2", Check::Whole(depths)),
+    ("T3", Check::Rows(random_maps)),
+    ("T4", Check::Rows(same_seed)),
+    ("T6", Check::Rows(ended_early)),
+    ("T7", Check::Rows(direct_on_zfs)),
+    ("T8", Check::Whole(direct_refused)),
 ];
 
 fn option_of<'a>(case: &Case<'a>, row: &Measurement, name: &str) -> Option<&'a str> {

@@ -3,131 +3,24 @@
 use crate::case::Case;
 use crate::devices::{has_auxiliary, is_flushed, is_settled, may_be_cached, tool, working_set};
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use crate::rules::cache_state::first_is_slower;
 use raidlab_statistics::{Confidence, Sample, autocorrelation, change_point};
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{CommandRecord, Measurement, MemberUse, fact};
 use std::collections::BTreeMap;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "T5",
-        family: Family::Tools,
-        title: "start in the mean",
-        explanation: "The rate changes by more than a fifth, once, in the job's first quarter: \
-            what came before is not what the job is about.",
-        effect: "The mean lies between two states.",
-        remedy: "Use `ramp_time`, or leave the first seconds out.",
-        source: "fio(1), ramp_time and steadystate",
-        check: Check::Rows(start_in_mean),
-    },
-    Rule {
-        id: "T9",
-        family: Family::Tools,
-        title: "the first write is not like the next",
-        explanation: "A write was repeated and each later repetition is faster than the first, \
-            or part of its files was allocated but never written.",
-        effect: "Writing into new extents changes metadata too, or skips reads: another job \
-            than overwriting.",
-        remedy: "Write files once before the job, `overwrite=1`, `fallocate=none`.",
-        source: "fio(1)",
-        check: Check::Whole(first_write),
-    },
-    Rule {
-        id: "T10",
-        family: Family::Tools,
-        title: "stalls that the mean hides",
-        explanation: "Seconds passed without a single I/O, or the longest I/O took more than a \
-            second and more than ten times the 99.9th percentile. A closed loop sends nothing \
-            while it waits, so few I/Os see the stall (coordinated omission).",
-        effect: "Percentiles look harmless; users on an open loop would have queued up.",
-        remedy: "Use a fixed arrival rate (`rate_iops` with `rate_process=poisson`) and show the \
-            time line.",
-        source: "Gil Tene, \"How NOT to Measure Latency\"; fio(1), rate_process",
-        check: Check::Rows(stalls),
-    },
-    Rule {
-        id: "T11",
-        family: Family::Tools,
-        title: "clones ended at different times",
-        explanation: "The longest of a group's jobs ran more than 5 % longer than the shortest.",
-        effect: "The group's rate is bytes over the longest time: the tail is thin.",
-        remedy: "Use the rate until the first was done, as elbencho shows beside the last.",
-        source: "fio's `mint` and `maxt`",
-        check: Check::Rows(group_tail),
-    },
-    Rule {
-        id: "T25",
-        family: Family::Tools,
-        title: "jobs of one cell did not run together",
-        explanation: "Parts of one cell that should run at the same time ran for times that \
-            differ by more than 5 %.",
-        effect: "For part of the time fewer streams ran than the row says.",
-        remedy: "Give all jobs the same time (`time_based`), or make separate groups with \
-            `stonewall`.",
-        source: "fio(1), stonewall and exitall",
-        check: Check::Whole(not_together),
-    },
-    Rule {
-        id: "T27",
-        family: Family::Tools,
-        title: "the monitor shows in the figures",
-        explanation: "The rate resembles itself at the distance of the monitor's samples, beyond \
-            chance.",
-        effect: "Dips are the monitor's, not the array's.",
-        remedy: "Read /sys and /proc only; sample less often.",
-        source: "`mdadm --detail` each second wakes the members",
-        check: Check::Rows(monitor_visible),
-    },
-    Rule {
-        id: "T28",
-        family: Family::Tools,
-        title: "an error was passed over",
-        explanation: "A tool reported an error, or I/Os that were short or dropped; or it, or a \
-            command that builds or sets something, ended with an exit code other than 0. Fatal \
-            for a tool.",
-        effect: "The number is of part of the job, or of other settings.",
-        remedy: "Check every exit code, keep standard error, fail the cell.",
-        source: "fio-test-scaffolding never looks at exit codes",
-        check: Check::Whole(errors),
-    },
-    Rule {
-        id: "T29",
-        family: Family::Tools,
-        title: "the machine did something else",
-        explanation: "The hypervisor gave more than 1 % of the time to others, others moved more \
-            than 2 % of the job's bytes on the members, or wrote to them while the job only \
-            read, or the disks were written while nothing ran, or the clocks disagree by more than 1 % \
-            about how long the job took.",
-        effect: "Part of the time was not the job's.",
-        remedy: "Measure on a quiet machine of one's own; use the monotonic clock.",
-        source: "/proc/stat, /proc/diskstats",
-        check: Check::Rows(disturbed),
-    },
-    Rule {
-        id: "T32",
-        family: Family::Tools,
-        title: "too short to say anything",
-        explanation: "The job ran less than 5 seconds, or bonnie++'s file and rate say so of its \
-            test.",
-        effect: "Start-up, the disks' own caches and one stall more or less decide the number.",
-        remedy: "Run a minute or more, and long enough to write many times what all caches hold.",
-        source: "a disk's cache of 256 MB takes what is written in its first second",
-        check: Check::Rows(too_short),
-    },
-    Rule {
-        id: "T33",
-        family: Family::Tools,
-        title: "fio wrote without flush",
-        explanation: "fio wrote through the page cache and never flushed: neither `end_fsync`, \
-            `fsync`, `fdatasync` nor `sync` was given. A note where it wrote at least four times \
-            main memory.",
-        effect: "What is in memory counts as written.",
-        remedy: "Use `direct=1`, or `end_fsync=1`.",
-        source: "fio(1), end_fsync",
-        check: Check::Rows(fio_unflushed),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("T5", Check::Rows(start_in_mean)),
+    ("T9", Check::Whole(first_write)),
+    ("T10", Check::Rows(stalls)),
+    ("T11", Check::Rows(group_tail)),
+    ("T25", Check::Whole(not_together)),
+    ("T27", Check::Rows(monitor_visible)),
+    ("T28", Check::Whole(errors)),
+    ("T29", Check::Rows(disturbed)),
+    ("T32", Check::Rows(too_short)),
+    ("T33", Check::Rows(fio_unflushed)),
 ];
 
 /// Jobs of five seconds may end a little before.

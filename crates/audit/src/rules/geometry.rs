@@ -6,103 +6,21 @@ use crate::devices::{
     equals, has_auxiliary, is_random, is_redundant, is_settled, level, members, shingled, system,
 };
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_statistics::{Sample, cliff};
 use raidlab_store::Severity::{Note, Warning};
 use raidlab_store::{Measurement, fact};
 use raidlab_units::SECTOR_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "H1",
-        family: Family::Hardware,
-        title: "misaligned partition on 4 KiB sectors",
-        explanation: "A member begins within a physical sector of its disk, or the kernel counts \
-            an alignment offset. Where the start is not known: the member is a partition of a \
-            disk that stores 4096-byte sectors while it may report 512, by its model. \
-            Partitioning tools before 2010 began at sector 63.",
-        effect: "Each small write reads, changes and writes two sectors: three to ten times \
-            slower.",
-        remedy: "Begin at sector 2048, or use whole disks.",
-        source: "WD15EARS partitioned by Debian 5's fdisk against raw disks on FreeBSD, 2010; \
-            \"sector 63\" in a comparison of ZFS mirrors",
-        check: Check::Rows(misaligned),
-    },
-    Rule {
-        id: "H2",
-        family: Family::Hardware,
-        title: "pool with 512-byte blocks on 4 KiB sectors",
-        explanation: "The pool's ashift is below what the members' physical sectors need: 12 for \
-            4096 bytes.",
-        effect: "As a misaligned partition: small writes read first.",
-        remedy: "Create with `-o ashift=12`; FreeBSD: vfs.zfs.min_auto_ashift=12.",
-        source: "zpoolprops(7)",
-        check: Check::Rows(small_ashift),
-    },
-    Rule {
-        id: "H3",
-        family: Family::Hardware,
-        title: "shingled disk",
-        explanation: "A member's model is on its maker's list of drive-managed shingled (SMR) \
-            drives; or a disk that turns had a single I/O of more than a minute; or its write \
-            rate fell below 30 % of its beginning.",
-        effect: "Fast until the conventional cache area is full, then a tenth of it, with stalls \
-            of minutes; rebuilds take days.",
-        remedy: "Never compare with conventional disks; test with long fills and with idle \
-            gaps; say what disks they are.",
-        source: "ST4000DM004 in a comparison of ZFS mirrors: 437 s for one write; makers' lists \
-            of 2020",
-        check: Check::Rows(is_shingled),
-    },
-    Rule {
-        id: "H4",
-        family: Family::Hardware,
-        title: "members share a channel or a disk",
-        explanation: "Two members are on one cable, card or hub, are parts of one disk or are \
-            files; or a whole array that reads or writes in parallel is slower than 0.85 times \
-            its slowest member alone.",
-        effect: "The array is bound by what is shared, not by its disks.",
-        remedy: "Measure members alone and in parallel; report the bus graph; one disk for each \
-            channel.",
-        source: "two IDE disks on one cable: 30.77 MB/s where each alone reads 40.56 and 44, \
-            2008",
-        check: Check::Whole(shared_channel),
-    },
-    Rule {
-        id: "B2",
-        family: Family::Hardware,
-        title: "faster than its members alone, added up",
-        explanation: "In a stream the array, which has no cache of its own, is more than 2 % \
-            faster than the sum of its members as the same job measured them alone. Random \
-            reads may be: on an array each arm has a smaller part of the disk to cross.",
-        effect: "One of the figures is wrong, or the members were measured elsewhere on the \
-            disk, or caching differs.",
-        remedy: "Repeat both; a note up to 10 %, a warning above.",
-        source: "RAID 0 at 103.78 MB/s of disks with 44 and 56.19, 2008",
-        check: Check::Whole(more_than_the_sum),
-    },
-    Rule {
-        id: "H5",
-        family: Family::Hardware,
-        title: "different places on the disk",
-        explanation: "Subjects that are compared use different partitions of the same disk, or \
-            partitions that begin at places more than a tenth of the disk apart.",
-        effect: "Outer tracks are up to twice as fast as inner ones: the place decides the rank.",
-        remedy: "Use the same range of blocks for all, or whole disks.",
-        source: "166, 152 and 130 MB/s over the first, second and third TiB of a 4 TB disk, 2015",
-        check: Check::Whole(different_places),
-    },
-    Rule {
-        id: "H6",
-        family: Family::Hardware,
-        title: "unequal members",
-        explanation: "The array's members (not its caches and logs) are of different models.",
-        effect: "The array does what its slowest member does.",
-        remedy: "Allowed; label it, and compare with the slowest member.",
-        source: "arrays of unequal disks, 2008",
-        check: Check::Rows(unequal),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("H1", Check::Rows(misaligned)),
+    ("H2", Check::Rows(small_ashift)),
+    ("H3", Check::Rows(is_shingled)),
+    ("H4", Check::Whole(shared_channel)),
+    ("B2", Check::Whole(more_than_the_sum)),
+    ("H5", Check::Whole(different_places)),
+    ("H6", Check::Rows(unequal)),
 ];
 
 fn misaligned(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

@@ -3,7 +3,7 @@
 use crate::case::Case;
 use crate::devices::{Member, is_auxiliary_role, members, role};
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_statistics::{Sample, cliff};
 use raidlab_store::Severity::{Note, Warning};
 use raidlab_store::{
@@ -11,67 +11,12 @@ use raidlab_store::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "H7",
-        family: Family::Hardware,
-        title: "the processor decides",
-        explanation: "The job used more than 90 % of a processor for each of its streams, or its \
-            system time was above 80 %, or the processor was slowed by heat. A note where its \
-            frequency policy is not `performance`.",
-        effect: "Processor and code are compared, not arrays.",
-        remedy: "Use the performance governor, fewer system calls (larger blocks), and say that \
-            the figure is the processor's.",
-        source: "a 2 GHz Celeron in mdadm against gmirror, 2010",
-        check: Check::Rows(processor_bound),
-    },
-    Rule {
-        id: "H8",
-        family: Family::Hardware,
-        title: "flash cliff",
-        explanation: "An SSD's write rate fell below 30 % of its beginning, or it was hotter \
-            than 70 degrees.",
-        effect: "The mean mixes the fast cache (pseudo-SLC) with the cells behind it, or cold \
-            with throttled.",
-        remedy: "Precondition as SNIA's PTS says and measure the steady state; cool it.",
-        source: "SNIA Solid State Storage Performance Test Specification 2.0",
-        check: Check::Rows(flash_cliff),
-    },
-    Rule {
-        id: "H9",
-        family: Family::Hardware,
-        title: "a sick or slow member",
-        explanation: "SMART counts sectors that were remapped or cannot be read, or errors on \
-            the cable; or links of members of one model run at different rates; or in random reads \
-            one of members of one model with equal load took more than twice as long per command. \
-            Caches, logs and spares are other disks by design, and so are members of other \
-            models (H6).",
-        effect: "The slowest member sets the array's rate.",
-        remedy: "Replace the disk or the cable; check the link's rate and native queueing.",
-        source: "smartctl(8)",
-        check: Check::Rows(sick_member),
-    },
-    Rule {
-        id: "H10",
-        family: Family::Hardware,
-        title: "the disks had to spin up",
-        explanation: "The first I/O took more than a second.",
-        effect: "Seconds of waking up are in the time.",
-        remedy: "Wake the disks with a read before the job; switch off standby and head parking.",
-        source: "hdparm(8), -B and -S",
-        check: Check::Rows(spun_up),
-    },
-    Rule {
-        id: "H11",
-        family: Family::Hardware,
-        title: "queue settings differ",
-        explanation: "Scheduler, read-ahead or throttling of writes (`wbt_lat_usec`) differ between members \
-            of an array (caches, logs and spares left out), or one is write-mostly. A note where they differ between machines that are compared.",
-        effect: "Balance and rate follow the settings.",
-        remedy: "Pin both on all members and machines.",
-        source: "the 2015 comparison pins the deadline scheduler",
-        check: Check::Whole(queue_settings),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("H7", Check::Rows(processor_bound)),
+    ("H8", Check::Rows(flash_cliff)),
+    ("H9", Check::Rows(sick_member)),
+    ("H10", Check::Rows(spun_up)),
+    ("H11", Check::Whole(queue_settings)),
 ];
 
 fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

@@ -3,93 +3,19 @@
 use crate::case::Case;
 use crate::devices::{dd_operand, is_flushed, operand, tool};
 use crate::finding::Ruling;
-use crate::rule::{Check, Family, Rule};
+use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, Operation, fact};
 use std::collections::BTreeSet;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "T12",
-        family: Family::Tools,
-        title: "bonnie++ gave no value",
-        explanation: "bonnie++ prints `+++++` where a test took less than half a second: there \
-            is no value, and none that is very large.",
-        effect: "A missing number.",
-        remedy: "Raise `-n` or `-s`; treat it as missing.",
-        source: "bonnie++, bon_time.cpp, MinTime",
-        check: Check::Whole(not_timed),
-    },
-    Rule {
-        id: "T13",
-        family: Family::Tools,
-        title: "different versions of bonnie++",
-        explanation: "Subjects that are compared were measured with different versions of \
-            bonnie++. Bytes one by one are made otherwise since 2.00, file ends are flushed \
-            since 1.90, seekers differ in number.",
-        effect: "Per-character rates differ by orders of magnitude, others by how much is \
-            flushed.",
-        remedy: "Use one version; leave per-character rates out of every ranking.",
-        source: "169 against 22183 KB/s in mdadm against gmirror, 2010; bonnie++ readme of 2.00",
-        check: Check::Whole(bonnie_versions),
-    },
-    Rule {
-        id: "T14",
-        family: Family::Tools,
-        title: "bonnie++ counts files in units of 1024",
-        explanation: "The number given to `-n` stands for 1024 times as many files.",
-        effect: "\"100 files\" are 102400: another working set, another time.",
-        remedy: "Write the number of files.",
-        source: "bonnie++(8); mdadm against gmirror, 2010",
-        check: Check::Rows(files_in_thousands),
-    },
-    Rule {
-        id: "T15",
-        family: Family::Tools,
-        title: "iozone did not time the flush",
-        explanation: "iozone wrote without counting the flush (`-e`) or the close (`-c`) and \
-            without direct I/O (`-I`).",
-        effect: "Small files are written at the speed of memory.",
-        remedy: "Use `-e -c`, or `-I`, and files larger than memory.",
-        source: "iozone(1)",
-        check: Check::Rows(iozone_unflushed),
-    },
-    Rule {
-        id: "T16",
-        family: Family::Tools,
-        title: "iozone did not run this",
-        explanation: "A rate of 0 in iozone's tables is no rate: in auto mode small records are \
-            left out for files of 32 MB and more unless `-z` is given.",
-        effect: "Zeros drag means down.",
-        remedy: "Use `-z`; treat 0 as missing.",
-        source: "iozone(1), -a and -z",
-        check: Check::Rows(iozone_zero),
-    },
-    Rule {
-        id: "T17",
-        family: Family::Tools,
-        title: "dd did not copy what it should",
-        explanation: "dd moved no bytes or fewer than block size times count, or its input was \
-            /dev/null, which ends at once: `if` and `of` were swapped, and the file that should \
-            have been read is now empty.",
-        effect: "The number means nothing; what reads the file afterwards is wrong too.",
-        remedy: "Check the bytes copied and the file's size after each run.",
-        source: "`dd of=testfile if=/dev/null` in mdadm against gmirror, 2010",
-        check: Check::Whole(dd_copied_nothing),
-    },
-    Rule {
-        id: "T18",
-        family: Family::Tools,
-        title: "dd without flush, or with short records",
-        explanation: "dd wrote a file without `conv=fsync`, `conv=fdatasync` or `oflag=direct`; \
-            or it counted partial records, as large blocks are read in pieces. A note where the \
-            file is at least four times main memory.",
-        effect: "What is in memory counts as written; with partial records fewer bytes were \
-            moved than block size times count.",
-        remedy: "Use `conv=fsync` and `iflag=fullblock`.",
-        source: "dd(1)",
-        check: Check::Rows(dd_unflushed),
-    },
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("T12", Check::Whole(not_timed)),
+    ("T13", Check::Whole(bonnie_versions)),
+    ("T14", Check::Rows(files_in_thousands)),
+    ("T15", Check::Rows(iozone_unflushed)),
+    ("T16", Check::Rows(iozone_zero)),
+    ("T17", Check::Whole(dd_copied_nothing)),
+    ("T18", Check::Rows(dd_unflushed)),
 ];
 
 fn not_timed(case: &Case<'_>, ruling: &mut Ruling) {
