@@ -11,8 +11,6 @@ pub mod watch;
 pub mod zero_superblock;
 
 use crate::failure::{Failure, Kind};
-use crate::output;
-use console::Term;
 use raidlab_metadata::{ReadAt, Uuid};
 use raidlab_serve::member::{Member, MemberFile, OpenError, OpenOptions};
 use raidlab_store::output::{OutputError, check_distinct};
@@ -62,9 +60,7 @@ pub fn claim(path: &Path) -> Result<Member, Failure> {
         buffered: true,
         read_only: false,
     };
-    MemberFile::open(path, options)
-        .map(Member::from)
-        .map_err(claim_refused)
+    open(path, options)
 }
 
 /// Opens a member for looking at it.
@@ -72,9 +68,12 @@ pub fn claim(path: &Path) -> Result<Member, Failure> {
 /// # Errors
 /// When it does not exist or is not a file or block device.
 pub fn look_at(path: &Path) -> Result<Member, Failure> {
-    MemberFile::open(path, LOOKING)
-        .map(Member::from)
-        .map_err(claim_refused)
+    open(path, LOOKING)
+}
+
+fn open(path: &Path, options: OpenOptions) -> Result<Member, Failure> {
+    let file = MemberFile::open(path, options).map_err(claim_refused)?;
+    Ok(file.into())
 }
 
 /// How a member is opened that is only looked at.
@@ -171,37 +170,10 @@ pub fn new_uuid() -> Result<Uuid, Failure> {
 /// When it is none.
 pub fn parse_uuid(text: &str) -> Result<Uuid, String> {
     let digits: String = text.chars().filter(|one| !":-".contains(*one)).collect();
-    let mut bytes = [0; 16];
-    if digits.len() != 32 || !digits.is_ascii() {
-        return Err("a UUID has 32 hexadecimal digits".to_owned());
-    }
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[2 * index..2 * index + 2], 16)
-            .map_err(|_| "a UUID has 32 hexadecimal digits".to_owned())?;
-    }
-    Ok(Uuid(bytes))
-}
-
-/// Asks before something is lost, unless consent was given by an option.
-///
-/// # Errors
-/// When there is no consent.
-pub fn consent(question: &str, given: bool, option: &str) -> Result<(), Failure> {
-    if given {
-        return Ok(());
-    }
-    let terminal = Term::stderr();
-    if !terminal.is_term() {
-        return Err(Failure::words(Kind::Usage, question).help(format!("`{option}` consents")));
-    }
-    output::say(question);
-    output::say("type `yes` to go on:");
-    match terminal.read_line() {
-        Ok(answer) if answer.trim() == "yes" => Ok(()),
-        _ => Err(Failure::words(
-            Kind::Interrupted,
-            "no consent; nothing was done",
-        )),
+    let number = u128::from_str_radix(&digits, 16);
+    match number {
+        Ok(number) if digits.len() == 32 => Ok(Uuid(number.to_be_bytes())),
+        _ => Err("a UUID has 32 hexadecimal digits".to_owned()),
     }
 }
 

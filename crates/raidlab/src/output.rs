@@ -1,6 +1,6 @@
 //! Standard output, and files as [`raidlab_store::output`] writes them.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use console::Term;
 use raidlab_report::Style;
@@ -43,6 +43,27 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 /// Says something on standard error, which may be closed.
 pub fn say(text: &str) {
     writeln!(io::stderr().lock(), "{}", visible_lines(text)).ok();
+}
+
+/// Asks on the terminal whether to go on, before something is lost. `help` says how one
+/// consents where nobody can be asked.
+///
+/// # Errors
+/// When there is no consent.
+pub fn consent(question: &str, help: &str) -> Result<(), Failure> {
+    let terminal = Term::stderr();
+    if !terminal.is_term() {
+        return Err(Failure::words(Kind::Usage, question).help(help));
+    }
+    say(question);
+    say("type `yes` to go on:");
+    match terminal.read_line() {
+        Ok(answer) if answer.trim() == "yes" => Ok(()),
+        _ => {
+            let words = "no consent; nothing was done";
+            Err(Failure::words(Kind::Interrupted, words))
+        }
+    }
 }
 
 /// How tables are to be printed on this standard output.

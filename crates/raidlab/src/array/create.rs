@@ -4,7 +4,7 @@ mod bitmap;
 
 use self::bitmap::{BitmapWord, bitmap, bitmap_choice, check_bitmap_file, write_bitmap};
 use super::devices::{Named, Opening, brief_nest, named};
-use super::{claim, consent, host_name, look_at, mdadm_size, named_once, new_uuid, parse_uuid};
+use super::{claim, host_name, look_at, mdadm_size, named_once, new_uuid, parse_uuid};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
@@ -205,9 +205,9 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         })
     });
     full.extend(old_bitmap.map(|path| format!("  {}", visible_path(path))));
-    if !full.is_empty() {
+    if !full.is_empty() && !arguments.run {
         let question = format!("these are not empty and will be lost:\n{}", full.join("\n"));
-        consent(&question, arguments.run, "--run")?;
+        output::consent(&question, "`--run` consents")?;
     }
     if let (Some(path), Some(bitmap)) = (bitmap, &plan.external_bitmap) {
         write_bitmap(path, &bitmap.encode())?;

@@ -1,8 +1,7 @@
 //! The terminal at which a run was started, as the run sees it.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::{interrupt, kernel, output};
-use console::Term;
 use raidlab_runs::Front;
 use raidlab_uml::{Cache, Kernel};
 use std::sync::atomic::AtomicBool;
@@ -16,20 +15,10 @@ impl Front for Terminal {
     }
 
     fn consent(&self, question: &str) -> Result<(), Failure> {
-        let terminal = Term::stderr();
-        if !terminal.is_term() {
-            return Err(Failure::words(Kind::Usage, question)
-                .help("`--dry-run` shows every command; `--yes` consents"));
-        }
-        output::say(question);
-        output::say("type `yes` to go on:");
-        match terminal.read_line() {
-            Ok(answer) if answer.trim() == "yes" => Ok(()),
-            _ => {
-                let words = "no consent; nothing was done";
-                Err(Failure::words(Kind::Interrupted, words))
-            }
-        }
+        output::consent(
+            question,
+            "`--dry-run` shows every command; `--yes` consents",
+        )
     }
 
     fn listen(&self) -> Result<&'static AtomicBool, Failure> {
