@@ -5,13 +5,13 @@
 
 use crate::failure::{Failure, Kind};
 use crate::output;
-use crate::values::{count, features, seed};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_bench_model::{Ablation, ModelBench};
 use raidlab_lab::{
     Before, Choices, Experiment, Progress, RunError, RunOptions, Sink, Suite, run_suite,
 };
+use raidlab_runs::values::{count, features, seed};
 use raidlab_runs::{DEFAULT_SEED, threads};
 use raidlab_store::{CellResult, Measurement, Operation, Records};
 use serde::Serialize;

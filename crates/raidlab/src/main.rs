@@ -33,7 +33,6 @@ mod subjects;
 mod submit;
 mod suites;
 mod usage;
-mod values;
 
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};

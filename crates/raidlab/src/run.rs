@@ -7,12 +7,12 @@ mod progress;
 pub mod terminal;
 
 use crate::failure::{Failure, Kind};
-use crate::values::time;
 use crate::{audit, claims, interrupt, output, report};
 pub use asked::Manner;
-use asked::{Outputs, Wanted};
+use asked::Outputs;
 use clap::Args;
 use progress::Shown;
+use raidlab_runs::values::time;
 use raidlab_runs::{Asked, On, Ready, Task, file_of, go_on, see};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
@@ -60,7 +60,7 @@ Examples:
 )]
 pub struct Arguments {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: Asked,
 
     #[command(flatten)]
     manner: Manner,
@@ -104,7 +104,7 @@ const MANY: &str = "On many machines";
 impl Arguments {
     /// What is asked for.
     pub fn asked(&self) -> Asked {
-        self.wanted.clone().asked()
+        self.wanted.clone()
     }
 }
 

@@ -3,12 +3,12 @@
 mod parts;
 
 use crate::failure::{Failure, Kind};
-use crate::values::time;
 use crate::{interrupt, output};
 use clap::Args;
 use raidlab_array::Level;
 use raidlab_faults::exhaustive::{Enumerated, Small};
 use raidlab_faults::{Filter, Reach, State, Statistics, explain, run_seeds};
+use raidlab_runs::values::time;
 use raidlab_store::Shard;
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -4,6 +4,8 @@
 //! where a run goes on.
 
 use crate::failure::{Failure, Kind};
+use crate::values::{count, draw, features, seed};
+use clap::{Args, Command, ValueEnum};
 use raidlab_store::Shard;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,92 +17,178 @@ use std::path::PathBuf;
 /// with this seed, the smallest that does, it goes as it went in 2015.
 pub const DEFAULT_SEED: u64 = 2;
 /// The parameter sets where none is named: each that the disks have.
-pub const ALL_FITS: &str = "all";
+pub(crate) const ALL_FITS: &str = "all";
 /// The folder for trial disks where none is named.
-pub const TRIAL_FOLDER: &str = "/var/tmp";
+const TRIAL_FOLDER: &str = "/var/tmp";
 /// The part of each disk that the kernel bench uses where nothing is said.
-pub const MEMBER_SIZE: &str = "4g";
+const MEMBER_SIZE: &str = "4g";
 /// The memory of a guest of the kernel bench where nothing is said.
-pub const GUEST_MEMORY: &str = "512m";
+const GUEST_MEMORY: &str = "512m";
 /// Virtual time of a system call in a guest where nothing is said, nanoseconds.
-pub const CALL_COST_NS: u32 = 1000;
+pub(crate) const CALL_COST_NS: u32 = 1000;
+/// Above what only real machines have, in help texts.
+const REAL: &str = "On real machines (--on host)";
+/// Above what only the kernel bench has, in help texts.
+const KERNEL: &str = "On the kernel bench (--on kernel)";
 
-/// What is asked for: with the files that it names, all that decides a run's rows. A
-/// field has the name of its option.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What is asked for: with the files that it names, all that decides a run's rows. A plan
+/// keeps it, and the command line is read as it. A field has the name of its option.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     /// A built-in suite, a suite file (.toml), a plan (.json), or a fio job file.
+    #[arg(value_name = "SUITE|SUITE.toml|PLAN.json|JOBS.fio")]
     pub suite: String,
-    /// The bench that it is to run on.
+
+    /// Where to run.
+    #[arg(long, value_enum, default_value_t = On::Model, value_name = "BENCH")]
     pub on: On,
-    /// Subjects by name or path; none: those of the suite.
+
+    /// Run only this subject, by name or path; may be repeated. Default: those
+    /// of the suite.
+    #[arg(long = "subject", value_name = "NAME|PATH")]
     pub subjects: Vec<String>,
-    /// Presets by name or path, or devices of real machines; none: those of the suite.
+
+    /// Use this disk. On the model a preset by name or path: once for every
+    /// member, or once per member in order; default: those of the suite. On
+    /// real machines a device, once per member: best by a name that stays the
+    /// same, as those in /dev/disk/by-id.
+    #[arg(long = "disk", value_name = "PRESET|DEVICE")]
     pub disks: Vec<String>,
-    /// A parameter set of the disk models, or [`ALL_FITS`].
+
+    /// The parameter set of the disk models. `all` runs each set that the disks have:
+    /// the first gives the figure, the others give the band around it.
+    #[arg(long, value_name = "strict|joint|all", default_value = ALL_FITS)]
     pub fit: String,
-    /// The number from which everything random is drawn.
+
+    /// The number from which everything random is drawn, 0 to 2^64-1. The same seed
+    /// gives the same rows, byte by byte.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = DEFAULT_SEED,
+        value_parser = seed,
+        allow_negative_numbers = true
+    )]
     pub seed: u64,
-    /// The number of the draw, of a suite that draws by chance.
+
+    /// The number of the draw, for a suite that draws its subjects and jobs by chance,
+    /// 0 to 2^64-1. Another number gives other subjects and jobs. Default: 1. Other
+    /// suites take no such number.
+    #[arg(long, value_name = "N", value_parser = draw, allow_negative_numbers = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<u64>,
-    /// Features of the model that are left out.
+
+    /// Leave out a feature of the model; may be repeated.
+    #[arg(long = "without", value_name = "FEATURE", value_parser = features())]
     pub without: Vec<String>,
-    /// The host that all subjects are modelled on, by name or path.
+
+    /// Model the subjects on this host, by name (`raidlab subjects --hosts`) or
+    /// path, not on their own.
+    #[arg(long, value_name = "NAME|PATH")]
     pub model_host: Option<String>,
-    /// The processor of the modelled host, by name or path, instead of the suite's.
+
+    /// Let computing take the time that it takes on this processor, by name (`raidlab
+    /// processors`) or path. Default: the suite's; most have none, and computing takes
+    /// no time.
+    #[arg(long, value_name = "NAME|PATH")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
-    /// Whether jobs that end by time are cut short, and one parameter set is enough.
+
+    /// A first look: only the first parameter set, and no job that ends by
+    /// time runs longer than 6 s of virtual time. Its figures are noisier.
+    #[arg(long)]
     pub quick: bool,
-    /// What files may ask of fio beside its load.
+
+    /// Let the suite or job file use this option of fio's although it does more
+    /// than shape the load: `exec_prerun` runs a command, `write_bw_log` writes
+    /// files. With `filename` or `directory` the array takes the place of what
+    /// the file names. `include` lets a job file read others. '${NAME}' has the
+    /// variable's value from the environment put in, '${NAME}=VALUE' this one.
+    /// May be repeated. Read the file first: fio runs as root on real machines.
+    #[arg(long = "allow-fio", value_name = "OPTION")]
     #[serde(default)]
     pub allow_fio: Vec<String>,
+
     /// What is asked of real machines.
+    #[command(flatten)]
     pub host: HostAsked,
+
     /// What is asked of the kernel bench.
+    #[command(flatten)]
     pub kernel: KernelAsked,
 }
 
 /// What is asked of real machines alone, and how often everything is measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[command(next_help_heading = REAL)]
 #[serde(deny_unknown_fields)]
 pub struct HostAsked {
-    /// Machines behind ssh; none: this one.
+    /// A machine behind ssh, `root@store1`; may be repeated. All of them use
+    /// disks of the same names. Default: this machine.
+    #[arg(long = "machine", value_name = "DESTINATION")]
     pub machines: Vec<String>,
-    /// A file of machines with their own disks.
+
+    /// Machines with their own disks, from a file with `[[machine]]` tables.
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "machines")]
     pub machine_file: Option<PathBuf>,
-    /// Words before every command on machines behind ssh.
+
+    /// A command to put before every command on machines behind ssh, such as `sudo -n`.
+    #[arg(long, value_name = "WORDS")]
     pub elevate: Option<String>,
-    /// The size of trial disks.
+
+    /// Without --disk: loop devices of this size, on sparse files, for a trial.
+    #[arg(long, value_name = "SIZE")]
     pub trial_size: Option<String>,
+
     /// The folder for the trial's files.
+    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
     pub trial_folder: PathBuf,
-    /// Whether what nobody uses now may be lost from disks.
+
+    /// Use disks that hold file systems, arrays or partition tables which
+    /// nobody uses now. They are lost.
+    #[arg(long)]
     pub wipe_signatures: bool,
-    /// How often everything is measured, on any bench; `None`: as the suite says.
+
+    /// Measure everything this many times, whatever the suite says.
+    #[arg(long, value_name = "N")]
     pub repetitions: Option<NonZero<u32>>,
 }
 
 /// What is asked of the kernel bench alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Args)]
+#[command(next_help_heading = KERNEL)]
 #[serde(deny_unknown_fields)]
 pub struct KernelAsked {
-    /// The kernel's name; `None`: the newest that suits.
+    /// The kernel, as `raidlab kernel status` calls it. Default: the newest; one
+    /// with OpenZFS if a subject is a pool, one without it otherwise.
+    #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// The outermost part of each disk that is used, or `whole`.
+
+    /// Use this much of each disk, its outermost part, or all of it (`whole`). A rebuild
+    /// or a fill really moves all of these bytes, at one to two gigabytes in a second of
+    /// real time: seconds for 4 GiB, about an hour for 4 TB.
+    #[arg(long, value_name = "SIZE|whole", default_value = MEMBER_SIZE)]
     pub member_size: String,
-    /// How much memory each guest has.
+
+    /// The guest's memory: what a file system's cache can take of.
+    #[arg(long, value_name = "SIZE", default_value = GUEST_MEMORY)]
     pub memory: String,
+
     /// Virtual time of a system call in the guest, nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = CALL_COST_NS)]
     pub call_cost: u32,
-    /// What happens to disks: `1:40s:dies`.
+
+    /// Something happens to a disk: its place among the members, the virtual
+    /// time, and `dies`, `hangs` or `returns`: `1:40s:dies`; or sectors go bad:
+    /// `1:40s:unreadable=1g+64k` (until they are written), `unreadable-for-good`,
+    /// `unwritable`. May be repeated.
+    #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
     pub faults: Vec<String>,
 }
 
 /// The benches, one of which does the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum On {
     /// Modelled disks in virtual time.
@@ -112,54 +200,73 @@ pub enum On {
 }
 
 impl On {
-    /// All of them, each with its name and what it is in a few words.
-    pub const ALL: [(Self, &str, &str); 3] = [
-        (Self::Model, "model", "Modelled disks in virtual time"),
-        (
-            Self::Kernel,
-            "kernel",
-            "The real Linux kernel over modelled disks, in virtual time",
-        ),
-        (
-            Self::Host,
-            "host",
-            "Real machines with real disks, this one or others behind ssh",
-        ),
-    ];
-
     /// The name by which rows and options call the bench.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(bench, ..)| *bench == self);
-        found.map_or("", |(_, name, _)| name)
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Kernel => "kernel",
+            Self::Host => "host",
+        }
     }
 }
 
 /// How a run is done here, of `run` and of `resume`: it changes no row.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = None::<&'static str>)]
 pub struct Here {
-    /// Experiments at the same time; `None`: as many as this machine can bear.
+    /// Experiments at the same time; the output does not depend on it.
+    /// Default: one for each processor; on the kernel bench as far as the memory
+    /// goes.
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub threads: Option<NonZero<u16>>,
-    /// Whether the loss of data on the disks is agreed to.
+
+    /// Do not ask before data on the disks are lost.
+    #[arg(long, help_heading = REAL)]
     pub yes: bool,
-    /// The targets that subjects' files may name.
+
+    /// Let a subject's file name the target that is written to: this export,
+    /// nbd://HOST/NAME, and no other; may be repeated.
+    #[arg(long = "allow-target", help_heading = REAL, value_name = "URI")]
     pub allowed_targets: Vec<String>,
-    /// After so many seconds of real time without a sign of life a guest counts as stuck.
+
+    /// After so many seconds of real time without a sign of life the guest counts as
+    /// stuck, and the experiment ends with an error.
+    #[arg(
+        long,
+        help_heading = KERNEL,
+        value_name = "S",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     pub patience: u64,
-    /// How much of what disks hold stays in memory; `None`: what is available.
+
+    /// What the disks hold stays in this machine's memory up to this size, for all
+    /// experiments of the run together; what is more goes into a file. Default: three
+    /// quarters of what is available, less what the guests need.
+    #[arg(long, help_heading = KERNEL, value_name = "SIZE")]
     pub storage_memory: Option<String>,
-    /// The folder for what of the disks' content does not stay in memory.
+
+    /// The folder for that file, which has no name in it. It should not be in memory
+    /// itself.
+    #[arg(long, help_heading = KERNEL, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
     pub storage_folder: PathBuf,
+
     /// The file that keeps the rows.
+    #[arg(skip)]
     pub store: PathBuf,
     /// The part of the run that is done here; `None`: all of it.
+    #[arg(skip)]
     pub shard: Option<Shard>,
     /// The folder for every command of every disk.
+    #[arg(skip)]
     pub disk_commands: Option<PathBuf>,
     /// Whether nothing is to be run, and a plan is all that is wanted.
+    #[arg(skip)]
     pub dry_run: bool,
     /// Whether a plan is written, perhaps for other machines: this one need not have the
     /// programs that a run takes.
+    #[arg(skip)]
     pub plan_only: bool,
 }
 
@@ -168,19 +275,19 @@ impl Here {
     #[must_use]
     pub fn of(store: PathBuf) -> Self {
         Self {
-            threads: None,
-            yes: false,
-            allowed_targets: Vec::new(),
-            patience: 60,
-            storage_memory: None,
-            storage_folder: PathBuf::from(TRIAL_FOLDER),
             store,
-            shard: None,
-            disk_commands: None,
-            dry_run: false,
-            plan_only: false,
+            ..usual(&[])
         }
     }
+}
+
+/// What these words of a command line ask for, everything else being as it is where nothing is
+/// said of it.
+fn usual<T: Args>(words: &[&str]) -> T {
+    let line = T::augment_args(Command::new("run").no_binary_name(true));
+    let given = line.try_get_matches_from(words);
+    let given = given.and_then(|given| T::from_arg_matches(&given));
+    given.expect("no option must be given")
 }
 
 /// The benches that an option is for, where it is not for all of them.
@@ -207,36 +314,7 @@ impl Asked {
     /// What `raidlab run SUITE` asks for, without another word.
     #[must_use]
     pub fn of(suite: &str) -> Self {
-        Self {
-            suite: suite.to_owned(),
-            on: On::Model,
-            subjects: Vec::new(),
-            disks: Vec::new(),
-            fit: ALL_FITS.to_owned(),
-            seed: DEFAULT_SEED,
-            draw: None,
-            without: Vec::new(),
-            model_host: None,
-            processor: None,
-            quick: false,
-            allow_fio: Vec::new(),
-            host: HostAsked {
-                machines: Vec::new(),
-                machine_file: None,
-                elevate: None,
-                trial_size: None,
-                trial_folder: PathBuf::from(TRIAL_FOLDER),
-                wipe_signatures: false,
-                repetitions: None,
-            },
-            kernel: KernelAsked {
-                kernel: None,
-                member_size: MEMBER_SIZE.to_owned(),
-                memory: GUEST_MEMORY.to_owned(),
-                call_cost: CALL_COST_NS,
-                faults: Vec::new(),
-            },
-        }
+        usual(&["--", suite])
     }
 
     /// The options that differ from the plain command on the same suite.

@@ -32,11 +32,9 @@ pub mod submission;
 pub mod submit;
 mod task;
 pub mod typed;
+pub mod values;
 
-pub use asked::{
-    ALL_FITS, Asked, CALL_COST_NS, DEFAULT_SEED, GUEST_MEMORY, Here, HostAsked, KernelAsked,
-    MEMBER_SIZE, On, TRIAL_FOLDER,
-};
+pub use asked::{Asked, DEFAULT_SEED, Here, HostAsked, KernelAsked, On};
 pub use explain::{ExplainedJob, explain};
 pub use failure::{Failure, Kind, SUBJECTS};
 pub use front::{Front, KeepError, Watcher};
