@@ -6,8 +6,8 @@ use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
 use raidlab_runs::notes::STORE;
 use raidlab_store::{
-    AUDIT_NOTE_CLASS, AccuracyNote, Finding, LATEST, Measurement, RunId, Scope, Severity, Store,
-    StoreError,
+    AUDIT_NOTE_CLASS, AccuracyNote, Finding, LATEST, Measurement, Records, RunId, Scope, Severity,
+    Store, StoreError,
 };
 use raidlab_units::in_one_line;
 use std::fmt::Write;
@@ -123,18 +123,14 @@ fn judged(store: &Store, run: &str) -> Result<Judged, StoreError> {
     let _snapshot = store.snapshot()?;
     let run = store.run_by_name(run)?.id;
     let rows = store.measurements(run)?;
-    let observations = store.observations(run)?;
-    let events = store.events(run)?;
-    let commands = store.commands(run)?;
-    let series = store.series(run)?;
-    let evidence = Evidence {
-        rows: &rows,
-        observations: &observations,
-        events: &events,
-        commands: &commands,
-        series: &series,
+    let records = Records {
+        observations: store.observations(run)?,
+        events: store.events(run)?,
+        commands: store.commands(run)?,
+        series: store.series(run)?,
+        ..Records::default()
     };
-    let audit = audit(&evidence);
+    let audit = audit(&Evidence::new(&rows, &records));
     Ok(Judged { run, rows, audit })
 }
 

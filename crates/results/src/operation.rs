@@ -18,16 +18,17 @@ enum Moves {
 /// Defines the operations with their names and the way that they move bytes, in the
 /// order of tables.
 macro_rules! operations {
-    ($($(#[doc = $doc:literal])* $operation:ident, $name:literal, $moves:ident;)*) => {
+    ($($(#[$attribute:meta])* $operation:ident, $name:literal, $moves:ident;)*) => {
         /// One kind of operation that a tool times, or that an array does in the
         /// background. Reads and writes are measured apart, also where one job mixes
         /// them, unless the tool itself counts them together.
         #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize,
+            Deserialize,
         )]
         #[serde(rename_all = "kebab-case")]
         pub enum Operation {
-            $($(#[doc = $doc])* $operation,)*
+            $($(#[$attribute])* $operation,)*
         }
 
         impl Operation {
@@ -42,14 +43,6 @@ macro_rules! operations {
                 }
             }
 
-            /// What it is, as its documentation says.
-            #[must_use]
-            pub fn says(self) -> &'static str {
-                match self {
-                    $(Self::$operation => concat!($($doc),*).trim(),)*
-                }
-            }
-
             const fn moves(self) -> Moves {
                 match self {
                     $(Self::$operation => Moves::$moves,)*
@@ -61,6 +54,7 @@ macro_rules! operations {
 
 operations! {
     /// Bytes from the subject, in the job's own pattern.
+    #[default]
     Read, "read", In;
     /// Bytes into the subject, in the job's own pattern.
     Write, "write", Out;

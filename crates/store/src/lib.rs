@@ -14,6 +14,7 @@ mod export;
 mod measurement;
 mod origin;
 pub mod output;
+mod read;
 mod record;
 mod records;
 mod rows;

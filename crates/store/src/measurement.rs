@@ -6,10 +6,13 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
 /// How a figure stands to the facts that the bench was calibrated on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Measured on something real.
+    #[default]
     Measured,
     /// Modelled, and nothing of this cell was used to fit the model.
     Predicted,
@@ -23,8 +26,10 @@ pub struct Run {
     /// Unique in a store; sorts by start: `20261121T021000Z-mirror-2015`.
     pub name: String,
     /// Start, RFC 3339 in UTC.
+    #[serde(alias = "started_utc")]
     pub started: String,
     /// End, RFC 3339 in UTC; `None` while running or after an interruption.
+    #[serde(alias = "finished_utc")]
     pub finished: Option<String>,
     /// `model`, `kernel`, `host` or `import`.
     pub bench: String,
@@ -65,6 +70,24 @@ pub struct Setting {
     pub value: String,
     /// Where the value is from; empty where it is the user's choice.
     pub source: String,
+}
+
+impl Setting {
+    /// A setting of these parts.
+    #[must_use]
+    pub fn new(
+        scope: impl Into<String>,
+        name: impl Into<String>,
+        value: impl Into<String>,
+        source: impl Into<String>,
+    ) -> Self {
+        Self {
+            scope: scope.into(),
+            name: name.into(),
+            value: value.into(),
+            source: source.into(),
+        }
+    }
 }
 
 /// Latencies of one operation of one job.
@@ -175,7 +198,7 @@ pub struct DiskBand {
 }
 
 /// One row: a job's reads or writes on one subject.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measurement {
     /// `model`, `kernel`, `host` or `import`.
     pub bench: String,
@@ -250,6 +273,7 @@ pub struct Measurement {
     pub sync_percent_end: Option<f64>,
     /// Requests that found the drive's queue full and waited in the host; `None` where
     /// nobody counts them.
+    #[serde(alias = "tag_overflows_count")]
     pub tag_overflows: Option<u64>,
     /// Share of the job that was skipped analytically, percent.
     pub leaped_percent: f64,
@@ -258,8 +282,10 @@ pub struct Measurement {
     /// Where disks are modelled that nobody fitted: how far the figure may be off.
     pub disk_band: Option<DiskBand>,
     /// Per member, in slot order.
+    #[serde(default)]
     pub members: Vec<MemberUse>,
     /// The same cell elsewhere; the first is the one to compare with.
+    #[serde(default)]
     pub published: Vec<PublishedFigure>,
 }
 
@@ -269,42 +295,9 @@ impl Measurement {
     pub fn blank(bench: &str) -> Self {
         Self {
             bench: bench.to_owned(),
-            suite: String::new(),
-            host: String::new(),
-            subject: String::new(),
-            filesystem: String::new(),
-            fit: String::new(),
-            sequence: 0,
-            job: String::new(),
-            job_title: String::new(),
-            repetition: 0,
-            tool: String::new(),
-            part: String::new(),
-            class: String::new(),
-            op: Operation::Read,
-            block_size_bytes: 0,
             queue_depth: 1,
             streams: 1,
-            total_ios: 0,
-            total_bytes: 0,
-            started_ns: 0,
-            runtime_ns: 0,
-            runtime_band_ns: 0,
-            iops: 0.0,
-            bytes_per_second: 0.0,
-            kept_percent: None,
-            cpu_percent: None,
-            latency: Latency::default(),
-            array_state_start: String::new(),
-            array_state_end: String::new(),
-            sync_percent_start: None,
-            sync_percent_end: None,
-            tag_overflows: None,
-            leaped_percent: 0.0,
-            role: Role::Measured,
-            disk_band: None,
-            members: Vec::new(),
-            published: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -405,58 +398,9 @@ impl Metric {
         }
     }
 
-    /// The unit of its values, as pages and tables of files have it.
-    #[must_use]
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::OperationsPerSecond => "1/s",
-            Self::BytesPerSecond => "bytes/s",
-            Self::Seconds => "s",
-            Self::KeptPercent => "percent",
-        }
-    }
-
-    /// The field of a [`Measurement`], and so of exports, that has it.
-    #[must_use]
-    pub const fn field(self) -> &'static str {
-        match self {
-            Self::OperationsPerSecond => "iops",
-            Self::BytesPerSecond => "bytes_per_second",
-            Self::Seconds => "runtime_ns",
-            Self::KeptPercent => "kept_percent",
-        }
-    }
-
-    /// What the figure counts, in words.
-    #[must_use]
-    pub const fn says(self) -> &'static str {
-        match self {
-            Self::OperationsPerSecond => {
-                "Reads, writes, seeks or files per second: a job's figure where it moves no \
-                 bytes, or blocks of less than 64 KiB."
-            }
-            Self::BytesPerSecond => {
-                "Bytes per second: a job's figure where its blocks have 64 KiB or more, or no \
-                 size. Of what an array copies, bytes of each member."
-            }
-            Self::Seconds => {
-                "How long an array took to copy or compare its members, or was without one."
-            }
-            Self::KeptPercent => {
-                "What a job has, while its array copies, of its rate when nothing does."
-            }
-        }
-    }
-
     /// Whether it counts what jobs do.
     #[must_use]
     pub const fn is_of_jobs(self) -> bool {
         matches!(self, Self::OperationsPerSecond | Self::BytesPerSecond)
-    }
-
-    /// Whether more of it is better; of time less is.
-    #[must_use]
-    pub const fn more_is_better(self) -> bool {
-        !matches!(self, Self::Seconds)
     }
 }

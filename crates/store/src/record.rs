@@ -133,7 +133,7 @@ impl Observation {
 }
 
 /// A command that ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandRecord {
     /// What the command was run for.
     pub scope: Scope,
@@ -142,6 +142,7 @@ pub struct CommandRecord {
     /// The command line, as one would type it.
     pub command: String,
     /// Its exit code; `None` when a signal ended it.
+    #[serde(alias = "exit_code")]
     pub code: Option<i32>,
     /// How long it ran, nanoseconds.
     pub took_ns: u64,
@@ -152,7 +153,7 @@ pub struct CommandRecord {
 }
 
 /// Something that happened on the time line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EventRecord {
     /// What the event happened to.
     pub scope: Scope,
@@ -177,6 +178,7 @@ pub struct Series {
     /// `bytes/s`, `percent`, `1/s`, `celsius`.
     pub unit: String,
     /// Times, nanoseconds since the experiment began, and values, in order.
+    #[serde(default)]
     pub points: Vec<(u64, f64)>,
 }
 

@@ -1,13 +1,13 @@
-//! Records to table rows and back.
+//! Records to table rows.
 
 use crate::origin::Origin;
-use crate::rows::{counter, integer, is_unique_violation, real, word};
-use crate::schema::failure;
+use crate::rows::{integer, is_unique_violation, real};
+use crate::schema::{execute, failure};
 use crate::{
     Cell, CommandRecord, EventRecord, Finding, Observation, Operation, Records, RunId, Scope,
     Series, Setting, Severity, StoreError,
 };
-use rusqlite::{Row, Transaction, params};
+use rusqlite::{Transaction, params};
 use std::path::Path;
 
 /// Inserts records; points of a series that is there already are added to it.
@@ -69,13 +69,9 @@ pub(crate) fn replace_findings(
     run: RunId,
     findings: &[Finding],
 ) -> Result<(), StoreError> {
-    let fail = |error| failure("keep the findings", path, error);
-    transaction
-        .execute(
-            "DELETE FROM finding WHERE scope_id IN (SELECT scope_id FROM scope WHERE run_id = ?)",
-            [run.0],
-        )
-        .map_err(fail)?;
+    const ACTION: &str = "keep the findings";
+    let old = "DELETE FROM finding WHERE scope_id IN (SELECT scope_id FROM scope WHERE run_id = ?)";
+    execute(transaction, path, ACTION, old, [run.0])?;
     let inserter = Inserter {
         transaction,
         path,
@@ -83,25 +79,20 @@ pub(crate) fn replace_findings(
     };
     for finding in findings {
         let scope_id = inserter.scope(&finding.scope)?;
-        transaction
-            .prepare_cached(
-                "INSERT INTO finding (scope_id, rule, title, severity, op, part, evidence, effect,
-                 remedy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            )
-            .and_then(|mut statement| {
-                statement.execute(params![
-                    scope_id,
-                    finding.rule,
-                    finding.title,
-                    severity_text(finding.severity),
-                    finding.op.map(Operation::name),
-                    finding.part,
-                    finding.evidence,
-                    finding.effect,
-                    finding.remedy,
-                ])
-            })
-            .map_err(fail)?;
+        let sql = "INSERT INTO finding (scope_id, rule, title, severity, op, part, evidence,
+                   effect, remedy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let values = params![
+            scope_id,
+            finding.rule,
+            finding.title,
+            severity_text(finding.severity),
+            finding.op.map(Operation::name),
+            finding.part,
+            finding.evidence,
+            finding.effect,
+            finding.remedy,
+        ];
+        execute(transaction, path, ACTION, sql, values)?;
     }
     Ok(())
 }
@@ -141,11 +132,7 @@ impl Inserter<'_> {
     }
 
     fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
-        self.transaction
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute(values))
-            .map(|_| ())
-            .map_err(|error| failure("add a record", self.path, error))
+        execute(self.transaction, self.path, "add a record", sql, values).map(drop)
     }
 
     fn settings(&self, settings: &[Setting]) -> Result<(), StoreError> {
@@ -260,100 +247,4 @@ const fn severity_text(severity: Severity) -> &'static str {
         Severity::Warning => "warning",
         Severity::Fatal => "fatal",
     }
-}
-
-fn read_scope(row: &Row<'_>) -> rusqlite::Result<Scope> {
-    Ok(Scope {
-        host: row.get("host")?,
-        subject: row.get("subject")?,
-        filesystem: row.get("filesystem")?,
-        sequence: row.get("sequence")?,
-        repetition: row.get("repetition")?,
-    })
-}
-
-/// A cell from its row.
-pub(crate) fn read_cell(row: &Row<'_>) -> rusqlite::Result<Cell> {
-    Ok(Cell {
-        host: row.get("host")?,
-        subject: row.get("subject")?,
-        filesystem: row.get("filesystem")?,
-        fit: row.get("fit")?,
-        sequence: row.get("sequence")?,
-        repetition: row.get("repetition")?,
-    })
-}
-
-/// A fact from its row.
-pub(crate) fn read_observation(row: &Row<'_>) -> rusqlite::Result<Observation> {
-    Ok(Observation {
-        scope: read_scope(row)?,
-        name: row.get("name")?,
-        value: row.get("value")?,
-        unit: row.get("unit")?,
-        source: row.get("source")?,
-    })
-}
-
-/// A command from its row.
-pub(crate) fn read_command(row: &Row<'_>) -> rusqlite::Result<CommandRecord> {
-    Ok(CommandRecord {
-        scope: read_scope(row)?,
-        at_ns: counter(row, "at_ns")?,
-        command: row.get("command")?,
-        code: row.get("exit_code")?,
-        took_ns: counter(row, "took_ns")?,
-        stdout: row.get("stdout")?,
-        stderr: row.get("stderr")?,
-    })
-}
-
-/// An event from its row.
-pub(crate) fn read_event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
-    Ok(EventRecord {
-        scope: read_scope(row)?,
-        at_ns: counter(row, "at_ns")?,
-        kind: row.get("kind")?,
-        member: row.get("member")?,
-        text: row.get("text")?,
-    })
-}
-
-/// A series from its row, without its points.
-pub(crate) fn read_series(row: &Row<'_>) -> rusqlite::Result<Series> {
-    Ok(Series {
-        scope: read_scope(row)?,
-        name: row.get("name")?,
-        unit: row.get("unit")?,
-        points: Vec::new(),
-    })
-}
-
-/// A sample from its row.
-pub(crate) fn read_point(row: &Row<'_>) -> rusqlite::Result<(u64, f64)> {
-    Ok((counter(row, "at_ns")?, row.get("value")?))
-}
-
-/// A finding from its row.
-pub(crate) fn read_finding(row: &Row<'_>) -> rusqlite::Result<Finding> {
-    let op: Option<String> = row.get("op")?;
-    Ok(Finding {
-        rule: row.get("rule")?,
-        title: row.get("title")?,
-        severity: word(
-            row,
-            "severity",
-            &[Severity::Note, Severity::Warning, Severity::Fatal],
-            severity_text,
-        )?,
-        scope: read_scope(row)?,
-        op: match op {
-            None => None,
-            Some(_) => Some(word(row, "op", Operation::ALL, Operation::name)?),
-        },
-        part: row.get("part")?,
-        evidence: row.get("evidence")?,
-        effect: row.get("effect")?,
-        remedy: row.get("remedy")?,
-    })
 }

@@ -1,14 +1,10 @@
-//! Measurements to table rows and back.
+//! Measurements to table rows.
 
 use crate::origin::Origin;
-use crate::{
-    DiskBand, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError,
-};
-use rusqlite::types::Type;
-use rusqlite::{Row, Transaction, params};
+use crate::schema::{execute, failure};
+use crate::{Measurement, MemberUse, PublishedFigure, Role, StoreError};
+use rusqlite::{Transaction, params};
 use std::path::Path;
-
-use crate::schema::failure;
 
 /// The text of a role in tables and exports.
 pub(crate) fn role_text(role: Role) -> &'static str {
@@ -141,31 +137,25 @@ fn insert_members(
     measurement_id: i64,
     members: &[MemberUse],
 ) -> Result<(), StoreError> {
-    let fail = |error| failure("add a member's counters", path, error);
-    let mut statement = transaction
-        .prepare_cached(
-            "INSERT INTO member_use (measurement_id, slot, member, model, read_ios, read_bytes,
-             read_ticks_ns, write_ios, write_bytes, write_ticks_ns, busy_ns, sync_bytes)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        )
-        .map_err(fail)?;
+    let sql = "INSERT INTO member_use (measurement_id, slot, member, model, read_ios, read_bytes,
+               read_ticks_ns, write_ios, write_bytes, write_ticks_ns, busy_ns, sync_bytes)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     for (slot, member) in (0_i64..).zip(members) {
-        statement
-            .execute(params![
-                measurement_id,
-                slot,
-                member.member,
-                member.model,
-                integer("read_ios", member.read_ios)?,
-                integer("read_bytes", member.read_bytes)?,
-                integer("read_ticks_ns", member.read_ticks_ns)?,
-                integer("write_ios", member.write_ios)?,
-                integer("write_bytes", member.write_bytes)?,
-                integer("write_ticks_ns", member.write_ticks_ns)?,
-                integer("busy_ns", member.busy_ns)?,
-                maybe_integer("sync_bytes", member.sync_bytes)?,
-            ])
-            .map_err(fail)?;
+        let values = params![
+            measurement_id,
+            slot,
+            member.member,
+            member.model,
+            integer("read_ios", member.read_ios)?,
+            integer("read_bytes", member.read_bytes)?,
+            integer("read_ticks_ns", member.read_ticks_ns)?,
+            integer("write_ios", member.write_ios)?,
+            integer("write_bytes", member.write_bytes)?,
+            integer("write_ticks_ns", member.write_ticks_ns)?,
+            integer("busy_ns", member.busy_ns)?,
+            maybe_integer("sync_bytes", member.sync_bytes)?,
+        ];
+        execute(transaction, path, "add a member's counters", sql, values)?;
     }
     Ok(())
 }
@@ -176,156 +166,23 @@ fn insert_published(
     measurement_id: i64,
     figures: &[PublishedFigure],
 ) -> Result<(), StoreError> {
-    let fail = |error| failure("add a published figure", path, error);
-    let mut statement = transaction
-        .prepare_cached(
-            "INSERT INTO published_figure (measurement_id, position, source, iops,
-             bytes_per_second, reliability, sync_percent, note)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        )
-        .map_err(fail)?;
+    let sql = "INSERT INTO published_figure (measurement_id, position, source, iops,
+               bytes_per_second, reliability, sync_percent, note)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
     for (position, figure) in (0_i64..).zip(figures) {
-        statement
-            .execute(params![
-                measurement_id,
-                position,
-                figure.source,
-                real("published_figure.iops", figure.iops)?,
-                maybe_real("published_figure.bytes_per_second", figure.bytes_per_second)?,
-                figure.reliability,
-                maybe_real("published_figure.sync_percent", figure.sync_percent)?,
-                figure.note,
-            ])
-            .map_err(fail)?;
+        let values = params![
+            measurement_id,
+            position,
+            figure.source,
+            real("published_figure.iops", figure.iops)?,
+            maybe_real("published_figure.bytes_per_second", figure.bytes_per_second)?,
+            figure.reliability,
+            maybe_real("published_figure.sync_percent", figure.sync_percent)?,
+            figure.note,
+        ];
+        execute(transaction, path, "add a published figure", sql, values)?;
     }
     Ok(())
-}
-
-/// Reads a counter that `integer` wrote.
-pub(crate) fn counter(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
-    let value: i64 = row.get(column)?;
-    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, value))
-}
-
-/// The same of a column that may be empty.
-fn maybe_counter(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
-    let value: Option<i64> = row.get(column)?;
-    let whole = |value| {
-        u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, value))
-    };
-    value.map(whole).transpose()
-}
-
-/// The one of `values` whose text the column holds.
-pub(crate) fn word<T: Copy>(
-    row: &Row<'_>,
-    column: &str,
-    values: &[T],
-    text: fn(T) -> &'static str,
-) -> rusqlite::Result<T> {
-    let found: String = row.get(column)?;
-    let value = values.iter().find(|value| text(**value) == found);
-    value
-        .copied()
-        .ok_or_else(|| rusqlite::Error::InvalidColumnType(0, column.to_owned(), Type::Text))
-}
-
-/// A measurement from its row, without members and published figures.
-pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
-    Ok(Measurement {
-        bench: row.get("bench")?,
-        suite: row.get("suite")?,
-        host: row.get("host")?,
-        subject: row.get("subject")?,
-        filesystem: row.get("filesystem")?,
-        fit: row.get("fit")?,
-        sequence: row.get("sequence")?,
-        job: row.get("job")?,
-        job_title: row.get("job_title")?,
-        repetition: row.get("repetition")?,
-        tool: row.get("tool")?,
-        part: row.get("part")?,
-        class: row.get("class")?,
-        op: word(row, "op", Operation::ALL, Operation::name)?,
-        block_size_bytes: counter(row, "block_size_bytes")?,
-        queue_depth: row.get("queue_depth")?,
-        streams: row.get("streams")?,
-        total_ios: counter(row, "total_ios")?,
-        total_bytes: counter(row, "total_bytes")?,
-        started_ns: counter(row, "started_ns")?,
-        runtime_ns: counter(row, "runtime_ns")?,
-        runtime_band_ns: counter(row, "runtime_band_ns")?,
-        kept_percent: row.get("kept_percent")?,
-        iops: row.get("iops")?,
-        bytes_per_second: row.get("bytes_per_second")?,
-        cpu_percent: row.get("cpu_percent")?,
-        latency: Latency {
-            mean_ns: row.get("latency_mean_ns")?,
-            p50_ns: counter(row, "latency_p50_ns")?,
-            p90_ns: counter(row, "latency_p90_ns")?,
-            p99_ns: counter(row, "latency_p99_ns")?,
-            p999_ns: counter(row, "latency_p999_ns")?,
-            max_ns: counter(row, "latency_max_ns")?,
-            histogram: row.get("latency_histogram")?,
-        },
-        array_state_start: row.get("array_state_start")?,
-        array_state_end: row.get("array_state_end")?,
-        sync_percent_start: row.get("sync_percent_start")?,
-        sync_percent_end: row.get("sync_percent_end")?,
-        tag_overflows: maybe_counter(row, "tag_overflows_count")?,
-        leaped_percent: row.get("leaped_percent")?,
-        role: word(
-            row,
-            "role",
-            &[Role::Measured, Role::Predicted, Role::Fitted],
-            role_text,
-        )?,
-        disk_band: disk_band(row)?,
-        members: Vec::new(),
-        published: Vec::new(),
-    })
-}
-
-/// A band from its three columns; `None` where any of them is empty.
-fn disk_band(row: &Row<'_>) -> rusqlite::Result<Option<DiskBand>> {
-    let part = |name| row.get::<_, Option<f64>>(name);
-    let parts = (
-        part("disk_band_low")?,
-        part("disk_band_high")?,
-        part("disk_band_ratio")?,
-    );
-    Ok(match parts {
-        (Some(low), Some(high), Some(ratio)) => Some(DiskBand { low, high, ratio }),
-        _ => None,
-    })
-}
-
-/// One member's counters from their row.
-pub(crate) fn read_member(row: &Row<'_>) -> rusqlite::Result<MemberUse> {
-    Ok(MemberUse {
-        member: row.get("member")?,
-        model: row.get("model")?,
-        read_ios: counter(row, "read_ios")?,
-        read_bytes: counter(row, "read_bytes")?,
-        read_ticks_ns: counter(row, "read_ticks_ns")?,
-        write_ios: counter(row, "write_ios")?,
-        write_bytes: counter(row, "write_bytes")?,
-        write_ticks_ns: counter(row, "write_ticks_ns")?,
-        busy_ns: counter(row, "busy_ns")?,
-        sync_bytes: maybe_counter(row, "sync_bytes")?,
-    })
-}
-
-/// A published figure from its row.
-pub(crate) fn read_published(row: &Row<'_>) -> rusqlite::Result<PublishedFigure> {
-    Ok(PublishedFigure {
-        source: row.get("source")?,
-        iops: row.get("iops")?,
-        bytes_per_second: row.get("bytes_per_second")?,
-        reliability: row.get("reliability")?,
-        sync_percent: row.get("sync_percent")?,
-        note: row.get("note")?,
-    })
 }
 
 /// Whether a row was refused because its key is taken.

@@ -9,7 +9,7 @@
 use crate::StoreError;
 use crate::output::{Format, Found, look};
 use crate::text::visible_path;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, TransactionBehavior};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -364,6 +364,19 @@ pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error
             source,
         },
     }
+}
+
+/// Carries out a statement; how many rows it changed.
+pub(crate) fn execute(
+    connection: &Connection,
+    path: &Path,
+    action: &'static str,
+    sql: &str,
+    values: impl Params,
+) -> Result<usize, StoreError> {
+    let statement = connection.prepare_cached(sql);
+    let done = statement.and_then(|mut statement| statement.execute(values));
+    done.map_err(|error| failure(action, path, error))
 }
 
 /// Whether a value is of a type or a form that its column never has.

@@ -7,14 +7,12 @@ mod seal;
 mod write;
 
 use crate::origin::{Origin, RunId};
-use crate::rows;
+use crate::read::{read, read_measurement, read_note, read_run};
 use crate::schema::{self, failure};
 use crate::{Measurement, Run, Setting, StoreError, output};
-use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 
 pub use merging::Merging;
@@ -279,7 +277,7 @@ impl Store {
             "SELECT * FROM measurement WHERE run_id = ?1 AND experiment IS ifnull(?2, experiment)
              ORDER BY sequence, experiment, measurement_id",
             which,
-            |row| Ok((keyed(row)?, rows::read_measurement(row)?)),
+            |row| Ok((keyed(row)?, read_measurement(row)?)),
         )?;
         let mut members = grouped(self.collect(
             ACTION,
@@ -287,7 +285,7 @@ impl Store {
              WHERE run_id = ?1 AND experiment IS ifnull(?2, experiment)
              ORDER BY measurement_id, slot",
             which,
-            |row| Ok((keyed(row)?, rows::read_member(row)?)),
+            |row| Ok((keyed(row)?, read(row)?)),
         )?);
         let mut published = grouped(self.collect(
             ACTION,
@@ -295,7 +293,7 @@ impl Store {
              WHERE run_id = ?1 AND experiment IS ifnull(?2, experiment)
              ORDER BY measurement_id, position",
             which,
-            |row| Ok((keyed(row)?, rows::read_published(row)?)),
+            |row| Ok((keyed(row)?, read(row)?)),
         )?);
         Ok(main
             .into_iter()
@@ -326,14 +324,7 @@ impl Store {
             "SELECT * FROM setting WHERE run_id = ? AND ifnull(experiment < ?, TRUE)
              ORDER BY experiment, setting_id",
             params![run.0, experiment],
-            |row| {
-                Ok(Setting {
-                    scope: row.get("scope")?,
-                    name: row.get("name")?,
-                    value: row.get("value")?,
-                    source: row.get("source")?,
-                })
-            },
+            read,
         )
     }
 
@@ -399,50 +390,4 @@ fn grouped<T>(rows: Vec<(i64, T)>) -> BTreeMap<i64, Vec<T>> {
 
 fn names_to_json(names: &[String]) -> String {
     serde_json::Value::from(names).to_string()
-}
-
-fn names_from_json(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|error| unreadable(row, column, error))
-}
-
-/// A text that is not what this crate wrote into its column.
-fn unreadable(
-    row: &Row<'_>,
-    column: &str,
-    error: impl std::error::Error + Send + Sync + 'static,
-) -> rusqlite::Error {
-    let index = row.as_ref().column_index(column).unwrap_or_default();
-    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
-}
-
-fn read_run(row: &Row<'_>) -> rusqlite::Result<(RunId, Run)> {
-    let seed: String = row.get("seed")?;
-    let seed = seed
-        .parse()
-        .map_err(|error: ParseIntError| unreadable(row, "seed", error))?;
-    let run = Run {
-        name: row.get("name")?,
-        started: row.get("started_utc")?,
-        finished: row.get("finished_utc")?,
-        bench: row.get("bench")?,
-        suite: row.get("suite")?,
-        suite_title: row.get("suite_title")?,
-        seed,
-        raidlab_version: row.get("raidlab_version")?,
-        command_line: row.get("command_line")?,
-        plan_hash: row.get("plan_hash")?,
-    };
-    Ok((RunId(row.get("run_id")?), run))
-}
-
-fn read_note(row: &Row<'_>) -> rusqlite::Result<AccuracyNote> {
-    Ok(AccuracyNote {
-        class: row.get("class")?,
-        title: row.get("title")?,
-        statement: row.get("statement")?,
-        declared_percent: row.get("declared_percent")?,
-        subjects: names_from_json(row, "subjects")?,
-        jobs: names_from_json(row, "jobs")?,
-    })
 }

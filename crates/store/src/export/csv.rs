@@ -5,27 +5,21 @@
 use crate::rows::role_text;
 use crate::text::visible;
 use crate::{ExportError, Measurement, MemberUse};
-use serde::{Serialize, Serializer};
+use serde_json::Value;
 use std::io::Write;
 
-/// A cell with text of others. A spreadsheet takes a cell that begins with one of
-/// [`FORMULA`] for a formula and works it out; behind an apostrophe it is text. Where
-/// semicolons part cells, one begins behind each.
-#[derive(Clone, Copy)]
-struct Text<'a>(&'a str);
+/// A line's cells, each below the name of its column.
+type Row = Vec<(&'static str, Value)>;
 
 /// What begins a formula, in both widths.
 const FORMULA: [char; 8] = [
     '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
-impl Serialize for Text<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&neutral(self.0))
-    }
-}
-
-fn neutral(text: &str) -> String {
+/// A cell with text of others. A spreadsheet takes a cell that begins with one of
+/// [`FORMULA`] for a formula and works it out; behind an apostrophe it is text. Where
+/// semicolons part cells, one begins behind each.
+fn text(text: &str) -> Value {
     let shown = visible(text);
     let mut cell = String::with_capacity(shown.len() + 1);
     let mut begins = true;
@@ -36,81 +30,7 @@ fn neutral(text: &str) -> String {
         begins = letter == ';' || begins && (letter.is_whitespace() || letter == '"');
         cell.push(letter);
     }
-    cell
-}
-
-#[derive(Serialize)]
-struct MeasurementRow<'a> {
-    bench: Text<'a>,
-    suite: Text<'a>,
-    host: Text<'a>,
-    subject: Text<'a>,
-    filesystem: Text<'a>,
-    fit: Text<'a>,
-    sequence: u32,
-    repetition: u32,
-    tool: Text<'a>,
-    part: Text<'a>,
-    job: Text<'a>,
-    job_title: Text<'a>,
-    class: Text<'a>,
-    op: &'static str,
-    block_size_bytes: u64,
-    queue_depth: u32,
-    streams: u32,
-    total_ios: u64,
-    total_bytes: u64,
-    started_ns: u64,
-    runtime_ns: u64,
-    iops: Option<f64>,
-    bytes_per_second: Option<f64>,
-    cpu_percent: Option<f64>,
-    latency_mean_ns: f64,
-    latency_p50_ns: u64,
-    latency_p90_ns: u64,
-    latency_p99_ns: u64,
-    latency_p999_ns: u64,
-    latency_max_ns: u64,
-    array_state_start: Text<'a>,
-    array_state_end: Text<'a>,
-    sync_percent_start: Option<f64>,
-    sync_percent_end: Option<f64>,
-    tag_overflows_count: Option<u64>,
-    leaped_percent: f64,
-    role: &'static str,
-    published_source: Option<Text<'a>>,
-    published_iops: Option<f64>,
-    published_bytes_per_second: Option<f64>,
-    published_reliability: Option<Text<'a>>,
-    published_error_percent: Option<f64>,
-    disk_band_low: Option<f64>,
-    disk_band_high: Option<f64>,
-    disk_band_ratio: Option<f64>,
-    runtime_band_ns: u64,
-    kept_percent: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct MemberRow<'a> {
-    host: Text<'a>,
-    subject: Text<'a>,
-    filesystem: Text<'a>,
-    fit: Text<'a>,
-    sequence: u32,
-    repetition: u32,
-    part: Text<'a>,
-    job: Text<'a>,
-    op: &'static str,
-    member: Text<'a>,
-    model: Text<'a>,
-    read_ios: u64,
-    read_bytes: u64,
-    read_ticks_ns: u64,
-    write_ios: u64,
-    write_bytes: u64,
-    write_ticks_ns: u64,
-    busy_ns: u64,
-    sync_bytes: Option<u64>,
+    cell.into()
 }
 
 /// Writes one row per measurement, with the first published figure beside it. A rate that
@@ -122,8 +42,8 @@ pub fn write_measurements(
     out: impl Write,
     measurements: &[Measurement],
 ) -> Result<(), ExportError> {
-    let blank = Measurement::blank("");
-    write(out, measurements.iter().map(row_of), row_of(&blank))
+    let head = row_of(&Measurement::blank(""));
+    write(out, &head, measurements.iter().map(row_of))
 }
 
 /// Writes one row per measurement and member.
@@ -131,118 +51,117 @@ pub fn write_measurements(
 /// # Errors
 /// The destination does not take the bytes.
 pub fn write_members(out: impl Write, measurements: &[Measurement]) -> Result<(), ExportError> {
-    let (blank, member) = (Measurement::blank(""), MemberUse::default());
+    let head = member_row_of(&Measurement::blank(""), &MemberUse::default());
     let all = measurements.iter();
     let rows = all.flat_map(|m| m.members.iter().map(move |one| member_row_of(m, one)));
-    write(out, rows, member_row_of(&blank, &member))
+    write(out, &head, rows)
 }
 
-/// Writes rows below their head, which stands there also where there is none of them:
-/// that of `blank`.
-fn write<T: Serialize>(
-    mut out: impl Write,
-    rows: impl Iterator<Item = T>,
-    blank: T,
-) -> Result<(), ExportError> {
-    let mut head = csv::Writer::from_writer(Vec::new());
-    head.serialize(blank)?;
-    head.flush()?;
-    let lines = head.get_ref().split_inclusive(|byte| *byte == b'\n');
-    for line in lines.take(1) {
-        out.write_all(line)?;
-    }
-    let mut writer = csv::WriterBuilder::new()
-        .has_headers(false)
-        .from_writer(out);
+/// Writes rows below the names of their columns, which stand there also where there is no row.
+fn write(out: impl Write, head: &Row, rows: impl Iterator<Item = Row>) -> Result<(), ExportError> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(head.iter().map(|(name, _)| name))?;
     for row in rows {
-        writer.serialize(row)?;
+        let cells: Vec<Value> = row.into_iter().map(|(_, cell)| cell).collect();
+        writer.serialize(cells)?;
     }
     writer.flush()?;
     Ok(())
 }
 
 /// A measurement as a row.
-fn row_of(m: &Measurement) -> MeasurementRow<'_> {
+fn row_of(m: &Measurement) -> Row {
     let published = m.published.first();
-    MeasurementRow {
-        bench: Text(&m.bench),
-        suite: Text(&m.suite),
-        host: Text(&m.host),
-        subject: Text(&m.subject),
-        filesystem: Text(&m.filesystem),
-        fit: Text(&m.fit),
-        sequence: m.sequence,
-        repetition: m.repetition,
-        tool: Text(&m.tool),
-        part: Text(&m.part),
-        job: Text(&m.job),
-        job_title: Text(&m.job_title),
-        class: Text(&m.class),
-        op: m.op.name(),
-        block_size_bytes: m.block_size_bytes,
-        queue_depth: m.queue_depth,
-        streams: m.streams,
-        total_ios: m.total_ios,
-        total_bytes: m.total_bytes,
-        started_ns: m.started_ns,
-        runtime_ns: m.runtime_ns,
-        iops: super::told(m, m.iops),
-        bytes_per_second: super::told(m, m.bytes_per_second),
-        cpu_percent: m.cpu_percent,
-        latency_mean_ns: m.latency.mean_ns,
-        latency_p50_ns: m.latency.p50_ns,
-        latency_p90_ns: m.latency.p90_ns,
-        latency_p99_ns: m.latency.p99_ns,
-        latency_p999_ns: m.latency.p999_ns,
-        latency_max_ns: m.latency.max_ns,
-        array_state_start: Text(&m.array_state_start),
-        array_state_end: Text(&m.array_state_end),
-        sync_percent_start: m.sync_percent_start,
-        sync_percent_end: m.sync_percent_end,
-        tag_overflows_count: m.tag_overflows,
-        leaped_percent: m.leaped_percent,
-        role: role_text(m.role),
-        published_source: published.map(|figure| Text(&figure.source)),
-        published_iops: super::published_iops(m),
-        published_bytes_per_second: published.and_then(|figure| figure.bytes_per_second),
-        published_reliability: published.map(|figure| Text(&figure.reliability)),
-        published_error_percent: super::published_error_percent(m),
-        disk_band_low: m.disk_band.map(|band| band.low),
-        disk_band_high: m.disk_band.map(|band| band.high),
-        disk_band_ratio: m.disk_band.map(|band| band.ratio),
-        runtime_band_ns: m.runtime_band_ns,
-        kept_percent: m.kept_percent,
-    }
+    let bytes = published.and_then(|figure| figure.bytes_per_second);
+    let [source, reliability] = [
+        published.map(|figure| text(&figure.source)),
+        published.map(|figure| text(&figure.reliability)),
+    ];
+    vec![
+        ("bench", text(&m.bench)),
+        ("suite", text(&m.suite)),
+        ("host", text(&m.host)),
+        ("subject", text(&m.subject)),
+        ("filesystem", text(&m.filesystem)),
+        ("fit", text(&m.fit)),
+        ("sequence", m.sequence.into()),
+        ("repetition", m.repetition.into()),
+        ("tool", text(&m.tool)),
+        ("part", text(&m.part)),
+        ("job", text(&m.job)),
+        ("job_title", text(&m.job_title)),
+        ("class", text(&m.class)),
+        ("op", m.op.name().into()),
+        ("block_size_bytes", m.block_size_bytes.into()),
+        ("queue_depth", m.queue_depth.into()),
+        ("streams", m.streams.into()),
+        ("total_ios", m.total_ios.into()),
+        ("total_bytes", m.total_bytes.into()),
+        ("started_ns", m.started_ns.into()),
+        ("runtime_ns", m.runtime_ns.into()),
+        ("iops", super::told(m, m.iops).into()),
+        (
+            "bytes_per_second",
+            super::told(m, m.bytes_per_second).into(),
+        ),
+        ("cpu_percent", m.cpu_percent.into()),
+        ("latency_mean_ns", m.latency.mean_ns.into()),
+        ("latency_p50_ns", m.latency.p50_ns.into()),
+        ("latency_p90_ns", m.latency.p90_ns.into()),
+        ("latency_p99_ns", m.latency.p99_ns.into()),
+        ("latency_p999_ns", m.latency.p999_ns.into()),
+        ("latency_max_ns", m.latency.max_ns.into()),
+        ("array_state_start", text(&m.array_state_start)),
+        ("array_state_end", text(&m.array_state_end)),
+        ("sync_percent_start", m.sync_percent_start.into()),
+        ("sync_percent_end", m.sync_percent_end.into()),
+        ("tag_overflows_count", m.tag_overflows.into()),
+        ("leaped_percent", m.leaped_percent.into()),
+        ("role", role_text(m.role).into()),
+        ("published_source", source.into()),
+        ("published_iops", super::published_iops(m).into()),
+        ("published_bytes_per_second", bytes.into()),
+        ("published_reliability", reliability.into()),
+        (
+            "published_error_percent",
+            super::published_error_percent(m).into(),
+        ),
+        ("disk_band_low", m.disk_band.map(|band| band.low).into()),
+        ("disk_band_high", m.disk_band.map(|band| band.high).into()),
+        ("disk_band_ratio", m.disk_band.map(|band| band.ratio).into()),
+        ("runtime_band_ns", m.runtime_band_ns.into()),
+        ("kept_percent", m.kept_percent.into()),
+    ]
 }
 
 /// What a member did as a row.
-fn member_row_of<'a>(m: &'a Measurement, member: &'a MemberUse) -> MemberRow<'a> {
-    MemberRow {
-        host: Text(&m.host),
-        subject: Text(&m.subject),
-        filesystem: Text(&m.filesystem),
-        fit: Text(&m.fit),
-        sequence: m.sequence,
-        repetition: m.repetition,
-        part: Text(&m.part),
-        job: Text(&m.job),
-        op: m.op.name(),
-        member: Text(&member.member),
-        model: Text(&member.model),
-        read_ios: member.read_ios,
-        read_bytes: member.read_bytes,
-        read_ticks_ns: member.read_ticks_ns,
-        write_ios: member.write_ios,
-        write_bytes: member.write_bytes,
-        write_ticks_ns: member.write_ticks_ns,
-        busy_ns: member.busy_ns,
-        sync_bytes: member.sync_bytes,
-    }
+fn member_row_of(m: &Measurement, member: &MemberUse) -> Row {
+    vec![
+        ("host", text(&m.host)),
+        ("subject", text(&m.subject)),
+        ("filesystem", text(&m.filesystem)),
+        ("fit", text(&m.fit)),
+        ("sequence", m.sequence.into()),
+        ("repetition", m.repetition.into()),
+        ("part", text(&m.part)),
+        ("job", text(&m.job)),
+        ("op", m.op.name().into()),
+        ("member", text(&member.member)),
+        ("model", text(&member.model)),
+        ("read_ios", member.read_ios.into()),
+        ("read_bytes", member.read_bytes.into()),
+        ("read_ticks_ns", member.read_ticks_ns.into()),
+        ("write_ios", member.write_ios.into()),
+        ("write_bytes", member.write_bytes.into()),
+        ("write_ticks_ns", member.write_ticks_ns.into()),
+        ("busy_ns", member.busy_ns.into()),
+        ("sync_bytes", member.sync_bytes.into()),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::neutral;
+    use super::text as cell;
 
     #[test]
     fn no_cell_is_a_formula() {
@@ -259,7 +178,7 @@ mod tests {
             ("\u{ff1d}1", "'\u{ff1d}1"),
             ("a\u{1b}[2J", "a\\u{1b}[2J"),
         ] {
-            assert_eq!(neutral(text), expected);
+            assert_eq!(cell(text), expected);
         }
     }
 }

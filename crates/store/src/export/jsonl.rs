@@ -2,74 +2,79 @@
 
 use crate::rows::role_text;
 use crate::text::visible_json;
-use crate::{DiskBand, ExportError, Latency, Measurement, MemberUse, PublishedFigure};
-use serde::Serialize;
+use crate::{ExportError, Measurement};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use std::io::Write;
 
-/// The line's keys in their order: who, what, how fast, against what; then
-/// the rest. `serde` writes fields as declared, so the order is stable.
-#[derive(Serialize)]
-struct Line<'a> {
-    bench: &'a str,
-    subject: &'a str,
-    job: &'a str,
-    op: &'static str,
-    iops: Option<f64>,
-    bytes_per_second: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    published: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    published_error_percent: Option<f64>,
-    role: &'static str,
-    fit: &'a str,
-    suite: &'a str,
-    sequence: u32,
-    job_title: &'a str,
-    class: &'a str,
-    block_size_bytes: u64,
-    queue_depth: u32,
-    streams: u32,
-    total_ios: u64,
-    total_bytes: u64,
-    started_ns: u64,
-    runtime_ns: u64,
-    latency: &'a Latency,
-    array_state_start: &'a str,
-    array_state_end: &'a str,
-    sync_percent_start: Option<f64>,
-    sync_percent_end: Option<f64>,
-    tag_overflows: Option<u64>,
-    leaped_percent: f64,
-    members: &'a [MemberUse],
-    published_figures: &'a [PublishedFigure],
-    #[serde(skip_serializing_if = "str::is_empty")]
-    host: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    filesystem: &'a str,
-    #[serde(skip_serializing_if = "is_first")]
-    repetition: u32,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    tool: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    part: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_percent: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    disk_band: Option<DiskBand>,
-    #[serde(skip_serializing_if = "is_zero")]
-    runtime_band_ns: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept_percent: Option<f64>,
+/// The line's keys in their order: who, what, how fast, against what; then the rest, and at
+/// the end what most measurements have not.
+struct Line<'a>(&'a Measurement);
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let m = self.0;
+        let mut line = serializer.serialize_map(None)?;
+        line.serialize_entry("bench", &m.bench)?;
+        line.serialize_entry("subject", &m.subject)?;
+        line.serialize_entry("job", &m.job)?;
+        line.serialize_entry("op", &m.op.name())?;
+        line.serialize_entry("iops", &super::told(m, m.iops))?;
+        line.serialize_entry("bytes_per_second", &super::told(m, m.bytes_per_second))?;
+        let error = super::published_error_percent(m);
+        where_known(&mut line, "published", super::published_iops(m))?;
+        where_known(&mut line, "published_error_percent", error)?;
+        line.serialize_entry("role", &role_text(m.role))?;
+        line.serialize_entry("fit", &m.fit)?;
+        line.serialize_entry("suite", &m.suite)?;
+        line.serialize_entry("sequence", &m.sequence)?;
+        line.serialize_entry("job_title", &m.job_title)?;
+        line.serialize_entry("class", &m.class)?;
+        line.serialize_entry("block_size_bytes", &m.block_size_bytes)?;
+        line.serialize_entry("queue_depth", &m.queue_depth)?;
+        line.serialize_entry("streams", &m.streams)?;
+        line.serialize_entry("total_ios", &m.total_ios)?;
+        line.serialize_entry("total_bytes", &m.total_bytes)?;
+        line.serialize_entry("started_ns", &m.started_ns)?;
+        line.serialize_entry("runtime_ns", &m.runtime_ns)?;
+        line.serialize_entry("latency", &m.latency)?;
+        line.serialize_entry("array_state_start", &m.array_state_start)?;
+        line.serialize_entry("array_state_end", &m.array_state_end)?;
+        line.serialize_entry("sync_percent_start", &m.sync_percent_start)?;
+        line.serialize_entry("sync_percent_end", &m.sync_percent_end)?;
+        line.serialize_entry("tag_overflows", &m.tag_overflows)?;
+        line.serialize_entry("leaped_percent", &m.leaped_percent)?;
+        line.serialize_entry("members", &m.members)?;
+        line.serialize_entry("published_figures", &m.published)?;
+        where_known(&mut line, "host", text(&m.host))?;
+        where_known(&mut line, "filesystem", text(&m.filesystem))?;
+        where_known(
+            &mut line,
+            "repetition",
+            (m.repetition > 0).then_some(m.repetition),
+        )?;
+        where_known(&mut line, "tool", text(&m.tool))?;
+        where_known(&mut line, "part", text(&m.part))?;
+        where_known(&mut line, "cpu_percent", m.cpu_percent)?;
+        where_known(&mut line, "disk_band", m.disk_band)?;
+        let band = (m.runtime_band_ns > 0).then_some(m.runtime_band_ns);
+        where_known(&mut line, "runtime_band_ns", band)?;
+        where_known(&mut line, "kept_percent", m.kept_percent)?;
+        line.end()
+    }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_zero(band: &u64) -> bool {
-    *band == 0
+/// Writes a field, if it has a value.
+fn where_known<M: SerializeMap>(
+    line: &mut M,
+    name: &str,
+    value: Option<impl Serialize>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| line.serialize_entry(name, &value))
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_first(repetition: &u32) -> bool {
-    *repetition == 0
+fn text(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// A measurement as one JSON object without a line end.
@@ -80,48 +85,7 @@ const fn is_first(repetition: &u32) -> bool {
 /// # Errors
 /// None for measurements that a store accepts.
 pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
-    let line = Line {
-        bench: &m.bench,
-        subject: &m.subject,
-        job: &m.job,
-        op: m.op.name(),
-        iops: super::told(m, m.iops),
-        bytes_per_second: super::told(m, m.bytes_per_second),
-        published: super::published_iops(m),
-        published_error_percent: super::published_error_percent(m),
-        role: role_text(m.role),
-        fit: &m.fit,
-        suite: &m.suite,
-        sequence: m.sequence,
-        job_title: &m.job_title,
-        class: &m.class,
-        block_size_bytes: m.block_size_bytes,
-        queue_depth: m.queue_depth,
-        streams: m.streams,
-        total_ios: m.total_ios,
-        total_bytes: m.total_bytes,
-        started_ns: m.started_ns,
-        runtime_ns: m.runtime_ns,
-        latency: &m.latency,
-        array_state_start: &m.array_state_start,
-        array_state_end: &m.array_state_end,
-        sync_percent_start: m.sync_percent_start,
-        sync_percent_end: m.sync_percent_end,
-        tag_overflows: m.tag_overflows,
-        leaped_percent: m.leaped_percent,
-        members: &m.members,
-        published_figures: &m.published,
-        host: &m.host,
-        filesystem: &m.filesystem,
-        repetition: m.repetition,
-        tool: &m.tool,
-        part: &m.part,
-        cpu_percent: m.cpu_percent,
-        disk_band: m.disk_band,
-        runtime_band_ns: m.runtime_band_ns,
-        kept_percent: m.kept_percent,
-    };
-    Ok(visible_json(&serde_json::to_string(&line)?).into_owned())
+    Ok(visible_json(&serde_json::to_string(&Line(m))?).into_owned())
 }
 
 /// Writes every measurement as a line of JSON.

@@ -2,7 +2,7 @@
 
 use super::seal::SEAL;
 use super::{RunId, Store, grouped};
-use crate::records;
+use crate::read::{read, read_point};
 use crate::{
     Cell, CommandRecord, EventRecord, Finding, KeptPlan, Observation, Series, Shard, StoreError,
 };
@@ -54,7 +54,7 @@ impl Store {
             "read the finished cells",
             "SELECT * FROM cell WHERE run_id = ?",
             [run.0],
-            records::read_cell,
+            read,
         )?;
         cells.sort();
         Ok(cells)
@@ -70,7 +70,7 @@ impl Store {
             "SELECT * FROM observation JOIN scope USING (scope_id) WHERE run_id = ? AND name <> ?
              ORDER BY experiment, observation_id",
             (run.0, SEAL),
-            records::read_observation,
+            read,
         )
     }
 
@@ -84,7 +84,7 @@ impl Store {
             "SELECT * FROM command JOIN scope USING (scope_id) WHERE run_id = ?
              ORDER BY experiment, command_id",
             [run.0],
-            records::read_command,
+            read,
         )
     }
 
@@ -98,7 +98,7 @@ impl Store {
             "SELECT * FROM event JOIN scope USING (scope_id) WHERE run_id = ?
              ORDER BY experiment, event_id",
             [run.0],
-            records::read_event,
+            read,
         )
     }
 
@@ -115,14 +115,14 @@ impl Store {
             "SELECT * FROM series JOIN scope USING (scope_id) WHERE run_id = ?
              ORDER BY experiment, series_id",
             [run.0],
-            |row| Ok((keyed(row)?, records::read_series(row)?)),
+            |row| Ok((keyed(row)?, read::<Series>(row)?)),
         )?;
         let mut points = grouped(self.collect(
             ACTION,
             "SELECT sample.* FROM sample JOIN series USING (series_id)
              JOIN scope USING (scope_id) WHERE run_id = ? ORDER BY series_id, at_ns",
             [run.0],
-            |row| Ok((keyed(row)?, records::read_point(row)?)),
+            |row| Ok((keyed(row)?, read_point(row)?)),
         )?);
         Ok(series
             .into_iter()
@@ -143,7 +143,7 @@ impl Store {
             "SELECT * FROM finding JOIN scope USING (scope_id) WHERE run_id = ?
              ORDER BY finding_id",
             [run.0],
-            records::read_finding,
+            read,
         )
     }
 }

@@ -21,13 +21,7 @@ impl Store {
     /// # Errors
     /// The file cannot be read or written.
     pub fn seal(&mut self, run: RunId) -> Result<(), StoreError> {
-        let seal = Observation {
-            scope: Scope::default(),
-            name: SEAL.to_owned(),
-            value: self.digest(run)?,
-            unit: String::new(),
-            source: "raidlab".to_owned(),
-        };
+        let seal = Observation::new(&Scope::default(), SEAL, self.digest(run)?, "", "raidlab");
         let records = Records {
             observations: vec![seal],
             ..Records::default()

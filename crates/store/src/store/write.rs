@@ -1,11 +1,11 @@
 //! What is written into a store: a run's beginning, what it gives, its end.
 
 use super::{AccuracyNote, Origin, RunId, Store, names_to_json};
-use crate::schema::failure;
+use crate::schema::{execute, failure};
 use crate::{
     CellResult, Finding, KeptPlan, Operation, Records, Run, Shard, StoreError, records, rows,
 };
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::{Params, Transaction, TransactionBehavior, params};
 use std::path::Path;
 
 /// Rows of experiments that did not come to their end.
@@ -131,13 +131,9 @@ impl Store {
     /// # Errors
     /// The file cannot be written.
     pub fn end_experiment(&mut self, run: RunId, position: u32) -> Result<(), StoreError> {
-        self.connection
-            .execute(
-                "INSERT OR IGNORE INTO ended (run_id, experiment) VALUES (?, ?)",
-                params![run.0, position],
-            )
+        let sql = "INSERT OR IGNORE INTO ended (run_id, experiment) VALUES (?, ?)";
+        self.execute("end an experiment", sql, params![run.0, position])
             .map(drop)
-            .map_err(|error| failure("end an experiment", &self.path, error))
     }
 
     /// Forgets what is said of experiments that did not come to their end, and what
@@ -185,9 +181,7 @@ impl Store {
         self.in_transaction(ACTION, |transaction, path| {
             for (table, which) in rows {
                 let sql = format!("DELETE FROM {table} WHERE run_id = ?1 AND {which}");
-                transaction
-                    .execute(&sql, [run.0])
-                    .map_err(|error| failure(ACTION, path, error))?;
+                execute(transaction, path, ACTION, &sql, [run.0])?;
             }
             Ok(())
         })
@@ -204,15 +198,12 @@ impl Store {
         findings: &[Finding],
         note: Option<&AccuracyNote>,
     ) -> Result<(), StoreError> {
-        self.in_transaction("keep the findings", |transaction, path| {
+        const ACTION: &str = "keep the findings";
+        self.in_transaction(ACTION, |transaction, path| {
             records::replace_findings(transaction, path, run, findings)?;
             let Some(note) = note else { return Ok(()) };
-            transaction
-                .execute(
-                    "DELETE FROM note WHERE run_id = ? AND class = ?",
-                    params![run.0, note.class],
-                )
-                .map_err(|error| failure("keep the findings", path, error))?;
+            let old = "DELETE FROM note WHERE run_id = ? AND class = ?";
+            execute(transaction, path, ACTION, old, params![run.0, note.class])?;
             insert_notes(transaction, path, run.into(), std::slice::from_ref(note))
         })
     }
@@ -222,13 +213,8 @@ impl Store {
     /// # Errors
     /// The run has been deleted, or the file cannot be written.
     pub fn finish_run(&mut self, run: RunId, finished: &str) -> Result<(), StoreError> {
-        let changed = self
-            .connection
-            .execute(
-                "UPDATE run SET finished_utc = ? WHERE run_id = ?",
-                params![finished, run.0],
-            )
-            .map_err(|error| failure("finish a run", &self.path, error))?;
+        let sql = "UPDATE run SET finished_utc = ? WHERE run_id = ?";
+        let changed = self.execute("finish a run", sql, params![finished, run.0])?;
         self.expect_one(run, changed)
     }
 
@@ -237,11 +223,18 @@ impl Store {
     /// # Errors
     /// The run has been deleted already, or the file cannot be written.
     pub fn delete_run(&mut self, run: RunId) -> Result<(), StoreError> {
-        let changed = self
-            .connection
-            .execute("DELETE FROM run WHERE run_id = ?", [run.0])
-            .map_err(|error| failure("delete a run", &self.path, error))?;
+        let sql = "DELETE FROM run WHERE run_id = ?";
+        let changed = self.execute("delete a run", sql, [run.0])?;
         self.expect_one(run, changed)
+    }
+
+    fn execute(
+        &self,
+        action: &'static str,
+        sql: &str,
+        values: impl Params,
+    ) -> Result<usize, StoreError> {
+        execute(&self.connection, &self.path, action, sql, values)
     }
 
     fn expect_one(&self, run: RunId, changed: usize) -> Result<(), StoreError> {
@@ -305,12 +298,9 @@ fn begin(
     if let Some(plan) = plan {
         let shard = plan.shard.map(Shard::index);
         let shards = plan.shard.map(|shard| shard.count().get());
-        transaction
-            .execute(
-                "INSERT INTO plan (run_id, program, json, shard, shards) VALUES (?, ?, ?, ?, ?)",
-                params![id.0, plan.program, plan.json, shard, shards],
-            )
-            .map_err(|error| failure("keep the plan", path, error))?;
+        let sql = "INSERT INTO plan (run_id, program, json, shard, shards) VALUES (?, ?, ?, ?, ?)";
+        let values = params![id.0, plan.program, plan.json, shard, shards];
+        execute(transaction, path, "keep the plan", sql, values)?;
     }
     insert_notes(transaction, path, id.into(), notes)?;
     Ok(id)
@@ -362,26 +352,20 @@ fn insert_notes(
     origin: Origin,
     notes: &[AccuracyNote],
 ) -> Result<(), StoreError> {
-    let fail = |error| failure("add notes", path, error);
-    let mut statement = transaction
-        .prepare_cached(
-            "INSERT INTO note (run_id, experiment, class, title, statement, declared_percent,
-             subjects, jobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        )
-        .map_err(fail)?;
+    let sql = "INSERT INTO note (run_id, experiment, class, title, statement, declared_percent,
+               subjects, jobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
     for n in notes {
-        statement
-            .execute(params![
-                origin.run.0,
-                origin.experiment,
-                n.class,
-                n.title,
-                n.statement,
-                n.declared_percent,
-                names_to_json(&n.subjects),
-                names_to_json(&n.jobs),
-            ])
-            .map_err(fail)?;
+        let values = params![
+            origin.run.0,
+            origin.experiment,
+            n.class,
+            n.title,
+            n.statement,
+            n.declared_percent,
+            names_to_json(&n.subjects),
+            names_to_json(&n.jobs),
+        ];
+        execute(transaction, path, "add notes", sql, values)?;
     }
     Ok(())
 }

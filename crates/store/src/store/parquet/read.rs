@@ -5,11 +5,13 @@ use super::{
     message, path, version,
 };
 use crate::origin::Origin;
-use crate::records::{
-    Inserter, read_cell, read_command, read_event, read_finding, read_observation, read_point,
-};
+use crate::read::{read, read_measurement, read_note, read_point, read_run};
+use crate::records::Inserter;
 use crate::schema::{failure, open_in_memory};
-use crate::{RunId, Scope, Store, rows};
+use crate::{
+    Cell, CommandRecord, EventRecord, Finding, MemberUse, Observation, PublishedFigure, RunId,
+    Scope, Store,
+};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
@@ -379,17 +381,17 @@ impl<'a> Reading<'a> {
     /// Looks whether everything that a file gave can be read again.
     fn check(&self, file: &Opened) -> Result<(), ParquetError> {
         let read: fn(&Row<'_>) -> rusqlite::Result<()> = match file.table.table {
-            "run" => |row| crate::store::read_run(row).map(drop),
-            "note" => |row| crate::store::read_note(row).map(drop),
-            "cell" => |row| read_cell(row).map(drop),
-            "measurement" => |row| rows::read_measurement(row).map(drop),
-            "member_use" => |row| rows::read_member(row).map(drop),
-            "published_figure" => |row| rows::read_published(row).map(drop),
-            "observation" => |row| read_observation(row).map(drop),
-            "command" => |row| read_command(row).map(drop),
-            "event" => |row| read_event(row).map(drop),
+            "run" => |row| read_run(row).map(drop),
+            "note" => |row| read_note(row).map(drop),
+            "cell" => |row| read::<Cell>(row).map(drop),
+            "measurement" => |row| read_measurement(row).map(drop),
+            "member_use" => |row| read::<MemberUse>(row).map(drop),
+            "published_figure" => |row| read::<PublishedFigure>(row).map(drop),
+            "observation" => |row| read::<Observation>(row).map(drop),
+            "command" => |row| read::<CommandRecord>(row).map(drop),
+            "event" => |row| read::<EventRecord>(row).map(drop),
             "sample" => |row| read_point(row).map(drop),
-            "finding" => |row| read_finding(row).map(drop),
+            "finding" => |row| read::<Finding>(row).map(drop),
             _ => return Ok(()),
         };
         let joins = match file.table.parent {
