@@ -10,6 +10,7 @@ pub mod btrfs;
 mod described;
 pub mod disk;
 mod error;
+mod fixed;
 pub mod geom;
 pub mod gflash;
 pub mod gmirror;
@@ -360,11 +361,7 @@ pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
     /// # Errors
     /// Where the system has no such verb, or none that is known here.
     fn check_all(&self, _array: &Built) -> Result<Vec<Command>> {
-        Err(SystemError::unsupported(
-            &self.title(),
-            "begin a check",
-            "only md is known to",
-        ))
+        Err(self.lacks("begin a check", "only md is known to"))
     }
 
     /// How its cache is made to write back all that is dirty in it; `None` where
@@ -392,8 +389,7 @@ pub trait ChangeMembers: Described {
     /// # Errors
     /// Where the system has no such verb.
     fn fail(&self, _array: &Built, _slot: usize) -> Result<Vec<Command>> {
-        Err(SystemError::unsupported(
-            &self.title(),
+        Err(self.lacks(
             "make a member fail",
             "it has no such verb: remove the member",
         ))

@@ -2,6 +2,8 @@
 //! write, what they are for, whether they must be made equal first, whether it copies on
 //! write. Benches write these down as facts, and who judges a measurement reads the facts.
 
+use super::steps::cannot_build;
+use super::{Result, SystemError};
 use crate::words::RefusedWord;
 use std::time::Duration;
 
@@ -10,6 +12,22 @@ use std::time::Duration;
 pub trait Described {
     /// What people call it, with its level: `md raid5`, `ZFS raidz1`.
     fn title(&self) -> String;
+
+    /// The error that it cannot do this, with the reason.
+    fn lacks(&self, what: &str, reason: &str) -> SystemError {
+        SystemError::unsupported(&self.title(), what, reason)
+    }
+
+    /// Refuses to be built, with the reason.
+    ///
+    /// # Errors
+    /// Always.
+    fn refuse<T>(&self, reason: impl Into<String>) -> Result<T>
+    where
+        Self: Sized,
+    {
+        Err(cannot_build(&self.title(), reason))
+    }
 
     /// The level as the system names it: `raid5`, `mirror`; `None` where only
     /// somebody else knows it.

@@ -19,10 +19,9 @@ mod plan;
 mod state;
 
 use super::md::MdSpec;
-use super::steps::cannot_build;
 use super::{
     Access, ArraySystem, Built, ChangeMembers, Described, Member, Need, OperatingSystem, Result,
-    SystemError, WriteBack,
+    WriteBack,
 };
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
@@ -120,10 +119,6 @@ impl Replacement {
 const DATA_START_BYTES: u64 = 16 * 512;
 
 impl BcacheSpec {
-    fn refuse<T>(&self, reason: impl Into<String>) -> Result<T> {
-        Err(cannot_build(&self.title(), reason))
-    }
-
     fn check_settings(&self) -> Result<()> {
         let whole = |size: Option<Bytes>, least: u64, most: u64| {
             size.is_none_or(|size| size.0.is_power_of_two() && (least..=most).contains(&size.0))
@@ -166,7 +161,7 @@ impl BcacheSpec {
             Some(_) => "the cache stays where it is",
             None => "there is no second copy of its data",
         };
-        Err(SystemError::unsupported(&self.title(), what, reason))
+        Err(self.lacks(what, reason))
     }
 }
 

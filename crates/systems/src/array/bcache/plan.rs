@@ -2,7 +2,7 @@
 
 use super::{BcacheSpec, CacheMode};
 use crate::array::steps::{kernel_name, set, wipe};
-use crate::array::{Access, ArraySystem, Built, Result, WriteBack};
+use crate::array::{Access, ArraySystem, Built, Described, Result, WriteBack};
 use raidlab_shell::Command;
 use std::fmt::Write;
 
@@ -41,11 +41,8 @@ pub(super) fn set_uuid(name: &str) -> String {
 /// The name that a UUID was made of; `None` where it is none of ours.
 pub(super) fn name_of(uuid: &str) -> Option<String> {
     let digits: String = uuid.chars().filter(|letter| *letter != '-').collect();
-    if digits.len() != 32 || !digits.is_ascii() {
-        return None;
-    }
-    let pairs = (0..16).map(|place| u8::from_str_radix(&digits[place * 2..place * 2 + 2], 16));
-    let bytes = pairs.collect::<Result<Vec<u8>, _>>().ok()?;
+    let number = u128::from_str_radix(&digits, 16).ok();
+    let bytes = number.filter(|_| digits.len() == 32)?.to_be_bytes();
     let name: Vec<u8> = bytes
         .iter()
         .copied()

@@ -26,7 +26,7 @@ mod plan;
 mod settings;
 mod state;
 
-use super::steps::{cannot_build, smallest};
+use super::steps::smallest;
 use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
@@ -186,13 +186,9 @@ impl ArraySystem for BtrfsSpec {
         for profile in [self.data, self.metadata()] {
             let fewest = profile.fewest();
             if members.len() < fewest {
-                return Err(cannot_build(
-                    &self.title(),
-                    format!(
-                        "{} needs {fewest} members and there are {}",
-                        profile.name(),
-                        members.len()
-                    ),
+                let (name, there) = (profile.name(), members.len());
+                return self.refuse(format!(
+                    "{name} needs {fewest} members and there are {there}"
                 ));
             }
         }
@@ -200,16 +196,10 @@ impl ArraySystem for BtrfsSpec {
         // chunks of some profiles.
         let small = Bytes(256 << 20);
         if smallest(members) < small {
-            return Err(cannot_build(
-                &self.title(),
-                format!("each member needs {small}"),
-            ));
+            return self.refuse(format!("each member needs {small}"));
         }
         if self.nodatacow && self.compression.is_some() {
-            return Err(cannot_build(
-                &self.title(),
-                "data written in place cannot be compressed",
-            ));
+            return self.refuse("data written in place cannot be compressed");
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::BtrfsSpec;
 use crate::array::steps::{devices, member, wipe};
-use crate::array::{Built, ChangeMembers, Described, Result, SystemError};
+use crate::array::{Built, ChangeMembers, Described, Result};
 use raidlab_shell::Command;
 
 pub(super) fn create(spec: &BtrfsSpec, array: &Built) -> Vec<Command> {
@@ -51,11 +51,7 @@ fn redundant(spec: &BtrfsSpec, what: &str) -> Result<()> {
     if spec.tolerates() > 0 {
         return Ok(());
     }
-    Err(SystemError::unsupported(
-        &spec.title(),
-        what,
-        "data or metadata have no copy on another member",
-    ))
+    Err(spec.lacks(what, "data or metadata have no copy on another member"))
 }
 
 impl ChangeMembers for BtrfsSpec {
@@ -64,9 +60,7 @@ impl ChangeMembers for BtrfsSpec {
         let gone = member(&self.title(), &array.members, slot)?;
         // By the device of one that is away the kernel would know that one again.
         let other = array.others(slot).next();
-        let other = other.ok_or_else(|| {
-            SystemError::unsupported(&self.title(), "remove a member", "no other is there")
-        })?;
+        let other = other.ok_or_else(|| self.lacks("remove a member", "no other is there"))?;
         Ok(vec![
             unmount(array),
             Command::changes("btrfs", ["device", "scan", "--forget", &gone.device]),
@@ -92,12 +86,9 @@ impl ChangeMembers for BtrfsSpec {
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         redundant(self, "re-add a member")?;
         if self.nodatacow {
-            return Err(SystemError::unsupported(
-                &self.title(),
-                "re-add a member",
-                "data written in place have no checksums that would tell what the member \
-                         missed: add it",
-            ));
+            let reason = "data written in place have no checksums that would tell what the \
+                          member missed: add it";
+            return Err(self.lacks("re-add a member", reason));
         }
         let back = member(&self.title(), &array.members, slot)?;
         let other = array.others(slot).next().unwrap_or(back);

@@ -2,10 +2,11 @@
 
 use super::blank::blank_ends;
 use super::described::Described;
+use super::fixed::Fixed;
 use super::steps::{cannot_build, devices, kernel_name, smallest, wipe};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, ChangeMembers, Health, Member, MemberState,
-    MemberStatus, Need, OperatingSystem, ReadBack, ReadState, Result, SystemError,
+    Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
+    OperatingSystem, ReadBack, ReadState, Result,
 };
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
@@ -36,14 +37,6 @@ impl DiskSpec {
             OperatingSystem::FreeBsd => blank_ends(member),
         }
     }
-}
-
-fn alone<T>(what: &str) -> Result<T> {
-    Err(SystemError::unsupported(
-        TITLE,
-        what,
-        "there is no second copy of its data",
-    ))
 }
 
 impl Described for DiskSpec {
@@ -111,22 +104,8 @@ impl ArraySystem for DiskSpec {
     }
 }
 
-impl ChangeMembers for DiskSpec {
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        alone("fail a member")
-    }
-
-    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        alone("remove a member")
-    }
-
-    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        alone("add a member")
-    }
-
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        alone("re-add a member")
-    }
+impl Fixed for DiskSpec {
+    const WHY: &str = "there is no second copy of its data";
 }
 
 impl ReadState for DiskSpec {

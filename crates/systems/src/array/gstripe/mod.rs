@@ -2,14 +2,12 @@
 //! the verbs that need some.
 
 use super::described::{Described, data_of};
+use super::fixed::Fixed;
 use super::geom::array::{GeomArray, providers};
 use super::geom::{Class, Geom, usable};
 use super::spec::optional_size;
 use super::steps::kernel_name;
-use super::{
-    ArrayStatus, Built, ChangeMembers, Health, Member, MemberState, MemberStatus, ReadBack, Result,
-};
-use raidlab_shell::Command;
+use super::{ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, Result};
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -37,10 +35,6 @@ pub struct GstripeSpec {
     /// multiple of every sector size. GEOM's word; elsewhere a chunk.
     #[serde(default, deserialize_with = "optional_size")]
     pub stripesize: Option<Bytes>,
-}
-
-fn no_redundancy<T>(what: &str) -> Result<T> {
-    Err(CLASS.lacks(what, "a stripe cannot live without any of its members"))
 }
 
 impl Described for GstripeSpec {
@@ -128,20 +122,6 @@ impl GeomArray for GstripeSpec {
     }
 }
 
-impl ChangeMembers for GstripeSpec {
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_redundancy("fail a member")
-    }
-
-    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_redundancy("remove a member")
-    }
-
-    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_redundancy("add a member")
-    }
-
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_redundancy("re-add a member")
-    }
+impl Fixed for GstripeSpec {
+    const WHY: &str = "a stripe cannot live without any of its members";
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::array::geom::fixtures::{array, plan};
-use crate::array::{ArraySystem, ReadState};
-use raidlab_shell::Recorded;
+use crate::array::{ArraySystem, ChangeMembers, ReadState};
+use raidlab_shell::{Command, Recorded};
 
 const LIST: &str = include_str!("../geom/data/gstripe-list.txt");
 

@@ -16,7 +16,7 @@ mod described;
 mod plan;
 mod state;
 
-use super::steps::{cannot_build, smallest};
+use super::steps::smallest;
 use super::{
     Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result, WriteBack,
 };
@@ -146,10 +146,6 @@ impl LvmSpec {
     fn data_count(&self, count: usize) -> usize {
         let cache = self.cache.as_ref().map_or(0, |cache| cache.devices);
         count.saturating_sub(cache)
-    }
-
-    fn refuse(&self, reason: impl Into<String>) -> Result<()> {
-        Err(cannot_build(&self.title(), reason))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{LvmLevel, LvmSpec};
 use crate::array::steps::{devices, member, wipe};
-use crate::array::{Built, ChangeMembers, Described, Result, SystemError};
+use crate::array::{Built, ChangeMembers, Described, Result};
 use raidlab_shell::Command;
 
 /// The volume's name in its group.
@@ -97,13 +97,7 @@ fn level_words(spec: &LvmSpec, members: usize) -> Vec<String> {
 }
 
 fn redundant(spec: &LvmSpec) -> Result<()> {
-    let refuse = |reason: &str| {
-        Err(SystemError::unsupported(
-            &spec.title(),
-            "change its members",
-            reason,
-        ))
-    };
+    let refuse = |reason: &str| Err(spec.lacks("change its members", reason));
     if spec.cache.is_some() {
         return refuse("LVM would repair the cache in front of them: measure that without a cache");
     }

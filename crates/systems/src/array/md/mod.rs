@@ -21,7 +21,7 @@ mod plan;
 mod settings;
 mod state;
 
-use super::steps::{cannot_build, smallest};
+use super::steps::smallest;
 use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
 use layout::layout_number;
 use raidlab_shell::Command;
@@ -233,10 +233,6 @@ impl MdSpec {
     /// The layout of a `raid10`; mdadm's default is two near copies.
     fn raid10_layout(&self) -> u32 {
         self.layout_number().unwrap_or(layout::NEAR_2)
-    }
-
-    fn refuse(&self, reason: impl Into<String>) -> Result<()> {
-        Err(cannot_build(&self.title(), reason))
     }
 
     /// Settings that exclude each other, whatever the members.

@@ -2,7 +2,7 @@
 
 use super::{Bitmap, ConsistencyPolicy, MdSpec};
 use crate::array::steps::{devices, kernel_name, member, set, trailing_number, wipe};
-use crate::array::{Built, ChangeMembers, Described, Result, SystemError};
+use crate::array::{Built, ChangeMembers, Described, Result};
 use raidlab_shell::Command;
 
 /// The array's device node: 100 plus the number the name ends in.
@@ -129,11 +129,7 @@ fn tune(spec: &MdSpec, array: &Built) -> Vec<Command> {
 /// A manage command: `mdadm /dev/md100 <verb> /dev/sdb`.
 fn manage(spec: &MdSpec, array: &Built, slot: usize, verb: &[&str]) -> Result<Command> {
     if !spec.level.redundant() {
-        return Err(SystemError::unsupported(
-            &spec.title(),
-            "change its members",
-            "it has no redundancy",
-        ));
+        return Err(spec.lacks("change its members", "it has no redundancy"));
     }
     let member = member(&spec.title(), &array.members, slot)?;
     let device = device(&array.name);
@@ -146,11 +142,7 @@ fn manage(spec: &MdSpec, array: &Built, slot: usize, verb: &[&str]) -> Result<Co
 /// The commands that begin a check of the whole array, as `mdadm --action=check` does.
 pub(super) fn check_all(spec: &MdSpec, array: &Built) -> Result<Vec<Command>> {
     if !spec.level.redundant() {
-        return Err(SystemError::unsupported(
-            &spec.title(),
-            "begin a check",
-            "it has no redundancy",
-        ));
+        return Err(spec.lacks("begin a check", "it has no redundancy"));
     }
     Ok(vec![set(&attribute(&array.name, "sync_action"), "check")])
 }
@@ -181,13 +173,7 @@ impl ChangeMembers for MdSpec {
 
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let re_add = manage(self, array, slot, &["--re-add"])?;
-        let refuse = |reason: &str| {
-            Err(SystemError::unsupported(
-                &self.title(),
-                "re-add a member",
-                reason,
-            ))
-        };
+        let refuse = |reason: &str| Err(self.lacks("re-add a member", reason));
         if self.bitmap() == Bitmap::None {
             return refuse("without a bitmap it does not know what the member missed: add it");
         }

@@ -8,10 +8,11 @@
 //! what it is made of is the server's affair.
 
 use super::described::Described;
+use super::fixed::Fixed;
 use super::steps::{cannot_build, trailing_number};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, ChangeMembers, Health, Member, Need, OperatingSystem,
-    ReadBack, ReadState, Result, SystemError,
+    Access, ArrayStatus, ArraySystem, Built, Health, Member, Need, OperatingSystem, ReadBack,
+    ReadState, Result,
 };
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::{Bytes, Sectors};
@@ -113,14 +114,6 @@ fn attached(name: &str) -> String {
     format!("/sys/block/{}/pid", kernel(name))
 }
 
-fn no_members<T>(what: &str) -> Result<T> {
-    Err(SystemError::unsupported(
-        TITLE,
-        what,
-        "its members are the server's: change them there",
-    ))
-}
-
 impl Described for NbdSpec {
     fn title(&self) -> String {
         TITLE.to_owned()
@@ -210,22 +203,8 @@ impl ArraySystem for NbdSpec {
     }
 }
 
-impl ChangeMembers for NbdSpec {
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_members("make a member fail")
-    }
-
-    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_members("remove a member")
-    }
-
-    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_members("add a member")
-    }
-
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        no_members("re-add a member")
-    }
+impl Fixed for NbdSpec {
+    const WHY: &str = "its members are the server's: change them there";
 }
 
 impl ReadState for NbdSpec {

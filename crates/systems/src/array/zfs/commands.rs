@@ -4,7 +4,7 @@ use super::status::{Section, parse_status};
 use super::{PATIENCE, Role, Topology, ZfsSpec};
 use crate::array::blank::blank_ends;
 use crate::array::steps::{kernel_name, member, wipe};
-use crate::array::{Built, ChangeMembers, Described, Member, Result, SystemError};
+use crate::array::{Built, ChangeMembers, Described, Member, Result};
 use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 
@@ -43,10 +43,6 @@ fn clear_label(member: &Member) -> Command {
 
 impl ZfsSpec {
     /// The error that this pool cannot do something, with the reason.
-    pub(super) fn lacks(&self, what: &str, reason: &str) -> SystemError {
-        SystemError::unsupported(&self.title(), what, reason)
-    }
-
     pub(super) fn create_commands(&self, array: &Built) -> Vec<Command> {
         let mut commands: Vec<Command> = array.members.iter().map(clear_label).collect();
         commands.push(self.create_pool(array));

@@ -26,7 +26,7 @@
 //! zpool-replace(8), zpool-online(8), zpool-clear(8) of OpenZFS.
 
 use super::spec::optional_size;
-use super::steps::{cannot_build, printed, smallest};
+use super::steps::{printed, smallest};
 use super::{
     Access, ArrayStatus, ArraySystem, Built, Described, Member, Need, OperatingSystem, ReadBack,
     ReadState, Result, SystemError,
@@ -406,7 +406,7 @@ impl ArraySystem for ZfsSpec {
     fn check(&self, members: &[Member]) -> Result<()> {
         self.check_members(members.len())
             .and_then(|()| self.check_settings())
-            .map_err(|reason| cannot_build(&self.title(), reason))
+            .or_else(|reason| self.refuse(reason))
     }
 
     fn capacity(&self, members: &[Member]) -> Bytes {
