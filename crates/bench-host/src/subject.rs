@@ -54,12 +54,13 @@ pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
             facts.add(name(ASKED), asked, "", source);
             facts.flag(name(APPLIED), setting.applied, source);
         }
-        settings.push(Setting {
-            scope: format!("subject {}", session.experiment.subject.name),
-            name: setting.name,
-            value: setting.found,
-            source: setting.source,
-        });
+        let scope = format!("subject {}", session.experiment.subject.name);
+        settings.push(Setting::new(
+            scope,
+            setting.name,
+            setting.found,
+            setting.source,
+        ));
     }
     settings.extend(session.experiment.subject.queue_settings().cloned());
     Ok(Records {

@@ -78,37 +78,24 @@ pub fn is_first_program() -> bool {
 /// When something cannot be mounted.
 pub fn begin() -> Result<(), AgentError> {
     for (kind, folder) in MOUNTS {
-        let failed = |source| AgentError::System {
-            what: format!("mount {folder}"),
-            source,
-        };
-        fs::create_dir_all(folder).map_err(failed)?;
-        mount(kind, folder, kind, MountFlags::empty(), None)
-            .map_err(|error| failed(error.into()))?;
+        let made = fs::create_dir_all(folder);
+        made.and_then(|()| Ok(mount(kind, folder, kind, MountFlags::empty(), None)?))
+            .map_err(cannot(format!("mount {folder}")))?;
     }
     for folder in ["/mnt", "/root", "/tmp", "/var/tmp", "/run/lock"] {
-        fs::create_dir_all(folder).map_err(|source| AgentError::System {
-            what: format!("make {folder}"),
-            source,
-        })?;
+        fs::create_dir_all(folder).map_err(cannot(format!("make {folder}")))?;
     }
-    disks::prepare().map_err(|source| AgentError::System {
-        what: "tell the kernel what its disks are".to_owned(),
-        source,
-    })?;
-    hide_host().map_err(|source| AgentError::System {
-        what: "hide the host's name".to_owned(),
-        source,
-    })?;
-    udev::prepare(Path::new("/")).map_err(|source| AgentError::System {
-        what: "note the disks for OpenZFS".to_owned(),
-        source,
-    })?;
+    disks::prepare().map_err(cannot("tell the kernel what its disks are"))?;
+    hide_host().map_err(cannot("hide the host's name"))?;
+    udev::prepare(Path::new("/")).map_err(cannot("note the disks for OpenZFS"))?;
     let name = rustix::system::sethostname(b"raidlab-guest");
-    name.map_err(|error| AgentError::System {
-        what: "name the machine".to_owned(),
-        source: error.into(),
-    })
+    name.map_err(|error| cannot("name the machine")(error.into()))
+}
+
+/// The error that the bare kernel does not give something.
+fn cannot(what: impl Into<String>) -> impl FnOnce(io::Error) -> AgentError {
+    let what = what.into();
+    |source| AgentError::System { what, source }
 }
 
 /// User-Mode Linux tells in `/proc/cpuinfo` on which machine and kernel it runs; in the
@@ -198,10 +185,7 @@ impl Outlet {
             tcsetattr(&console, OptionalActions::Now, &settings)?;
             Ok(console)
         };
-        let console = open().map_err(|source| AgentError::System {
-            what: format!("open {}", path.display()),
-            source,
-        })?;
+        let console = open().map_err(cannot(format!("open {}", path.display())))?;
         Ok(Self {
             console,
             last: None,
@@ -216,10 +200,7 @@ impl Outlet {
         let sent = message.bytes().map_err(AgentError::from).and_then(|bytes| {
             self.console
                 .write_all(&bytes)
-                .map_err(|source| AgentError::System {
-                    what: "write a frame".to_owned(),
-                    source,
-                })
+                .map_err(cannot("write a frame"))
         });
         self.failed = sent.err();
     }

@@ -306,9 +306,7 @@ fn happening_at(experiment: &Experiment, now: Nanos) -> EventRecord {
     EventRecord {
         scope: experiment.scope(),
         at_ns: now.0,
-        kind: String::new(),
-        member: None,
-        text: String::new(),
+        ..EventRecord::default()
     }
 }
 
@@ -323,30 +321,18 @@ fn settings(plan: &Plan, experiment: &Experiment) -> Vec<Setting> {
         seen.push(&preset.name);
         let set = preset.set_beside(&experiment.fit);
         let numbers = preset.provenance(set).unwrap_or_default();
-        settings.extend(numbers.iter().map(|number| Setting {
-            scope: format!("disk {} {set}", preset.name),
-            name: number.name.clone(),
-            value: number.value.clone(),
-            source: number.source.clone(),
-        }));
+        let scope = format!("disk {} {set}", preset.name);
+        let own = numbers.iter();
+        settings.extend(own.map(|it| Setting::new(&scope, &it.name, &it.value, &it.source)));
     }
     if let Some(preset) = &plan.processor {
         settings.extend(presets::processor_settings(preset));
     }
     let scope = format!("subject {}", experiment.subject.name);
-    settings.push(Setting {
-        scope: scope.clone(),
-        name: "members".to_owned(),
-        value: experiment.disks.join(", "),
-        source: "suite or command line".to_owned(),
-    });
+    let (disks, source) = (experiment.disks.join(", "), "suite or command line");
+    settings.push(Setting::new(&scope, "members", disks, source));
     for name in &experiment.without {
-        settings.push(Setting {
-            scope: scope.clone(),
-            name: "without".to_owned(),
-            value: name.clone(),
-            source: "command line".to_owned(),
-        });
+        settings.push(Setting::new(&scope, "without", name, "command line"));
     }
     settings
 }

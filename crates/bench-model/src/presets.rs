@@ -141,11 +141,10 @@ pub fn processor(files: &Files, name: &str) -> Result<ProcessorPreset, LoadPrese
 /// A processor's numbers with their sources, for the record of a run.
 #[must_use]
 pub fn processor_settings(preset: &ProcessorPreset) -> Vec<Setting> {
-    let numbers = preset.sources.iter().map(|number| Setting {
-        scope: format!("processor {}", preset.name),
-        name: number.name.clone(),
-        value: number.value.clone(),
-        source: format!("{}: {}", number.basis, number.source),
+    let scope = format!("processor {}", preset.name);
+    let numbers = preset.sources.iter().map(|number| {
+        let source = format!("{}: {}", number.basis, number.source);
+        Setting::new(&scope, &number.name, &number.value, source)
     });
     numbers.collect()
 }

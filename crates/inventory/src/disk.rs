@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What kind of block device it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskKind {
     /// A whole disk.
+    #[default]
     Disk,
     /// A part of a disk.
     Partition,
@@ -34,7 +35,7 @@ impl fmt::Display for DiskKind {
 }
 
 /// A block device. What a machine does not say is `None`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Disk {
     /// The kernel's own name: `/dev/sdb`, `/dev/ada2`.
     pub device: String,
@@ -98,29 +99,10 @@ impl Disk {
         Self {
             device: device.into(),
             kind,
-            stable_ids: Vec::new(),
-            on: Vec::new(),
-            model: None,
-            serial: None,
-            firmware: None,
-            wwn: None,
             size_bytes,
             logical_sector_bytes: 512,
             physical_sector_bytes: 512,
-            rotational: None,
-            start_sector: None,
-            alignment_offset_bytes: 0,
-            transport: None,
-            link_bits_per_second: None,
-            write_cache: None,
-            scheduler: None,
-            queue_depth: None,
-            request_queue: None,
-            read_ahead_bytes: None,
-            zoned: None,
-            backing_file: None,
-            topology: None,
-            read_only: false,
+            ..Self::default()
         }
     }
 

@@ -16,7 +16,7 @@
 //! that others of them would have given the opposite answer, the comparison says so.
 
 use crate::catalogue::{self, Kind, LoadError};
-use crate::document::{Document, FileError, Problem};
+use crate::document::{Document, FileError};
 use crate::files::Files;
 use crate::settings;
 use raidlab_store::{Measurement, Metric, Operation};
@@ -262,15 +262,8 @@ fn read_test(
         .cells()
         .filter_map(|cell| cell.split_whitespace().nth(2));
     if let Some(name) = operations.find(|name| name.parse::<Operation>().is_err()) {
-        let problem = Problem::UnknownName {
-            what: "operation",
-            name: name.to_owned(),
-            known: Operation::ALL
-                .iter()
-                .map(|op| op.name().to_owned())
-                .collect(),
-        };
-        return Err(document.error(raw.span(), problem));
+        let known = Operation::ALL.iter().map(|op| op.name());
+        return Err(document.unknown(raw.span(), "operation", name, known));
     }
     let one = |job: &str| {
         let select = |text: &String| Selector::read(&text.replace("{job}", job));

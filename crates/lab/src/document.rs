@@ -175,6 +175,25 @@ impl Document {
         self.error(span, Problem::Invalid { what, remedy })
     }
 
+    /// [`Problem::Missing`] at a place of the file.
+    pub fn missing(&self, span: Range<usize>, field: &str, remedy: &str) -> FileError {
+        let (field, remedy) = (field.to_owned(), remedy.to_owned());
+        self.error(span, Problem::Missing { field, remedy })
+    }
+
+    /// [`Problem::UnknownName`] at a place of the file.
+    pub fn unknown<K: Into<String>>(
+        &self,
+        span: Range<usize>,
+        what: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = K>,
+    ) -> FileError {
+        let known = known.into_iter().map(Into::into).collect();
+        let name = name.to_owned();
+        self.error(span, Problem::UnknownName { what, name, known })
+    }
+
     /// An error about a word that a program must not be told, at the word if it stands
     /// below `start` as it is.
     pub fn refused(&self, start: usize, refused: &RefusedWord) -> FileError {

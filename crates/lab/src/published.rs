@@ -167,32 +167,12 @@ impl Published {
         })
     }
 
-    /// The figures of a cell.
-    #[must_use]
-    pub fn cell(&self, subject: &str, job: &str, op: Operation) -> Option<&Cell> {
-        self.cells
-            .iter()
-            .find(|cell| cell.subject == subject && cell.job == job && cell.op == op)
-    }
-
     /// The class of a job.
     #[must_use]
     pub fn class_of(&self, job: &str) -> Option<&Class> {
         self.classes
             .iter()
             .find(|class| class.jobs.iter().any(|own| own == job))
-    }
-
-    /// What the model claims for a cell: the first accuracy of the job's
-    /// class that names the subject and the job, or names neither.
-    #[must_use]
-    pub fn accuracy(&self, subject: &str, job: &str) -> Option<&Accuracy> {
-        let names =
-            |list: &[String], name: &str| list.is_empty() || list.iter().any(|own| own == name);
-        self.class_of(job)?
-            .accuracy
-            .iter()
-            .find(|accuracy| names(&accuracy.subjects, subject) && names(&accuracy.jobs, job))
     }
 
     /// Puts the figures of a measurement's cell beside it, the raw log first,

@@ -102,14 +102,8 @@ pub(crate) fn collect(
         for (key, source) in sources {
             let name = key.get_ref().as_ref();
             let Some(setting) = settings.iter_mut().find(|setting| setting.name == name) else {
-                return Err(document.error(
-                    key.span(),
-                    Problem::UnknownName {
-                        what: "the setting",
-                        name: name.to_owned(),
-                        known: settings.into_iter().map(|setting| setting.name).collect(),
-                    },
-                ));
+                let known = settings.into_iter().map(|setting| setting.name);
+                return Err(document.unknown(key.span(), "the setting", name, known));
             };
             let Some(words) = source.get_ref().as_str() else {
                 let what = "a source is a text";
@@ -132,12 +126,7 @@ fn flatten(table: &DeTable<'_>, prefix: &str, scope: &str, settings: &mut Vec<Se
         if let DeValue::Table(inner) = value.get_ref() {
             flatten(inner, &format!("{name}."), scope, settings);
         } else {
-            settings.push(Setting {
-                scope: scope.to_owned(),
-                name,
-                value: print(value.get_ref()),
-                source: String::new(),
-            });
+            settings.push(Setting::new(scope, name, print(value.get_ref()), ""));
         }
     }
 }

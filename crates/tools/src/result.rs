@@ -4,6 +4,7 @@
 //! where it says why, that is a [`Reported`]. Rates are computed from counts and
 //! time where both are there.
 
+use crate::error::ParseError;
 use crate::{Format, Operation, Tool};
 use std::fmt;
 
@@ -42,6 +43,15 @@ impl ToolResult {
             options: Vec::new(),
             facts: Vec::new(),
             messages: Vec::new(),
+        }
+    }
+
+    /// The result, where something of the tool was there to be read.
+    pub(crate) fn if_found(self, found: bool, expected: &'static str) -> Result<Self, ParseError> {
+        let tool = self.tool;
+        match found {
+            true => Ok(self),
+            false => Err(ParseError::NoOutput { tool, expected }),
         }
     }
 
@@ -109,7 +119,7 @@ impl ToolResult {
 }
 
 /// One part of the output that has numbers: one operation of one job.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Part {
     /// Which job of the output, from 0; facts and options of the same job have
     /// the same number. Names need not be unique.
@@ -149,16 +159,7 @@ impl Part {
             job,
             label: label.into(),
             operation,
-            block_size_bytes: None,
-            file_size_bytes: None,
-            total_ios: None,
-            total_bytes: None,
-            runtime_ns: None,
-            operations_per_second: None,
-            bytes_per_second: None,
-            cpu_percent: None,
-            latencies: Vec::new(),
-            facts: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -214,18 +215,19 @@ impl Part {
 }
 
 /// What a latency is the time of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum LatencyKind {
     /// From the call to its return (fio `slat`).
     Submission,
     /// From the call's return to the request's completion (fio `clat`).
     Completion,
     /// From the call to the completion (fio `lat`; bonnie++; iozone `-N`).
+    #[default]
     Total,
 }
 
 /// Latencies of one kind, in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReportedLatency {
     /// What is timed.
     pub kind: LatencyKind,
@@ -248,16 +250,10 @@ pub struct ReportedLatency {
 impl ReportedLatency {
     /// A latency of which nothing is known but its kind.
     #[must_use]
-    pub const fn new(kind: LatencyKind) -> Self {
+    pub fn new(kind: LatencyKind) -> Self {
         Self {
             kind,
-            samples: None,
-            mean_ns: None,
-            deviation_ns: None,
-            min_ns: None,
-            max_ns: None,
-            percentiles: Vec::new(),
-            bins: Vec::new(),
+            ..Self::default()
         }
     }
 }

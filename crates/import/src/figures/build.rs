@@ -384,11 +384,8 @@ fn rates(value: &str, figure: &Cell, block_bytes: u64) -> Result<(f64, f64), Str
 fn record(scope: &Scope, command: &str) -> CommandRecord {
     CommandRecord {
         scope: scope.clone(),
-        at_ns: 0,
         command: command.to_owned(),
         code: Some(0),
-        took_ns: 0,
-        stdout: String::new(),
-        stderr: String::new(),
+        ..CommandRecord::default()
     }
 }

@@ -35,8 +35,7 @@ impl Context<'_> {
                 command: script.command(label, job),
                 code: Some(0),
                 took_ns: run.took_ns,
-                stdout: String::new(),
-                stderr: String::new(),
+                ..CommandRecord::default()
             });
         }
         CellResult {

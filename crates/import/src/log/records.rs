@@ -100,12 +100,11 @@ impl Context<'_> {
                 };
                 add(fact::outcome::APPLIED, applied, source);
             }
-            records.settings.push(Setting {
-                scope: format!("subject {}", self.scope.subject),
-                name,
-                value,
-                source: format!("{}: {source}", self.source),
-            });
+            let scope = format!("subject {}", self.scope.subject);
+            let source = format!("{}: {source}", self.source);
+            records
+                .settings
+                .push(Setting::new(scope, name, value, source));
         }
     }
 
@@ -212,9 +211,7 @@ impl Context<'_> {
             at_ns,
             command: command.to_owned(),
             code: Some(0),
-            took_ns: 0,
-            stdout: String::new(),
-            stderr: String::new(),
+            ..CommandRecord::default()
         }
     }
 }

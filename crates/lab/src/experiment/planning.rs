@@ -17,12 +17,12 @@ pub(super) fn first_sync(begin: Begin, blank: bool, subject: &mut Subject) -> Ve
     }
     if blank {
         build.leave_out_first_sync();
-        subject.settings.push(Setting {
-            scope: format!("subject {}", subject.name),
-            name: "first resync".to_owned(),
-            value: "left out: blank disks are equal".to_owned(),
-            source: "the suite begins in sync".to_owned(),
-        });
+        let (scope, why) = (
+            format!("subject {}", subject.name),
+            "the suite begins in sync",
+        );
+        let value = "left out: blank disks are equal";
+        (subject.settings).push(Setting::new(scope, "first resync", value, why));
     }
     if build.has_first_sync() {
         vec![PlannedStep::Wait(IN_SYNC)]

@@ -1,7 +1,7 @@
 //! Reading a file of figures: what is written, checked and put together.
 
 use super::{Accuracy, Cell, Class, Log, Published, Synced};
-use crate::document::{Document, FileError, Problem};
+use crate::document::{Document, FileError};
 use crate::settings;
 use raidlab_store::{MemberUse, Operation};
 use serde::Deserialize;
@@ -86,12 +86,8 @@ impl Published {
                 let (span, job) = (cell.span(), cell.get_ref().job.span());
                 let cell = read_cell(document, &figures.subject, cell)?;
                 if !classes.iter().any(|class| class.jobs.contains(&cell.job)) {
-                    let problem = Problem::UnknownName {
-                        what: "job",
-                        name: cell.job,
-                        known: classes.into_iter().flat_map(|class| class.jobs).collect(),
-                    };
-                    return Err(document.error(job, problem));
+                    let known = classes.into_iter().flat_map(|class| class.jobs);
+                    return Err(document.unknown(job, "job", &cell.job, known));
                 }
                 let twice = |other: &Cell| {
                     (&other.subject, &other.job, other.op) == (&cell.subject, &cell.job, cell.op)
@@ -169,12 +165,8 @@ fn check_accuracy(
     for accuracy in all.get_ref() {
         let mut named = accuracy.get_ref().jobs.iter();
         if let Some(name) = named.find(|name| !jobs.contains(name)) {
-            let problem = Problem::UnknownName {
-                what: "the class's job",
-                name: name.clone(),
-                known: jobs.to_vec(),
-            };
-            return Err(document.error(accuracy.span(), problem));
+            let what = "the class's job";
+            return Err(document.unknown(accuracy.span(), what, name, jobs));
         }
     }
     Ok(())
@@ -228,12 +220,8 @@ fn read_cell(document: &Document, subject: &str, raw: Spanned<RawCell>) -> Resul
     if let Some(given) = &raw.reliability
         && !RELIABILITIES.contains(&given.get_ref().as_str())
     {
-        let problem = Problem::UnknownName {
-            what: "reliability",
-            name: given.get_ref().clone(),
-            known: RELIABILITIES.map(str::to_owned).to_vec(),
-        };
-        return Err(document.error(given.span(), problem));
+        let what = "reliability";
+        return Err(document.unknown(given.span(), what, given.get_ref(), RELIABILITIES));
     }
     let members = raw.members.into_iter().enumerate().map(|(slot, member)| {
         let nanoseconds = |ticks_ms: u64| ticks_ms.saturating_mul(1_000_000);

@@ -165,11 +165,8 @@ pub(super) fn built_otherwise(
     let one = build.filter(|build| build.len() == 1);
     let system = one.and_then(|build| build.iter_mut().next());
     let Some((system, toml::Value::Table(built))) = system else {
-        let problem = Problem::Missing {
-            field: "build".to_owned(),
-            remedy: "what no system builds has no such settings".to_owned(),
-        };
-        return Err(document.error(0..0, problem));
+        let remedy = "what no system builds has no such settings";
+        return Err(document.missing(0..0, "build", remedy));
     };
     let system = system.clone();
     let names: Vec<String> = settings.keys().cloned().collect();
@@ -199,14 +196,8 @@ fn find_host(
 ) -> Result<Host, FileError> {
     let host = hosts.iter().find(|host| host.name == *name.get_ref());
     host.cloned().ok_or_else(|| {
-        document.error(
-            name.span(),
-            Problem::UnknownName {
-                what: "host",
-                name: name.get_ref().clone(),
-                known: hosts.iter().map(|host| host.name.clone()).collect(),
-            },
-        )
+        let known = hosts.iter().map(|host| &host.name);
+        document.unknown(name.span(), "host", name.get_ref(), known)
     })
 }
 
@@ -245,11 +236,8 @@ fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
     for (field, span, needed) in needs.into_iter().chain(useless) {
         match (span, needed) {
             (None, true) => {
-                let (field, remedy) = (
-                    field.to_owned(),
-                    "a subject of this kind needs it".to_owned(),
-                );
-                return Err(document.error(raw.kind.span(), Problem::Missing { field, remedy }));
+                let remedy = "a subject of this kind needs it";
+                return Err(document.missing(raw.kind.span(), field, remedy));
             }
             (Some(span), false) => {
                 let what = "a subject of this kind has no use for this";
@@ -259,8 +247,7 @@ fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
         }
     }
     if !modelled && raw.build.is_none() {
-        let (field, remedy) = ("build".to_owned(), "say how it is built".to_owned());
-        return Err(document.error(raw.kind.span(), Problem::Missing { field, remedy }));
+        return Err(document.missing(raw.kind.span(), "build", "say how it is built"));
     }
     Ok(())
 }
@@ -279,9 +266,8 @@ fn array_level(document: &Document, raw: &RawSubject) -> Result<Option<MdLevel>,
     match raw.build.as_ref().map(Spanned::get_ref) {
         Some(ArraySpec::Md(spec)) => Ok(Some(spec.level)),
         _ => {
-            let field = "build.md".to_owned();
-            let remedy = "an array is modelled as md is built: say at least its `level`".to_owned();
-            Err(document.error(raw.kind.span(), Problem::Missing { field, remedy }))
+            let remedy = "an array is modelled as md is built: say at least its `level`";
+            Err(document.missing(raw.kind.span(), "build.md", remedy))
         }
     }
 }
@@ -295,11 +281,10 @@ fn check_read_policy(
         return Ok(());
     };
     let text = policy.get_ref();
-    let known: Vec<_> = ALL.iter().map(|kind| kind.name().to_owned()).collect();
-    let name = text.split(':').next().unwrap_or_default().to_owned();
+    let known: Vec<_> = ALL.iter().map(|kind| kind.name()).collect();
+    let name = text.split(':').next().unwrap_or_default();
     if !known.contains(&name) {
-        let what = "read policy";
-        return Err(document.error(policy.span(), Problem::UnknownName { what, name, known }));
+        return Err(document.unknown(policy.span(), "read policy", name, known));
     }
     let remedy = "write it as in `gmirror-split:8k` or `btrfs-devid:1`";
     read_policy(text)
@@ -376,11 +361,8 @@ fn read_checkpoint(
     document: &Document,
     raw: &RawRecovery,
 ) -> Result<Option<Checkpoint>, FileError> {
-    let missing = |field: &str, remedy: &str| {
-        let (field, remedy) = (field.to_owned(), remedy.to_owned());
-        let problem = Problem::Missing { field, remedy };
-        Err(document.error(raw.read_recovered.span(), problem))
-    };
+    let missing =
+        |field: &str, remedy: &str| Err(document.missing(raw.read_recovered.span(), field, remedy));
     let needed = *raw.read_recovered.get_ref() == ReadRecovered::BelowCheckpoint;
     match (&raw.checkpoint_parts, raw.checkpoint_interval) {
         (Some(parts), _) if *parts.get_ref() == 0 => {
@@ -431,8 +413,7 @@ fn read_throttle(document: &Document, raw: &RawRecovery) -> Result<Throttle, Fil
     let limit = |limit: Option<&Spanned<Size>>, field: &str| {
         limit.map(|size| size.get_ref().0).ok_or_else(|| {
             let remedy = "this throttle needs it: bytes per second, as \"1000k\"";
-            let (field, remedy) = (field.to_owned(), remedy.to_owned());
-            document.error(raw.throttle.span(), Problem::Missing { field, remedy })
+            document.missing(raw.throttle.span(), field, remedy)
         })
     };
     let minimum = || limit(limits[0], "minimum");

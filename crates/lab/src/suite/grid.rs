@@ -10,7 +10,7 @@
 
 use super::matrix::{Combination, RawMatrix};
 use super::step::{RawFor, RawStep, ReadStep};
-use crate::document::{Document, FileError, Problem};
+use crate::document::{Document, FileError};
 use raidlab_random::Stream;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,22 +135,16 @@ impl<'a> Grid<'a> {
     fn check_known(&self, chosen: &RawFor, combinations: &[Combination]) -> Result<(), FileError> {
         for (key, values) in chosen {
             let Some(known) = self.known.get(key.get_ref()) else {
-                let problem = Problem::UnknownName {
-                    what: "the key of subjects",
-                    name: key.get_ref().clone(),
-                    known: self.known.keys().cloned().collect(),
-                };
-                return Err(self.document.error(key.span(), problem));
+                let (what, known) = ("the key of subjects", self.known.keys());
+                return Err((self.document).unknown(key.span(), what, key.get_ref(), known));
             };
             let written = values.get_ref().values().iter();
             let applied = written
                 .flat_map(|value| combinations.iter().map(|one| one.apply(&value.to_string())));
             for name in applied {
                 if !known.contains(&name) {
-                    let known = known.iter().cloned().collect();
-                    let what = "the value";
-                    let problem = Problem::UnknownName { what, name, known };
-                    return Err(self.document.error(values.span(), problem));
+                    let span = values.span();
+                    return Err(self.document.unknown(span, "the value", &name, known));
                 }
             }
         }

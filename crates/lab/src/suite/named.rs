@@ -1,15 +1,15 @@
 //! Names in a suite that lead to other files.
 
 use crate::catalogue::LoadError;
-use crate::document::{Document, Problem};
+use crate::document::Document;
 use std::ops::Range;
 
 /// A name or path that leads nowhere is the suite's mistake, at its line.
 pub(super) fn named_at(document: &Document, span: Range<usize>, error: LoadError) -> LoadError {
     match error {
-        LoadError::Unknown { what, name, known } => document
-            .error(span, Problem::UnknownName { what, name, known })
-            .into(),
+        LoadError::Unknown { what, name, known } => {
+            document.unknown(span, what, &name, known).into()
+        }
         LoadError::Read { path, source } => {
             let what = format!("cannot read {}: {source}", path.display());
             let remedy = "paths start from the suite's folder";

@@ -9,7 +9,7 @@ use super::selection::{RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
 use super::{Begin, Job, Places, Rounds, Step, Suite};
 use crate::catalogue::{self, Kind, LoadError};
-use crate::document::{Document, FileError, Problem, Reserved};
+use crate::document::{Document, FileError, Reserved};
 use crate::files::Files;
 use crate::published::Published;
 use crate::settings;
@@ -380,12 +380,8 @@ impl<'a> Builder<'a> {
             let measured = rounds.jobs.iter().filter(|job| !job.prepares);
             let known: Vec<String> = measured.map(|job| job.name.clone()).collect();
             if !known.contains(table.track.get_ref()) {
-                let problem = Problem::UnknownName {
-                    what: "the rounds' job",
-                    name: table.track.get_ref().clone(),
-                    known,
-                };
-                return Err(self.document.error(table.track.span(), problem));
+                let (track, what) = (&table.track, "the rounds' job");
+                return Err((self.document).unknown(track.span(), what, track.get_ref(), known));
             }
         }
         Ok(Built {

@@ -11,7 +11,7 @@ use super::matrix::{Combination, RawMatrix, combinations};
 use super::named::named_at;
 use super::step::Context;
 use crate::catalogue::{self, Kind, LoadError};
-use crate::document::{Document, FileError, Problem, check_name};
+use crate::document::{Document, FileError, check_name};
 use crate::settings::time;
 use crate::subject::{SCHEDULERS, Subject, SubjectKind};
 use raidlab_store::Setting;
@@ -325,19 +325,15 @@ fn set_queues(
         let entry = entry.as_ref()?;
         Some((combination.apply(entry.get_ref()), entry.span()))
     };
-    let setting = |name: &str, value: &str| Setting {
-        scope: format!("subject {}", subject.name),
-        name: name.to_owned(),
-        value: value.to_owned(),
-        source: format!("suite {}", context.suite),
-    };
+    let (scope, source) = (
+        format!("subject {}", subject.name),
+        format!("suite {}", context.suite),
+    );
+    let setting = |name: &str, value: &str| Setting::new(&scope, name, value, &source);
     let mut settings = Vec::new();
     if let Some((name, place)) = written(&table.scheduler) {
         if !SCHEDULERS.contains(&name.as_str()) {
-            let known = SCHEDULERS.map(str::to_owned).to_vec();
-            let what = "scheduler";
-            let problem = Problem::UnknownName { what, name, known };
-            return Err(document.error(place, problem));
+            return Err(document.unknown(place, "scheduler", &name, SCHEDULERS));
         }
         settings.push(setting("scheduler", &name));
         subject.scheduler = Some(name);

@@ -6,7 +6,7 @@ use super::matrix::{Combination, RawMatrix, Value, combinations};
 use super::tool::{RawTool, read_tool};
 use super::{Condition, Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
 use crate::catalogue::{self, LoadError};
-use crate::document::{Document, FileError, Problem, check_name};
+use crate::document::{Document, FileError, check_name};
 use crate::files::Files;
 use crate::fio::{FioText, read_fio};
 use crate::settings::{Time, time};
@@ -238,7 +238,9 @@ pub(super) fn read_step(
             return Ok(ReadStep::Check);
         };
         let Some(member) = &raw.member else {
-            return Err(missing(document, named, "member", "members count from 0").into());
+            return Err(document
+                .missing(named, "member", "members count from 0")
+                .into());
         };
         let event = Event {
             kind,
@@ -250,12 +252,6 @@ pub(super) fn read_step(
         return read_jobs(context, raw, named);
     }
     Ok(ReadStep::Wait(read_wait(document, raw, named)?))
-}
-
-/// An error about a field that is not there.
-fn missing(document: &Document, place: Range<usize>, field: &str, remedy: &str) -> FileError {
-    let (field, remedy) = (field.to_owned(), remedy.to_owned());
-    document.error(place, Problem::Missing { field, remedy })
 }
 
 fn read_wait(document: &Document, raw: &RawStep, named: Range<usize>) -> Result<Wait, FileError> {
@@ -281,7 +277,7 @@ fn read_wait(document: &Document, raw: &RawStep, named: Range<usize>) -> Result<
     };
     let Some(at_most) = &raw.at_most else {
         let remedy = "say when to give up: at_most = \"2h\"";
-        return Err(missing(document, named, "at_most", remedy));
+        return Err(document.missing(named, "at_most", remedy));
     };
     Ok(Wait::Until {
         condition,
@@ -330,7 +326,7 @@ fn read_job(
         text.map(|text| combination.apply(text))
     };
     let required = |field: &Option<Spanned<String>>, name: &str, remedy: &str| {
-        text(field).ok_or_else(|| missing(document, named.clone(), name, remedy))
+        text(field).ok_or_else(|| document.missing(named.clone(), name, remedy))
     };
     let name = text(&raw.job).unwrap_or_default();
     document.hold(named.clone(), check_name(&name))?;
@@ -441,7 +437,7 @@ fn read_fio_text(
         }
         (None, None, None) => {
             let remedy = "write fio's options, or use `fio_file`, `fio_job` or `tool`";
-            Err(missing(document, named, "fio", remedy).into())
+            Err(document.missing(named, "fio", remedy).into())
         }
         _ => {
             let what = "a job has one of `fio`, `fio_file`, `fio_job` and `tool`";

@@ -2,7 +2,7 @@
 
 use super::Work;
 use super::matrix::Combination;
-use crate::document::{Document, FileError, Problem};
+use crate::document::{Document, FileError};
 use crate::placeholder;
 use raidlab_tools::Tool;
 use toml::Spanned;
@@ -27,17 +27,12 @@ pub(super) fn read_tool(
     let name = raw.name.get_ref().as_str();
     let called = || Tool::all().iter().filter(|tool| !tool.has_jobs());
     let Some(tool) = called().find(|tool| tool.name() == name) else {
-        let problem = Problem::UnknownName {
-            what: "the tool",
-            name: name.to_owned(),
-            known: called().map(|tool| tool.name().to_owned()).collect(),
-        };
-        return Err(document.error(raw.name.span(), problem));
+        let known = called().map(|tool| tool.name());
+        return Err(document.unknown(raw.name.span(), "the tool", name, known));
     };
     let Some(written) = raw.arguments else {
-        let field = "arguments".to_owned();
-        let remedy = "write the tool's arguments one by one: [\"-d\", \"{target}\"]".to_owned();
-        return Err(document.error(raw.name.span(), Problem::Missing { field, remedy }));
+        let remedy = "write the tool's arguments one by one: [\"-d\", \"{target}\"]";
+        return Err(document.missing(raw.name.span(), "arguments", remedy));
     };
     let mut arguments = Vec::new();
     for argument in written.get_ref() {

@@ -139,13 +139,7 @@ pub fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
             runs += 1;
         }
     }
-    if runs == 0 {
-        return Err(ParseError::NoOutput {
-            tool: crate::bonnie::TOOL,
-            expected: "a line of CSV with 27, 48 or 50 fields",
-        });
-    }
-    Ok(result)
+    result.if_found(runs > 0, "a line of CSV with 27, 48 or 50 fields")
 }
 
 /// Reads tables as people see them.

@@ -83,13 +83,8 @@ pub(super) fn parse(text: &str) -> Result<ToolResult, ParseError> {
             .map_err(|expected| ParseError::line(row, expected, lines[row]))?;
         index = row + 1;
     }
-    if job.is_none() {
-        return Err(ParseError::NoOutput {
-            tool: crate::bonnie::TOOL,
-            expected: "a heading with `------Sequential Output------`",
-        });
-    }
-    Ok(result)
+    let expected = "a heading with `------Sequential Output------`";
+    result.if_found(job.is_some(), expected)
 }
 
 /// The row of numbers below a heading: behind the line with `%CP`.

@@ -73,13 +73,8 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
         }
     }
     finish(run, &mut result)?;
-    if result.parts.is_empty() {
-        return Err(ParseError::NoOutput {
-            tool: crate::dd::TOOL,
-            expected: "lines such as `16+0 records in`",
-        });
-    }
-    Ok(result)
+    let found = !result.parts.is_empty();
+    result.if_found(found, "lines such as `16+0 records in`")
 }
 
 /// One run while its lines are read.

@@ -50,13 +50,8 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
             result.messages.push(line.trim().to_owned());
         }
     }
-    if job == 0 {
-        return Err(ParseError::NoOutput {
-            tool: crate::fio::TOOL,
-            expected: "a line that begins with `3;fio-`, `4;fio-` or `5;fio-`",
-        });
-    }
-    Ok(result)
+    let expected = "a line that begins with `3;fio-`, `4;fio-` or `5;fio-`";
+    result.if_found(job > 0, expected)
 }
 
 fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'static str> {

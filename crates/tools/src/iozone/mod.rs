@@ -186,12 +186,9 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     table::read(text, unit, &mut result)?;
     throughput::read(text, unit, &mut result)?;
     sheet::read(text, unit, &mut result)?;
-    if result.parts.is_empty() {
-        return Err(ParseError::NoOutput {
-            tool: crate::iozone::TOOL,
-            expected: "a table below `kB  reclen`, or `Children see throughput for`",
-        });
-    }
+    let found = !result.parts.is_empty();
+    let expected = "a table below `kB  reclen`, or `Children see throughput for`";
+    let mut result = result.if_found(found, expected)?;
     if !text.contains("iozone test complete.") {
         let unfinished = "iozone does not say that its test is complete";
         result.messages.push(unfinished.to_owned());
