@@ -6,11 +6,13 @@ mod latency;
 mod load;
 mod others;
 mod speed;
+mod streams;
 
 fn main() {
-    let tables: [(&str, fn()); 6] = [
+    let tables: [(&str, fn()); 7] = [
         ("amplification", amplification::print),
         ("latency", latency::print),
+        ("streams", streams::print),
         ("depth", others::depth),
         ("cliff", others::cliff),
         ("flush", others::flush),

@@ -86,7 +86,7 @@ fn fill(numbers: &DiskParameters, part: u64) -> Vec<f64> {
     rates
 }
 
-/// The rates of three drives as they are filled, and where they fall.
+/// The rates of drives as they are filled, and where they fall.
 pub fn cliff() {
     println!("| drive | measured | modelled: GB written, then MB/s until there |");
     println!("|---|---|---|");
@@ -94,6 +94,10 @@ pub fn cliff() {
         ("980pro", "4 GB/s to 113 GB, then 1.5"),
         ("nm800pro", "3.5 GB/s to 592 GB, then 2.2, then 1.0"),
         ("a2000", "2.0 GB/s to 150 GB, then 0.5, then 0.4"),
+        (
+            "sn850x",
+            "6.3 GB/s to 600 GB, then 1.5 to 1.8, from 75 % on 0.8 to 1.2",
+        ),
         ("pm9a3", "flat (the 3.84 TB one, 4.14 GB/s)"),
     ] {
         let rates = fill(&preset(name), 4_000_000_000);

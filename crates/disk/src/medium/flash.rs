@@ -2,20 +2,21 @@
 //!
 //! 1. **Controller.** A command keeps the controller busy for a moment, which bounds how many
 //!    it does in a second, and then waits for its firmware, many at a time.
-//! 2. **Link.** Data cross it one command after the other, on PCI Express in both directions
-//!    at a time. On SATA a flush or a discard waits until nothing else is under way, and all that
-//!    comes later waits for it, as it is no queued command.
+//! 2. **[Link](link).** Data cross it one command after the other, on PCI Express in both
+//!    directions at a time. On SATA a flush or a discard waits until nothing else is under way,
+//!    and all that comes later waits for it, as it is no queued command.
 //! 3. **Reads** go to the dies on which their pages lie; which those are depends on
 //!    how they were written. A page that was never written, or trimmed, needs no die.
-//! 4. **Writes** are complete when they are in the buffer; while it is full they wait in order
+//! 4. **Writes** are complete when they are in the buffer, which takes them page by page as there
+//!    is room (so does MQSim, `Data_Cache_Manager_Flash_Advanced::write_to_destage_buffer`), in order
 //!    of arrival. Whether reads that come after those pass them is a switch. A write of a part
 //!    of a logical page of 4 KiB reads the rest first. What the buffer holds is put
 //!    into units and programmed, and leaves the buffer when it is.
 //! 5. **Garbage.** Each unit of the host brings about as many copies as the
 //!    [translation layer](translation) has to make for it, evenly or in bursts.
 //! 6. **The cache of one bit a cell**, where there is one, takes what comes until it is
-//!    full: then units are programmed with all bits, and where the drive has become so full
-//!    that the cache must shrink, each brings about the folding of another. A drive with
+//!    full. Then units are programmed with all bits, beside it, until no cells are left; from
+//!    then on the cache is folded to make room for them. A drive with
 //!    nothing to do folds until the cache is empty, and one that is trimmed wholly has nothing
 //!    to fold. The cache of a drive in steady state is full.
 //! 7. **Flush.** With protection against the loss of power it has nothing to wait for. Without
@@ -28,6 +29,7 @@
 mod dies;
 mod drive;
 mod events;
+mod link;
 mod pages;
 mod parameters;
 mod shape;

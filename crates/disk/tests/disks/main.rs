@@ -1,5 +1,6 @@
 //! Modelled disks, by themselves.
 
+mod chosen;
 mod facts;
 mod media;
 mod properties;

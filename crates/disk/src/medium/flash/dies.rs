@@ -9,9 +9,11 @@
 //!   carries one thing at a time, in the order in which they are ready.
 //! - **A unit** comes over the channel page by page, and is then programmed. A unit of copies
 //!   is first gathered by reads. When a die has programmed a block, it erases the next one.
-//! - **Suspension.** A read interrupts the gathering, programming or erasing of its die, after
-//!   the time that suspending takes, but not while a unit's data arrive. When no read waits,
-//!   the work goes on. While there is work for a die, only so many reads may go before it;
+//! - **Suspension.** A read interrupts the programming or erasing of its die, after the time that
+//!   suspending takes, but not while a unit's data arrive. What ends sooner is not interrupted, and
+//!   neither is a read: one that comes while copies are gathered waits for the page that is under
+//!   way (so does MQSim, `TSU_OutOfOrder::service_read_transaction`). When no read waits, the work
+//!   goes on. While there is work for a die, only so many reads may go before it;
 //!   after them it is done to its end. With a bound of zero, work is never interrupted, and one read
 //!   goes between two units.
 
@@ -40,6 +42,8 @@ pub(super) enum UnitKind {
     Copies {
         /// How long the reads that gather the unit's pages keep the die busy, in nanoseconds.
         gather: u64,
+        /// How long each of them does.
+        page: u64,
     },
 }
 
@@ -195,9 +199,20 @@ impl Dies {
             Stage::Gather | Stage::Program | Stage::Erase
                 if state.passed < self.numbers.suspend_reads =>
             {
-                state.interrupted = Some((state.stage, state.until - now));
+                let left = state.until - now;
+                let (wait, rest) = match (state.stage, state.unit.kind) {
+                    (Stage::Gather, UnitKind::Copies { page, .. }) => {
+                        let wait = left % page.max(1);
+                        (wait, left - wait)
+                    }
+                    _ => (self.numbers.suspend.0, left),
+                };
+                if left < wait {
+                    return None;
+                }
+                state.interrupted = Some((state.stage, rest));
                 state.passed += 1;
-                Some(self.sense(now + self.numbers.suspend.0, die))
+                Some(self.sense(now + wait, die))
             }
             _ => None,
         }
@@ -250,13 +265,7 @@ impl Dies {
                     UnitKind::Cached => self.numbers.slc_program,
                     UnitKind::Host | UnitKind::Copies { .. } => self.numbers.program,
                 };
-                // A read that came with the data goes before the program.
-                if state.first != NONE && state.passed < self.numbers.suspend_reads {
-                    state.interrupted = Some((Stage::Program, time.0));
-                    state.passed += 1;
-                    return (None, Some(self.sense(now, die)));
-                }
-                (None, Some(self.begin_work(now, die, Stage::Program, time.0)))
+                (None, Some(self.begin_or_read(now, die, Stage::Program, time.0)))
             }
             Stage::Program => {
                 self.units -= 1;
@@ -265,7 +274,7 @@ impl Dies {
                 state.programmed += self.numbers.unit_bytes(false);
                 let due = if state.programmed >= self.numbers.block.0 {
                     state.programmed = 0;
-                    Some(self.begin_work(now, die, Stage::Erase, self.numbers.erase.0))
+                    Some(self.begin_or_read(now, die, Stage::Erase, self.numbers.erase.0))
                 } else {
                     state.passed = 0;
                     self.next(now, die)
@@ -311,7 +320,7 @@ impl Dies {
     fn begin(&mut self, now: u64, die: usize, unit: Unit) -> u64 {
         self.dies[die].unit = unit;
         match unit.kind {
-            UnitKind::Copies { gather } => self.begin_work(now, die, Stage::Gather, gather),
+            UnitKind::Copies { gather, .. } => self.begin_work(now, die, Stage::Gather, gather),
             UnitKind::Host | UnitKind::Cached => self.receive(now, die),
         }
     }
@@ -322,6 +331,17 @@ impl Dies {
         let pages = self.numbers.unit_bytes(cached) / self.numbers.page.0;
         self.dies[die].stage = Stage::Receive(pages as u32 - 1);
         self.transfer(now, die, self.numbers.page.0)
+    }
+
+    /// A die begins work, or before it a read that came meanwhile.
+    fn begin_or_read(&mut self, now: u64, die: usize, stage: Stage, time: u64) -> u64 {
+        let state = &mut self.dies[die];
+        if state.first != NONE && state.passed < self.numbers.suspend_reads {
+            state.interrupted = Some((stage, time));
+            state.passed += 1;
+            return self.sense(now, die);
+        }
+        self.begin_work(now, die, stage, time)
     }
 
     fn begin_work(&mut self, now: u64, die: usize, stage: Stage, time: u64) -> u64 {

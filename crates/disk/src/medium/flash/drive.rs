@@ -1,9 +1,10 @@
 //! A solid-state disk at work: its commands from the host's to their completion. What each
-//! part does is told where it is: [dies](super::dies), [writes](super::writes),
-//! [pages](super::pages).
+//! part does is told where it is: [dies](super::dies), [link](super::link),
+//! [writes](super::writes), [pages](super::pages).
 
 use super::dies::{Dies, Ended, Unit, UnitKind};
 use super::events::{Event, Events};
+use super::link::Link;
 use super::pages::{Location, PAGE_BYTES, Pages};
 use super::parameters::Parameters;
 use super::shape::NONE;
@@ -27,6 +28,8 @@ struct Flight {
     /// Reads that have not come, and when the last that came was with the host.
     pending: u32,
     end: u64,
+    /// Pages of a write that are in the buffer, or were.
+    taken: u32,
     /// While no command uses this place: the next place that none uses.
     next: u32,
 }
@@ -43,30 +46,6 @@ impl Flight {
 /// and Linux does not use it with many of the drives that say they have it).
 fn stands_alone(kind: CommandKind) -> bool {
     matches!(kind, CommandKind::Flush | CommandKind::Discard)
-}
-
-/// The controller and the link.
-#[derive(Debug, Clone)]
-struct Link {
-    /// When it is free, in and out: on SATA they are one.
-    free: [u64; 2],
-    is_half_duplex: bool,
-    nanos_per_byte: f64,
-    controller_free: u64,
-}
-
-impl Link {
-    /// So many bytes cross it, from `now` at the earliest; 0 is in, 1 is out.
-    fn transfer(&mut self, now: u64, direction: usize, bytes: u64) -> u64 {
-        let time = (bytes as f64 * self.nanos_per_byte) as u64;
-        self.occupy(now, direction, time)
-    }
-
-    fn occupy(&mut self, now: u64, direction: usize, time: u64) -> u64 {
-        let direction = if self.is_half_duplex { 0 } else { direction };
-        self.free[direction] = self.free[direction].max(now) + time;
-        self.free[direction]
-    }
 }
 
 /// A solid-state disk at work.
@@ -107,12 +86,7 @@ impl FlashDisk {
             overhead: disk.overhead_cached.0,
             discard: disk.discard.unwrap_or(Nanos::ZERO).0,
             writes_through: disk.write_window == 0,
-            link: Link {
-                free: [0; 2],
-                is_half_duplex: numbers.generation == 0,
-                nanos_per_byte: 1e9 / numbers.link_rate(disk.interface),
-                controller_free: 0,
-            },
+            link: Link::new(numbers.generation, numbers.lanes, disk.interface.0),
             dies: Box::new(Dies::new(numbers)),
             writes: Box::new(Writes::new(numbers, disk.write_window, pages)),
             flights: Vec::new(),
@@ -156,6 +130,7 @@ impl FlashDisk {
             command,
             pending: 0,
             end: 0,
+            taken: 0,
             next: NONE,
         };
         let slot = self.unused;
@@ -293,17 +268,24 @@ impl FlashDisk {
         }
     }
 
-    /// Lets in what waits for the buffer, as far as there is room.
+    /// Lets in what waits for the buffer, page by page, as far as there is room.
     fn admit_all(&mut self, now: u64) {
         while let Some(&slot) = self.waiting.front() {
             let flight = self.flights[slot as usize];
-            let Range { start, end } = flight.pages();
             if flight.command.kind == CommandKind::Read {
                 self.waiting.pop_front();
                 self.read(now, slot);
                 continue;
             }
-            if !self.writes.fits(end - start) {
+            let Range { start, end } = flight.pages();
+            let first = start + u64::from(flight.taken);
+            let count = (end - first).min(self.writes.room());
+            let together = (end - start) * PAGE_BYTES >= self.numbers.page.0;
+            let units = &mut self.units;
+            self.writes.take(first..first + count, together, units);
+            self.program(now);
+            if first + count < end {
+                self.flights[slot as usize].taken += count as u32;
                 // A unit that is not full must not keep the buffer full.
                 if !self.writes.is_programming() {
                     self.writes.close(&mut self.units);
@@ -312,14 +294,13 @@ impl FlashDisk {
                 return;
             }
             self.waiting.pop_front();
-            self.writes.take(start, end, &mut self.units);
             let through = flight.command.kind == CommandKind::WriteThrough;
             if self.writes_through || (through && !self.numbers.protected) {
                 self.wait_for_programs(now, slot, 0);
+                self.program(now);
             } else {
                 self.push(now, Event::Done(slot));
             }
-            self.program(now);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The numbers of a solid-state disk, and what preset files call them.
 
+use super::link::GENERATIONS;
 use super::translation::State;
 use super::victims::Victims;
 use crate::medium::Number;
@@ -70,11 +71,6 @@ pub struct Parameters {
     /// What it went through before the first command; a suite says it, not the preset.
     pub state: State,
 }
-
-/// What a lane of PCI Express carries by generation, in megabytes a second, beside headers of
-/// 24 and acknowledgements of about 8 bytes for each payload of 256: 2.5 and 5 GT/s with 8 of 10
-/// bits, 8, 16 and 32 GT/s with 128 of 130 (PCI Express base specifications 1.0 to 5.0).
-const LANE: [f64; 6] = [0.0, 222.0, 444.0, 875.0, 1750.0, 3500.0];
 
 impl Parameters {
     /// Names of the numbers in preset files.
@@ -202,7 +198,7 @@ impl Parameters {
             ),
             (
                 "flash_pcie_generation",
-                self.generation < LANE.len() && (self.generation == 0 || self.lanes > 0),
+                self.generation <= GENERATIONS && (self.generation == 0 || self.lanes > 0),
                 "must be 0 for SATA, or 1 to 5 with at least one lane",
             ),
             (
@@ -300,13 +296,5 @@ impl Parameters {
     /// How long so many bytes take on a channel.
     pub(super) fn channel_time(&self, bytes: u64) -> u64 {
         (bytes as f64 / self.channel_rate.0 * 1e9) as u64
-    }
-
-    /// What the link carries: the least of what it could and what the drive can.
-    pub(super) fn link_rate(&self, drive: BytesPerSecond) -> f64 {
-        match self.generation {
-            0 => drive.0,
-            generation => drive.0.min(LANE[generation] * 1e6 * f64::from(self.lanes)),
-        }
     }
 }

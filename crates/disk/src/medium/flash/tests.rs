@@ -123,6 +123,16 @@ fn writes_end_in_the_buffer_until_it_is_full() {
     assert!(small.is_quiet());
 }
 
+/// The buffer holds four pages, and each of four dies takes one: all go on while a write of eight
+/// pages comes in.
+#[test]
+fn a_large_write_comes_into_the_buffer_page_by_page() {
+    let ends = run(&mut disk(flash(), 4), &[(0, Write, 0, 24), (10, Write, 24, 64)]);
+    // Three pages are programmed by 1000. One of the eight goes beside them, three follow at 1000,
+    // one at 1010, and the last three at 2000.
+    assert_eq!(ends, [0, 2000]);
+}
+
 #[test]
 fn reads_interrupt_programs_but_not_for_ever() {
     let one_die = Parameters {
@@ -146,6 +156,43 @@ fn reads_interrupt_programs_but_not_for_ever() {
         ..one_die
     };
     assert_eq!(run(&mut disk(never, 8), &commands)[1], 1100);
+}
+
+/// What ends before it could be interrupted is not, and a read that waits for it goes before
+/// the erasure that would follow.
+#[test]
+fn a_read_does_not_interrupt_what_ends_sooner() {
+    let one_die = Parameters {
+        dies: 1,
+        channels: 1,
+        block: Bytes(4096),
+        erase: Nanos(5000 * US),
+        ..flash()
+    };
+    let commands = [(0, WriteThrough, 0, 8), (995, Read, 8, 8), (4000, Read, 16, 8)];
+    // The erasure of 5000 us begins at 1100 and is interrupted once.
+    assert_eq!(run(&mut disk(one_die, 8), &commands), [1000, 1100, 4110]);
+}
+
+/// Copies are gathered by reads, and a read is not interrupted: another waits for its end alone.
+#[test]
+fn a_read_waits_for_the_page_that_is_being_gathered() {
+    let one_die = Parameters {
+        dies: 1,
+        channels: 1,
+        ..flash()
+    };
+    let mut dies = dies::Dies::new(one_die);
+    let kind = dies::UnitKind::Copies { gather: 300 * US, page: 100 * US };
+    let unit = dies::Unit { kind, pages: 0, epoch: 0 };
+    assert_eq!(dies.write(0, unit), Some((0, 300 * US)));
+    // The second of three pages is read until 200 us. The read's page takes 100 us more.
+    assert_eq!(dies.read(170 * US, 0, 7, 4096, 100 * US), Some(300 * US));
+    dies.advance(300 * US, 0);
+    let sent = 300 * US + 1;
+    let (ended, due) = dies.advance(sent, 0);
+    assert!(matches!(ended, Some(dies::Ended::Read { command: 7, .. })), "{ended:?}");
+    assert_eq!(due, Some(sent + 100 * US), "the third page");
 }
 
 #[test]
@@ -205,10 +252,11 @@ fn a_flush_of_sata_stands_alone() {
         (20, Read, 8, 8),
         (30, Read, 16, 8),
     ];
-    assert_eq!(run(&mut disk(sata, 8), &commands), [0, 1000, 1100, 1100]);
+    // A page takes 6.8 us on SATA.
+    assert_eq!(run(&mut disk(sata, 8), &commands), [6, 1006, 1113, 1120]);
     // So does a discard: `DATA SET MANAGEMENT` is no queued command either.
     let discard = [(0, Read, 0, 8), (10, Discard, 8, 8), (20, Read, 16, 8)];
-    assert_eq!(run(&mut disk(sata, 8), &discard), [100, 100, 200]);
+    assert_eq!(run(&mut disk(sata, 8), &discard), [106, 106, 213]);
     assert_eq!(run(&mut disk(flash(), 8), &discard), [100, 10, 120]);
     // What stands before the flush waits for the controller, not for flash.
     let mut drive = disk(sata, 8);
@@ -264,9 +312,10 @@ fn last(ends: Vec<u64>, begin: u64) -> u64 {
 /// drive has emptied it.
 #[test]
 fn a_drive_in_steady_state_begins_with_its_cache_full() {
-    let time = |slc| {
+    let time = |slc, slc_dynamic| {
         let numbers = Parameters {
             slc,
+            slc_dynamic,
             state: State::Steady,
             ..cached()
         };
@@ -275,9 +324,13 @@ fn a_drive_in_steady_state_begins_with_its_cache_full() {
         let rested = last(run(&mut drive, &writes(48, 100, 1_000_000)), 1_000_000);
         (first, rested)
     };
-    let (with, without) = (time(Bytes(64 * 4096)), time(Bytes(0)));
-    assert_eq!(with.0, without.0);
-    assert!(with.1 < without.1, "{with:?}, {without:?}");
+    let without = time(Bytes(0), Bytes(0));
+    // What the cache holds leaves room elsewhere, by which a part of it is larger.
+    for dynamic in [0, 2048] {
+        let with = time(Bytes(64 * 4096), Bytes(dynamic * 4096));
+        assert_eq!(with.0, without.0, "{dynamic}");
+        assert!(with.1 < without.1, "{with:?}, {without:?}");
+    }
 }
 
 #[test]
@@ -312,6 +365,29 @@ fn the_cache_of_one_bit_is_quick_until_it_is_full_and_again_after_idle_time() {
     let more: Vec<_> = writes(200, 200_000).into_iter().chain(writes(300, 200_000)).collect();
     let full = last(run(&mut drive, &more), 200_000);
     assert!(full > 5000, "16 pages of 96 find the cache full, and half a bit each: {full}");
+}
+
+/// An erased drive with a cache of a quarter of its pages, which take half of its cells. It is
+/// filled at three rates: with one bit a cell, with two in the cells that are left, and with two
+/// where each unit needs the cells that another leaves when it is folded.
+#[test]
+fn an_erased_drive_is_filled_at_three_rates() {
+    let numbers = Parameters {
+        bits: 2,
+        slc_dynamic: Bytes(1024 * 4096),
+        slc_program: Nanos(100 * US),
+        read: Nanos(US),
+        over_provisioning: 1.0,
+        state: State::Fresh,
+        ..flash()
+    };
+    let ends = run(&mut disk(numbers, 8), &writes(4096, 0, 0));
+    // Microseconds for each page of one of four dies.
+    let time = |from: usize, to: usize| (ends[to] - ends[from]) * 4 / (to - from) as u64;
+    let times = [time(0, 1000), time(1100, 3000), time(3200, 4000)];
+    let wanted = [(90..110), (490..510), (950..1050)];
+    let right = times.iter().zip(&wanted).all(|(time, wanted)| wanted.contains(time));
+    assert!(right, "{times:?} are not {wanted:?}");
 }
 
 /// A block of two units, whichever way they are programmed.

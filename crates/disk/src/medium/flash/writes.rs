@@ -7,6 +7,14 @@
 //! is first gathered. With a share `v` of valid pages in a victim, a page of flash with `n`
 //! logical pages yields `n v` of them, and the planes are read together.
 //!
+//! The cache of one bit takes three times the cells for a byte that cells of three bits take.
+//! While there are cells beside it that hold nothing, what it has no room for goes to these
+//! directly. Then the drive folds to make room for what comes: a unit of three bits leaves as many
+//! cells as two others need. So an erased drive is filled at three rates, as reviews measure and
+//! explain: once the cache is full "the SSD will write directly to TLC flash", and in the end it
+//! "starts moving data out of SLC into TLC, to make up free space for incoming data" (TechPowerUp,
+//! review of the ADATA XPG Atom 50). Only what is valid fills cells here.
+//!
 //! Flushes divide all units into *epochs*: one waits until the units of its epoch, and of
 //! those before it, are programmed.
 
@@ -16,6 +24,7 @@ use super::parameters::Parameters;
 use super::shape::NONE;
 use super::translation::State;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The buffer, and what becomes of it.
 #[derive(Debug, Clone)]
@@ -57,7 +66,10 @@ impl Writes {
             numbers,
         };
         if numbers.state == State::Steady {
-            new.cached = new.cache_size();
+            // What is in the cache leaves room elsewhere, by which it is larger.
+            while new.cached < new.cache_size() {
+                new.cached = new.cache_size();
+            }
         }
         new
     }
@@ -69,17 +81,18 @@ impl Writes {
         self.cached = self.cached.min(self.pages.mapped());
     }
 
-    /// Whether the buffer has room for so many pages; when it is empty, for any number.
-    pub(super) fn fits(&self, pages: u64) -> bool {
-        self.held == 0 || self.held + pages <= self.room
+    /// How many pages more the buffer may hold.
+    pub(super) fn room(&self) -> u64 {
+        self.room.saturating_sub(self.held)
     }
 
-    /// Takes pages `first` to before `end` of one command; appends the units that are full.
-    pub(super) fn take(&mut self, first: u64, end: u64, units: &mut Vec<Unit>) {
-        let together = (end - first) * PAGE_BYTES >= self.numbers.page.0;
-        self.pages.write(first, end, together);
-        self.held += end - first;
-        self.loose += end - first;
+    /// Takes pages of one command, which lie together in flash or each on its own; appends the
+    /// units that are full.
+    pub(super) fn take(&mut self, pages: Range<u64>, together: bool, units: &mut Vec<Unit>) {
+        let count = pages.end - pages.start;
+        self.pages.write(pages.start, pages.end, together);
+        self.held += count;
+        self.loose += count;
         self.dirty = true;
         loop {
             let size = self.unit_pages();
@@ -156,7 +169,25 @@ impl Writes {
 
     /// Whether writes go on for hours as they do now.
     pub(super) fn is_steady(&self) -> bool {
-        !self.caching && !self.pages.grows() && self.cached <= self.cache_size()
+        !self.caching && !self.pages.grows() && !self.is_short()
+    }
+
+    /// Bytes of logical pages that are not in the cache of one bit.
+    fn elsewhere(&self) -> u64 {
+        let mapped = self.pages.mapped().saturating_sub(self.cached);
+        mapped.min(self.pages.size())
+    }
+
+    /// What the cells hold with all bits that are not its own part of the cache of one bit.
+    fn cells(&self) -> u64 {
+        (self.pages.size() as f64 * self.numbers.over_provisioning) as u64
+    }
+
+    /// Whether another unit has room only where the cache of one bit makes it.
+    fn is_short(&self) -> bool {
+        let cached = self.cached.saturating_sub(self.numbers.slc.0);
+        let used = self.elsewhere() + cached * u64::from(self.numbers.bits);
+        cached > 0 && used + self.numbers.unit_bytes(false) > self.cells()
     }
 
     /// What the cache of one bit holds at most: its own part, and of the rest a part that
@@ -168,10 +199,9 @@ impl Writes {
         if slc_dynamic.0 == 0 {
             return slc.0;
         }
-        let size = self.pages.size();
-        let elsewhere = self.pages.mapped().saturating_sub(self.cached).min(size);
+        let (size, elsewhere) = (self.pages.size(), self.elsewhere());
         let share = u128::from(slc_dynamic.0) * u128::from(size - elsewhere) / u128::from(size);
-        let cells = (size as f64 * self.numbers.over_provisioning) as u64 - elsewhere;
+        let cells = self.cells() - elsewhere;
         slc.0 + (share as u64).min(cells / u64::from(self.numbers.bits))
     }
 
@@ -200,7 +230,7 @@ impl Writes {
             pages: pages as u32,
             epoch,
         });
-        if !self.caching && self.cached > self.cache_size() {
+        if !self.caching && self.is_short() {
             self.fold(units);
         }
         self.pay(pages, units);
@@ -230,10 +260,10 @@ impl Writes {
 
     /// A unit of copies that are gathered by so many reads.
     fn push_copies(&self, reads: u64, sense: u64, units: &mut Vec<Unit>) {
-        let one = sense + self.numbers.channel_time(self.numbers.page.0);
-        let gather = reads.div_ceil(u64::from(self.numbers.planes)) * one;
+        let page = sense + self.numbers.channel_time(self.numbers.page.0);
+        let gather = reads.div_ceil(u64::from(self.numbers.planes)) * page;
         units.push(Unit {
-            kind: UnitKind::Copies { gather },
+            kind: UnitKind::Copies { gather, page },
             pages: 0,
             epoch: NONE,
         });

@@ -1,0 +1,142 @@
+//! The wire between a solid-state disk and its host, and the controller behind it.
+//!
+//! - **PCI Express** carries data in packets, in both directions at a time. A lane's bits are 8 of
+//!   10 up to generation 2, and 128 of 130 from generation 3 on, less a block in 371 that keeps the
+//!   clocks together (a SKP ordered set every 370 to 375 blocks). A packet's payload has 24 bytes
+//!   more where the drive writes to memory (4 of framing with the sequence number, a header of 16
+//!   for addresses of 64 bits, 4 of LCRC), and 20 where the drive reads from it, as a completion's
+//!   header has 12. Each packet is answered in the other direction by an acknowledgement and by an
+//!   update of credits, of 8 bytes each. (PCI Express base specifications 1.0 to 5.0; Intel's
+//!   application notes 456 and 829 on what of this is overhead, and in which direction; PLX's data
+//!   book of the PEX 8532, table 8-4, on two answers for each packet.)
+//! - **A payload** is as large as both the drive and the host's port allow: usually 256 bytes up to
+//!   generation 3, 512 from generation 4 on. With 256 bytes four lanes of generation 4 carry 7.2 GB/s,
+//!   less than makers measure on the hosts that they rate such drives with.
+//! - **SATA** carries data in one direction at a time: at 6 Gb/s 8 bits of 10, in frames of 8192
+//!   bytes with 16 more (start, header, CRC, end; Serial ATA revision 3.0).
+
+/// Bytes a second that a lane carries by generation, packets' overhead included. There is no
+/// generation 0.
+const LANE: [f64; 6] = [0.0, 250e6, 500e6, 982.0e6, 1963.9e6, 3927.8e6];
+
+/// The greatest payload of a packet by generation, in bytes.
+const PAYLOAD: [f64; 6] = [1.0, 256.0, 256.0, 256.0, 512.0, 512.0];
+
+/// What a packet has beside its payload, in bytes: data to the drive, and to the host.
+const PACKET: [f64; 2] = [20.0, 24.0];
+
+/// What a packet sends back in the other direction, in bytes.
+const ANSWER: f64 = 16.0;
+
+/// Bytes of data a second on SATA at 6 Gb/s.
+const SATA: f64 = 600e6 * 8192.0 / (8192.0 + 16.0);
+
+/// The last generation of PCI Express that is known.
+pub(super) const GENERATIONS: usize = LANE.len() - 1;
+
+/// The controller and the link. Data pass the wire and the drive's own part of it, each of which
+/// has its rate; answers take the wire alone.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    /// When wire and drive are free, in and out: on SATA these are one.
+    free: [[u64; 2]; 2],
+    pub(super) is_half_duplex: bool,
+    /// Nanoseconds for a byte: on the wire in and out, and in the drive.
+    wire: [f64; 2],
+    drive: f64,
+    /// What a byte in one direction takes of the wire in the other.
+    answer: f64,
+    pub(super) controller_free: u64,
+}
+
+impl Link {
+    /// A link of a generation of PCI Express with so many lanes, or of SATA if that is 0, to a
+    /// drive that is rated for so many bytes a second.
+    pub(super) fn new(generation: usize, lanes: u32, rated: f64) -> Self {
+        let raw = LANE[generation] * f64::from(lanes);
+        let payload = PAYLOAD[generation];
+        let (wire, answer) = match generation {
+            0 => ([1e9 / SATA; 2], 0.0),
+            _ => (
+                PACKET.map(|more| 1e9 / raw * (payload + more) / payload),
+                1e9 / raw * ANSWER / payload,
+            ),
+        };
+        Self {
+            free: [[0; 2]; 2],
+            is_half_duplex: generation == 0,
+            wire,
+            drive: 1e9 / rated,
+            answer,
+            controller_free: 0,
+        }
+    }
+
+    /// So many bytes cross it, from `now` at the earliest; 0 is in, 1 is out.
+    pub(super) fn transfer(&mut self, now: u64, direction: usize, bytes: u64) -> u64 {
+        let bytes = bytes as f64;
+        if !self.is_half_duplex {
+            let wire = &mut self.free[1 - direction][0];
+            *wire = (*wire).max(now) + (bytes * self.answer) as u64;
+        }
+        let times = [self.wire[direction], self.drive].map(|time| (bytes * time) as u64);
+        self.pass(now, direction, times)
+    }
+
+    /// It is busy for so long in a direction.
+    pub(super) fn occupy(&mut self, now: u64, direction: usize, time: u64) -> u64 {
+        self.pass(now, direction, [time; 2])
+    }
+
+    fn pass(&mut self, now: u64, direction: usize, times: [u64; 2]) -> u64 {
+        let direction = if self.is_half_duplex { 0 } else { direction };
+        let free = &mut self.free[direction];
+        for (free, time) in free.iter_mut().zip(times) {
+            *free = (*free).max(now) + time;
+        }
+        free[0].max(free[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Link;
+
+    /// Gigabytes a second of both directions, where only one is used, and where both are.
+    fn rates(generation: usize, lanes: u32, rated: f64) -> [f64; 3] {
+        let one = |direction| {
+            let mut link = Link::new(generation, lanes, rated);
+            let ends = (0..1000).map(|_| link.transfer(0, direction, 1 << 20));
+            1000.0 * (1_u64 << 20) as f64 / ends.last().unwrap_or(1) as f64
+        };
+        let mut link = Link::new(generation, lanes, rated);
+        let mut end = 0;
+        for turn in 0..2000 {
+            end = end.max(link.transfer(0, turn % 2, 1 << 20));
+        }
+        [one(0), one(1), 1000.0 * (1_u64 << 20) as f64 / end as f64]
+    }
+
+    #[test]
+    fn a_link_carries_what_packets_leave_of_its_bits() {
+        let within = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.002;
+        // By hand: 128 of 130 bits of 16 GT/s, 370 blocks of 371, 512 bytes of 536, of 532, and
+        // of 552 where the other direction is answered.
+        for (generation, lanes, wanted) in [
+            (1, 4, [0.928, 0.914, 0.865]),
+            (2, 4, [1.855, 1.829, 1.730]),
+            (3, 4, [3.643, 3.591, 3.397]),
+            (4, 4, [7.560, 7.504, 7.286]),
+            (5, 4, [15.120, 15.008, 14.573]),
+        ] {
+            let found = rates(generation, lanes, 1e12);
+            let right = found.iter().zip(wanted).all(|(&found, wanted)| within(found, wanted));
+            assert!(right, "generation {generation}: {found:?}, by hand {wanted:?}");
+        }
+        // A rating of 7.5 GB/s is possible on four lanes of generation 4.
+        assert!(within(rates(4, 4, 7.5e9)[1], 7.5));
+        assert!(within(rates(4, 4, 2e9)[2], 2.0), "a rating below what the link carries");
+        let sata = rates(0, 0, 1e12);
+        assert!(within(sata[1], 0.5988) && within(sata[2], 0.5988 / 2.0), "{sata:?}");
+    }
+}
