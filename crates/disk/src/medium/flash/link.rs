@@ -2,13 +2,13 @@
 //!
 //! - **PCI Express** carries data in packets, in both directions at a time. A lane's bits are 8 of
 //!   10 up to generation 2, and 128 of 130 from generation 3 on, less a block in 371 that keeps the
-//!   clocks together (a SKP ordered set every 370 to 375 blocks). A packet's payload has 24 bytes
-//!   more where the drive writes to memory (4 of framing with the sequence number, a header of 16
-//!   for addresses of 64 bits, 4 of LCRC), and 20 where the drive reads from it, as a completion's
-//!   header has 12. Each packet is answered in the other direction by an acknowledgement and by an
-//!   update of credits, of 8 bytes each. (PCI Express base specifications 1.0 to 5.0; Intel's
-//!   application notes 456 and 829 on what of this is overhead, and in which direction; PLX's data
-//!   book of the PEX 8532, table 8-4, on two answers for each packet.)
+//!   clocks together (a SKP ordered set every 370 to 375 blocks). A packet has 8 bytes of framing,
+//!   sequence number and LCRC, and a header of 16 where it has an address of 64 bits, else of 12. It
+//!   is acknowledged in the other direction, with 8 bytes. (PCI Express base specifications 1.0 to
+//!   5.0; Intel's application notes 456 and 829 on what of this is overhead, and in which direction.)
+//! - **To the host** data go in writes to memory, whose receiver also gives credits back, with 8
+//!   bytes more. **To the drive** they come as completions of the drive's reads, of which each asks
+//!   for 512 bytes (the default of Linux, by `lspci`). That request is a packet too, without data.
 //! - **A payload** is as large as both the drive and the host's port allow: usually 256 bytes up to
 //!   generation 3, 512 from generation 4 on. With 256 bytes four lanes of generation 4 carry 7.2 GB/s,
 //!   less than makers measure on the hosts that they rate such drives with.
@@ -22,11 +22,15 @@ const LANE: [f64; 6] = [0.0, 250e6, 500e6, 982.0e6, 1963.9e6, 3927.8e6];
 /// The greatest payload of a packet by generation, in bytes.
 const PAYLOAD: [f64; 6] = [1.0, 256.0, 256.0, 256.0, 512.0, 512.0];
 
-/// What a packet has beside its payload, in bytes: data to the drive, and to the host.
-const PACKET: [f64; 2] = [20.0, 24.0];
+/// What a packet has beside its payload, in bytes: a completion, and what has an address.
+const COMPLETION: f64 = 20.0;
+const ADDRESSED: f64 = 24.0;
 
-/// What a packet sends back in the other direction, in bytes.
-const ANSWER: f64 = 16.0;
+/// An acknowledgement in bytes, or an update of credits.
+const ANSWER: f64 = 8.0;
+
+/// For so many bytes a drive asks at a time.
+const REQUEST: f64 = 512.0;
 
 /// Bytes of data a second on SATA at 6 Gb/s.
 const SATA: f64 = 600e6 * 8192.0 / (8192.0 + 16.0);
@@ -45,7 +49,7 @@ pub(super) struct Link {
     wire: [f64; 2],
     drive: f64,
     /// What a byte in one direction takes of the wire in the other.
-    answer: f64,
+    other: [f64; 2],
     pub(super) controller_free: u64,
 }
 
@@ -55,11 +59,16 @@ impl Link {
     pub(super) fn new(generation: usize, lanes: u32, rated: f64) -> Self {
         let raw = LANE[generation] * f64::from(lanes);
         let payload = PAYLOAD[generation];
-        let (wire, answer) = match generation {
-            0 => ([1e9 / SATA; 2], 0.0),
+        let (wire, other) = match generation {
+            0 => ([1e9 / SATA; 2], [0.0; 2]),
             _ => (
-                PACKET.map(|more| 1e9 / raw * (payload + more) / payload),
-                1e9 / raw * ANSWER / payload,
+                [
+                    1.0 + COMPLETION / payload + 2.0 * ANSWER / REQUEST,
+                    1.0 + ADDRESSED / payload,
+                ]
+                .map(|bytes| bytes * 1e9 / raw),
+                [ANSWER / payload + ADDRESSED / REQUEST, 2.0 * ANSWER / payload]
+                    .map(|bytes| bytes * 1e9 / raw),
             ),
         };
         Self {
@@ -67,7 +76,7 @@ impl Link {
             is_half_duplex: generation == 0,
             wire,
             drive: 1e9 / rated,
-            answer,
+            other,
             controller_free: 0,
         }
     }
@@ -77,7 +86,7 @@ impl Link {
         let bytes = bytes as f64;
         if !self.is_half_duplex {
             let wire = &mut self.free[1 - direction][0];
-            *wire = (*wire).max(now) + (bytes * self.answer) as u64;
+            *wire = (*wire).max(now) + (bytes * self.other[direction]) as u64;
         }
         let times = [self.wire[direction], self.drive].map(|time| (bytes * time) as u64);
         self.pass(now, direction, times)
@@ -120,14 +129,14 @@ mod tests {
     #[test]
     fn a_link_carries_what_packets_leave_of_its_bits() {
         let within = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.002;
-        // By hand: 128 of 130 bits of 16 GT/s, 370 blocks of 371, 512 bytes of 536, of 532, and
-        // of 552 where the other direction is answered.
+        // By hand, for the last two: 128 of 130 bits, 370 blocks of 371; 512 bytes of 548, of 536,
+        // and of 568 where the other direction is busy too.
         for (generation, lanes, wanted) in [
-            (1, 4, [0.928, 0.914, 0.865]),
-            (2, 4, [1.855, 1.829, 1.730]),
-            (3, 4, [3.643, 3.591, 3.397]),
-            (4, 4, [7.560, 7.504, 7.286]),
-            (5, 4, [15.120, 15.008, 14.573]),
+            (1, 4, [0.901, 0.914, 0.853]),
+            (2, 4, [1.803, 1.829, 1.707]),
+            (3, 4, [3.541, 3.591, 3.352]),
+            (4, 4, [7.339, 7.504, 7.081]),
+            (5, 4, [14.679, 15.008, 14.162]),
         ] {
             let found = rates(generation, lanes, 1e12);
             let right = found.iter().zip(wanted).all(|(&found, wanted)| within(found, wanted));
