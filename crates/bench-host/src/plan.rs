@@ -95,7 +95,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
         let mut words = command.arguments.windows(2);
         words.any(|pair| pair == ["--activate", "n"])
     };
-    for step in &experiment.steps {
+    for step in experiment.steps.iter() {
         if *step == PlannedStep::Check {
             system.check_all(built)?;
         }

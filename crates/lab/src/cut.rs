@@ -8,7 +8,7 @@
 //! Everything is counted in whole numbers, and equal ones come in the order of their
 //! keys, so that the same plan is cut in the same way on every machine.
 
-use crate::experiment::{Experiment, PlannedJob, PlannedStep};
+use crate::experiment::{Experiment, PlannedJob, PlannedStep, by_steps};
 use crate::plan::Listed;
 use crate::subject::SubjectKind;
 use crate::suite::Wait;
@@ -33,30 +33,25 @@ const POOL: u64 = 5;
 /// keys.
 #[must_use]
 pub fn cut(experiments: &[Experiment], listed: &[Listed], count: NonZero<u32>) -> Vec<u32> {
-    let mut order: Vec<_> = experiments.iter().zip(listed).enumerate().collect();
-    order.sort_by_cached_key(|(_, (experiment, listed))| {
-        let key = (listed.sha256.clone(), listed.label.clone());
-        (Reverse(expected_cost(experiment)), key)
-    });
+    let costs = by_steps(experiments, expected_time, weighed);
+    let mut order: Vec<_> = costs.into_iter().zip(listed).enumerate().collect();
+    order.sort_by_key(|(_, (cost, listed))| (Reverse(*cost), &listed.sha256, &listed.label));
     // The others have nothing.
     let used = u32::try_from(experiments.len()).map_or(count.get(), |all| all.min(count.get()));
     let mut loads: BinaryHeap<_> = (0..used).map(|shard| Reverse((0_u64, shard))).collect();
     let mut shards = vec![0; experiments.len()];
-    for (position, (experiment, _)) in order {
+    for (position, (cost, _)) in order {
         if let Some(Reverse((load, shard))) = loads.pop() {
             shards[position] = shard;
-            let load = load.saturating_add(expected_cost(experiment));
-            loads.push(Reverse((load, shard)));
+            loads.push(Reverse((load.saturating_add(cost), shard)));
         }
     }
     shards
 }
 
-/// What an experiment is expected to cost, to be compared with others of the same run:
-/// nanoseconds of virtual time, weighed.
-#[must_use]
-pub fn expected_cost(experiment: &Experiment) -> u64 {
-    let steps = experiment.steps.iter().map(|step| match step {
+/// Nanoseconds of virtual time that steps are expected to take, the beginning included.
+fn expected_time(steps: &[PlannedStep]) -> u64 {
+    let times = steps.iter().map(|step| match step {
         PlannedStep::Job(job) => job_time(job),
         PlannedStep::Rounds(rounds) => {
             let round = sum(rounds.jobs.iter().map(job_time));
@@ -67,10 +62,15 @@ pub fn expected_cost(experiment: &Experiment) -> u64 {
         PlannedStep::Wait(Wait::Until { at_most, .. }) => at_most.0.min(UNKNOWN.0),
         PlannedStep::Event(_) | PlannedStep::Check => 0,
     });
-    let time = sum(steps).saturating_add(BEGINNING.0);
+    sum(times).saturating_add(BEGINNING.0)
+}
+
+/// What an experiment is expected to cost by the time of its steps, to be compared with others
+/// of the same run.
+fn weighed(experiment: &Experiment, time: &u64) -> u64 {
     match experiment.subject.kind {
         SubjectKind::ZfsMirror => time.saturating_mul(POOL),
-        _ => time,
+        _ => *time,
     }
 }
 
@@ -120,9 +120,9 @@ fn at_rate(bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, expected_cost};
+    use super::{cut, expected_time, weighed};
     use crate::plan::Listed;
-    use crate::{Choices, Experiment, Suite};
+    use crate::{Choices, Experiment, Suite, by_steps};
     use std::num::NonZero;
 
     fn experiments() -> (Vec<Experiment>, Vec<Listed>) {
@@ -134,7 +134,7 @@ mod tests {
             ..Choices::default()
         };
         let all = suite.experiments(&suite.subjects, &choices);
-        let listed = all.iter().map(|one| Listed::new(one, 25)).collect();
+        let listed = Listed::all(&all, 25);
         (all, listed)
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn every_cell_is_in_one_shard_and_shards_are_of_like_cost() {
         let (all, listed) = experiments();
         assert_eq!(all.len(), 200);
-        let costs: Vec<u64> = all.iter().map(expected_cost).collect();
+        let costs = by_steps(&all, expected_time, weighed);
         let (total, longest) = (costs.iter().sum::<u64>(), costs.iter().max().copied());
         for count in [1, 2, 3, 7, 64, 199, 200, 1000] {
             let count = NonZero::new(count).expect("not 0");
@@ -178,7 +178,11 @@ mod tests {
             let suite = Suite::load(suite).expect("built in");
             let subject = suite.subject(subject).expect("its own");
             let choices = Choices::default();
-            expected_cost(&suite.experiments(&[subject], &choices)[0])
+            by_steps(
+                &suite.experiments(&[subject], &choices),
+                expected_time,
+                weighed,
+            )[0]
         };
         let mirror = cost("mirror-2015", "md");
         assert!(cost("mirror-2015", "zfs") > 3 * mirror);

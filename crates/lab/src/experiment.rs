@@ -14,6 +14,8 @@ use raidlab_store::{Measurement, Scope};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::JobError;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One subject under one suite, ready to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,8 +44,9 @@ pub struct Experiment {
     /// The processor of the modelled host, a preset by name or path; `None`: computing
     /// takes no time.
     pub processor: Option<String>,
-    /// What is done, in this order.
-    pub steps: Vec<PlannedStep>,
+    /// What is done, in this order. Experiments that differ in nothing but the parameter set,
+    /// the file system or the repetition share it.
+    pub steps: Arc<[PlannedStep]>,
     /// The place of what arrays do in the background among the rows: behind all of the
     /// suite's jobs, those included that this subject cannot do.
     pub background_sequence: u32,
@@ -159,26 +162,53 @@ impl Suite {
             [] => std::slice::from_ref(&real),
             fits => fits,
         };
-        let mut experiments = Vec::new();
-        for repetition in 0..self.repetitions {
-            for subject in subjects {
-                let own = subject.filesystems.as_ref();
-                for filesystem in own.unwrap_or(&self.filesystems) {
-                    for (host, fit) in hosts
-                        .iter()
-                        .flat_map(|host| fits.iter().map(move |fit| (host, fit)))
-                    {
-                        experiments.push(Experiment {
-                            filesystem: filesystem.clone(),
-                            repetition,
-                            ..Experiment::new(self, subject, fit, host, choices)
-                        });
-                    }
+        let mut once = Vec::new();
+        for subject in subjects {
+            let on_host = |host| Experiment::new(self, subject, host, choices);
+            let on_hosts: Vec<Experiment> = hosts.iter().map(on_host).collect();
+            let own = subject.filesystems.as_ref();
+            for filesystem in own.unwrap_or(&self.filesystems) {
+                for (experiment, fit) in on_hosts
+                    .iter()
+                    .flat_map(|experiment| fits.iter().map(move |fit| (experiment, fit)))
+                {
+                    once.push(Experiment {
+                        filesystem: filesystem.clone(),
+                        fit: fit.clone(),
+                        ..experiment.clone()
+                    });
                 }
             }
         }
-        experiments
+        let repeated = |repetition| {
+            let experiments = once.iter().cloned();
+            experiments.map(move |one| Experiment { repetition, ..one })
+        };
+        (0..self.repetitions).flat_map(repeated).collect()
     }
+}
+
+/// What `each` makes of each experiment and of what `once` has made of its steps, in the order
+/// of the experiments. It is made once for all experiments that share their steps: a run may
+/// have thousands of repetitions of hundreds of jobs.
+pub fn by_steps<T, R>(
+    experiments: &[Experiment],
+    once: impl Fn(&[PlannedStep]) -> T,
+    each: impl Fn(&Experiment, &T) -> R,
+) -> Vec<R> {
+    let mut sharing: BTreeMap<*const PlannedStep, Vec<usize>> = BTreeMap::new();
+    for (position, experiment) in experiments.iter().enumerate() {
+        let steps = experiment.steps.as_ptr();
+        sharing.entry(steps).or_default().push(position);
+    }
+    let mut made: Vec<(usize, R)> = Vec::with_capacity(experiments.len());
+    for positions in sharing.into_values() {
+        let of_steps = once(&experiments[positions[0]].steps);
+        let of_each = |position: usize| (position, each(&experiments[position], &of_steps));
+        made.extend(positions.into_iter().map(of_each));
+    }
+    made.sort_by_key(|(position, _)| *position);
+    made.into_iter().map(|(_, result)| result).collect()
 }
 
 impl HostChoice {
@@ -193,14 +223,8 @@ impl HostChoice {
 }
 
 impl Experiment {
-    /// One subject of a suite with one fit on one machine.
-    fn new(
-        suite: &Suite,
-        subject: &Subject,
-        fit: &str,
-        host: &HostChoice,
-        choices: &Choices,
-    ) -> Self {
+    /// One subject of a suite on one machine, for the first time and on the raw array.
+    fn new(suite: &Suite, subject: &Subject, host: &HostChoice, choices: &Choices) -> Self {
         let queue = if host.name.is_empty() {
             subject
                 .host
@@ -243,12 +267,12 @@ impl Experiment {
             repetition: 0,
             regions,
             disks,
-            fit: fit.to_owned(),
+            fit: String::new(),
             seed: choices.seed,
             without: choices.without.clone(),
             processor: modelled.then(processor).flatten(),
             left_out,
-            steps,
+            steps: steps.into(),
             background_sequence: suite.jobs().count().try_into().unwrap_or(u32::MAX),
         }
     }

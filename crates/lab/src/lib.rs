@@ -36,7 +36,9 @@ pub use background::{ArrayLook, BACKGROUND_CLASS, BACKGROUND_JOB, Background, Sy
 pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA, check_values};
-pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
+pub use experiment::{
+    CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep, by_steps,
+};
 pub use files::Files;
 pub use host::{BitmapWrites, Host, MdRelease, OldLock, QueueStyle};
 pub use job_words::describe_job;

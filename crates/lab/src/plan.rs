@@ -11,7 +11,8 @@
 //! read in. Where a raidlab of another version would make other experiments of the
 //! same plan, their digests tell, and the run is refused instead of being mixed of two.
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, by_steps};
+use crate::words::steps_in_words;
 use raidlab_units::hexadecimal;
 use ring::digest::{Context, SHA256, digest as sum};
 use serde::de::DeserializeOwned;
@@ -132,9 +133,15 @@ pub fn sha256_of(mut reader: impl Read) -> io::Result<String> {
 }
 
 impl Listed {
-    /// An experiment of a run that repeats everything so often.
+    /// All experiments of a run that repeats everything so often.
     #[must_use]
-    pub fn new(experiment: &Experiment, repetitions: u32) -> Self {
+    pub fn all(experiments: &[Experiment], repetitions: u32) -> Vec<Self> {
+        by_steps(experiments, steps_in_words, |experiment, steps| {
+            Self::new(experiment, repetitions, steps)
+        })
+    }
+
+    fn new(experiment: &Experiment, repetitions: u32, steps: &str) -> Self {
         // Real disks may have other names by the time that a run goes on.
         let mut nameless = experiment.clone();
         if !nameless.host.is_empty() {
@@ -142,7 +149,7 @@ impl Listed {
                 .map(|one| one.to_string())
                 .collect();
         }
-        let mut text = nameless.plan();
+        let mut text = nameless.plan_with(steps);
         for setting in &nameless.subject.settings {
             let _ = writeln!(text, "{} = {}", setting.name, setting.value);
         }

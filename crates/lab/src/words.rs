@@ -83,6 +83,12 @@ impl Experiment {
     /// runs it.
     #[must_use]
     pub fn plan(&self) -> String {
+        self.plan_with(&steps_in_words(&self.steps))
+    }
+
+    /// The same with the words of its steps, of which those who ask for many plans have one
+    /// copy for all that share them.
+    pub(crate) fn plan_with(&self, steps: &str) -> String {
         let subject = &self.subject;
         let mut text = format!(
             "{}: {} on {}\n",
@@ -124,16 +130,7 @@ impl Experiment {
         if let Some(processor) = &self.processor {
             header(&mut text, "processor", processor);
         }
-        for (index, step) in self.steps.iter().enumerate() {
-            let lines = match step {
-                PlannedStep::Wait(wait) => vec![wait_in_words(*wait)],
-                PlannedStep::Event(event) => vec![event_in_words(*event)],
-                PlannedStep::Check => vec![CHECK_IN_WORDS.to_owned()],
-                PlannedStep::Job(job) => planned_in_words(job),
-                PlannedStep::Rounds(rounds) => rounds_in_words(rounds, planned_in_words),
-            };
-            write_step(&mut text, index, &lines);
-        }
+        text.push_str(steps);
         if self.left_out > 0 {
             let _ = writeln!(
                 text,
@@ -143,6 +140,22 @@ impl Experiment {
         }
         text
     }
+}
+
+/// The steps of an experiment, counted from 1.
+pub(crate) fn steps_in_words(steps: &[PlannedStep]) -> String {
+    let mut text = String::new();
+    for (index, step) in steps.iter().enumerate() {
+        let lines = match step {
+            PlannedStep::Wait(wait) => vec![wait_in_words(*wait)],
+            PlannedStep::Event(event) => vec![event_in_words(*event)],
+            PlannedStep::Check => vec![CHECK_IN_WORDS.to_owned()],
+            PlannedStep::Job(job) => planned_in_words(job),
+            PlannedStep::Rounds(rounds) => rounds_in_words(rounds, planned_in_words),
+        };
+        write_step(&mut text, index, &lines);
+    }
+    text
 }
 
 /// A line of a plan's head, if there is something to say.

@@ -124,13 +124,15 @@ pub fn explain(
 fn up_to(experiment: &Experiment, job: &str) -> Option<Experiment> {
     let is_it = |step: &PlannedStep| matches!(step, PlannedStep::Job(one) if one.name == job);
     let last = experiment.steps.iter().position(is_it)?;
-    let mut part = experiment.clone();
-    part.steps.truncate(last + 1);
+    let mut steps = experiment.steps[..=last].to_vec();
     // Of what only prepares no row is kept, but here somebody asks.
-    if let Some(PlannedStep::Job(job)) = part.steps.last_mut() {
+    if let Some(PlannedStep::Job(job)) = steps.last_mut() {
         job.prepares = false;
     }
-    Some(part)
+    Some(Experiment {
+        steps: steps.into(),
+        ..experiment.clone()
+    })
 }
 
 /// Neither the job nor the subject is there.

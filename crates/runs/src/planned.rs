@@ -21,8 +21,13 @@ use std::path::{Path, PathBuf};
 /// kibibytes.
 const LONGEST: u64 = 64 << 20;
 
-/// The plan of what is to be done.
-pub fn of(asked: &Asked, files: &Files, prepared: &Prepared) -> Plan<Asked> {
+/// The plan of what is to be done; `experiments`: those that are prepared, in their order.
+pub fn of(
+    asked: &Asked,
+    files: &Files,
+    prepared: &Prepared,
+    experiments: Vec<Listed>,
+) -> Plan<Asked> {
     Plan {
         schema: PLAN_SCHEMA,
         // Also where nobody said which draw.
@@ -30,17 +35,9 @@ pub fn of(asked: &Asked, files: &Files, prepared: &Prepared) -> Plan<Asked> {
             draw: prepared.suite.draw,
             ..asked.clone()
         },
-        experiments: listed(prepared),
+        experiments,
         files: files.texts(),
     }
-}
-
-fn listed(prepared: &Prepared) -> Vec<Listed> {
-    let repetitions = prepared.suite.repetitions;
-    let experiments = prepared.experiments.iter();
-    experiments
-        .map(|one| Listed::new(one, repetitions))
-        .collect()
 }
 
 /// The plan in the file that stands in the place of a suite, if it is one.
@@ -178,13 +175,12 @@ pub fn go_on(run: &RunSummary, store: &mut Store, front: &dyn Front) -> Result<(
     Ok(())
 }
 
-/// Refuses to mix two runs: what this raidlab makes of the plan must be what was
-/// planned.
+/// Refuses to mix two runs: what this raidlab makes of a plan, its `own` experiments,
+/// must be what was planned.
 ///
 /// # Errors
 /// With the first experiment that is another one.
-pub fn check(plan: &Plan<Asked>, prepared: &Prepared) -> Result<(), Failure> {
-    let own = listed(prepared);
+pub fn check(plan: &Plan<Asked>, own: &[Listed]) -> Result<(), Failure> {
     if own == plan.experiments {
         return Ok(());
     }
@@ -192,7 +188,7 @@ pub fn check(plan: &Plan<Asked>, prepared: &Prepared) -> Result<(), Failure> {
     let differs = plan
         .experiments
         .iter()
-        .find_map(|planned| match find(&own, &planned.label) {
+        .find_map(|planned| match find(own, &planned.label) {
             None => Some(format!("there is no `{}` any more", planned.label)),
             Some(now) if now != *planned => {
                 Some(format!("`{}` has other steps or settings", planned.label))

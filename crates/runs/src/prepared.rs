@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Kind};
 use crate::notes::remark;
 use crate::task::Task;
-use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite};
+use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite, by_steps};
 use raidlab_store::AccuracyNote;
 use raidlab_units::count;
 use std::error::Error;
@@ -24,17 +24,18 @@ impl Prepared {
     /// How many rows of jobs there will be; `None` where that is known once they have run:
     /// of bonnie++, iozone, options that only a real fio understands, and jobs in rounds.
     pub fn rows(&self) -> Option<usize> {
-        let in_rounds = |step: &PlannedStep| matches!(step, PlannedStep::Rounds(_));
-        let mut steps = self.experiments.iter().flat_map(|one| &one.steps);
-        if steps.any(in_rounds) {
-            return None;
-        }
-        let jobs = self.experiments.iter().flat_map(Experiment::jobs);
-        let mut measured = jobs.filter(|job| !job.prepares);
-        measured.try_fold(0, |rows, job| {
-            job.work.group().ok()?;
-            Some(rows + job.operations().len())
-        })
+        let of_steps = |steps: &[PlannedStep]| {
+            steps.iter().try_fold(0, |rows, step| match step {
+                PlannedStep::Job(job) if !job.prepares => {
+                    job.work.group().ok()?;
+                    Some(rows + job.operations().len())
+                }
+                PlannedStep::Rounds(_) => None,
+                _ => Some(rows),
+            })
+        };
+        let rows = by_steps(&self.experiments, of_steps, |_, rows| *rows);
+        rows.into_iter().sum()
     }
 
     /// Whether a subject is a real system that no model stands for.

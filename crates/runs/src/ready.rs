@@ -12,10 +12,11 @@ use crate::{host, kernel, planned, prepare};
 use raidlab_bench_kernel::KernelBench;
 use raidlab_bench_model::{ModelBench, commands};
 use raidlab_lab::{
-    Before, Bench, Experiment, Files, Finish, Plan, RunError, RunOptions, run_suite,
+    Before, Bench, Experiment, Files, Finish, Plan, RunError, RunOptions, plan::Listed, run_suite,
 };
 use raidlab_shell::{Lock, LockError, lock_file};
 use raidlab_store::{RunId, RunSummary, Shard, Store};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -122,8 +123,9 @@ impl Task {
                 (OnBench::Host(Box::new(host)), prepared, machines)
             }
         };
+        let listed = Listed::all(&prepared.experiments, prepared.suite.repetitions);
         if let Some(plan) = &self.planned {
-            planned::check(plan, &prepared)?;
+            planned::check(plan, &listed)?;
         }
         if let Some(folder) = &self.here.disk_commands {
             commands::check(folder, &prepared.experiments)?;
@@ -132,6 +134,7 @@ impl Task {
             task: self,
             on,
             prepared,
+            listed,
             threads,
         };
         ready.check()?;
@@ -144,6 +147,8 @@ pub struct Ready<'a> {
     pub(crate) task: &'a Task,
     on: OnBench,
     pub(crate) prepared: Prepared,
+    /// The experiments as the plan has them.
+    pub(crate) listed: Vec<Listed>,
     threads: usize,
 }
 
@@ -207,7 +212,11 @@ impl Ready<'_> {
         };
         match &self.on {
             OnBench::Model(bench) => {
-                for experiment in own.into_iter().map(|position| &all[position]) {
+                // One repetition is like another.
+                let mut seen = BTreeSet::new();
+                let mut own: Vec<&Experiment> = own.into_iter().map(|one| &all[one]).collect();
+                own.retain(|experiment| seen.insert(experiment.label(1)));
+                for experiment in own {
                     let checked = bench.check(experiment);
                     checked.map_err(|source| {
                         Failure::new(Kind::Input, CannotRun::new(experiment, source))
@@ -252,7 +261,12 @@ impl Ready<'_> {
     /// What would be done, as data.
     #[must_use]
     pub fn plan(&self) -> Plan<Asked> {
-        planned::of(&self.task.asked, &self.task.files, &self.prepared)
+        planned::of(
+            &self.task.asked,
+            &self.task.files,
+            &self.prepared,
+            self.listed.clone(),
+        )
     }
 
     /// Asks for what must be agreed to before anything is lost, and writes down what
@@ -308,7 +322,11 @@ impl Ready<'_> {
             run: &name,
             store: path,
             shard,
-            planned: prepared.rows().filter(|_| shard.is_none()),
+            planned: if shard.is_none() {
+                prepared.rows()
+            } else {
+                None
+            },
             // Only those of jobs are known beforehand.
             rows: rows.iter().filter(|row| !row.op.is_background()).count(),
             begun_before: task.resumed.is_some(),

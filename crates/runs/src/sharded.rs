@@ -36,7 +36,7 @@ impl Ready<'_> {
     /// The positions of a shard's experiments.
     pub(crate) fn own(&self, shard: Shard) -> BTreeSet<usize> {
         let experiments = self.experiments();
-        let shards = cut::cut(experiments, &self.plan().experiments, shard.count());
+        let shards = cut::cut(experiments, &self.listed, shard.count());
         (0..experiments.len())
             .filter(|&position| shards[position] == shard.index())
             .collect()

@@ -42,7 +42,7 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     if experiment.filesystem.is_some() {
         return refuse(format!("file system {}", experiment.filesystem_label()));
     }
-    for step in &experiment.steps {
+    for step in experiment.steps.iter() {
         match step {
             PlannedStep::Wait(Wait::Until {
                 condition: Condition::SyncPercent(_),

@@ -17,6 +17,7 @@ use raidlab_store::{CellResult, Measurement, Records, Severity};
 use raidlab_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 /// How long a job of this suite runs at most.
@@ -42,7 +43,7 @@ impl Observer for Kept {
 }
 
 fn cut(experiment: &mut Experiment, longest: Nanos) {
-    for step in &mut experiment.steps {
+    for step in Arc::make_mut(&mut experiment.steps) {
         let PlannedStep::Job(job) = step else {
             continue;
         };

@@ -85,7 +85,12 @@ fn a_scheduler_takes_its_time_for_each_command() {
     one.processor = Some("server-2021".to_owned());
     let is_one_read =
         |step: &PlannedStep| matches!(step, PlannedStep::Job(job) if job.name == "read-1");
-    one.steps.retain(is_one_read);
+    one.steps = one
+        .steps
+        .iter()
+        .filter(|step| is_one_read(step))
+        .cloned()
+        .collect();
     let it = numbers("server-2021");
     let hand_over = it.wake_call_ns + 2.0 * it.switch_ns;
     for (host, beside) in [("linux-6.12-2g", 0.0), ("linux-6.9", hand_over)] {

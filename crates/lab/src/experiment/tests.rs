@@ -8,6 +8,7 @@ use raidlab_store::Operation;
 use raidlab_units::Bytes;
 use raidlab_workload::Engine;
 use std::path::Path;
+use std::sync::Arc;
 
 const DISK: Bytes = Bytes(4_000_787_030_016);
 
@@ -104,7 +105,7 @@ fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
         }
     );
     let mut shifted = experiment.clone();
-    let PlannedStep::Job(first) = &mut shifted.steps[0] else {
+    let PlannedStep::Job(first) = &mut Arc::make_mut(&mut shifted.steps)[0] else {
         panic!("a job")
     };
     let Work::Fio {

@@ -148,7 +148,7 @@ fn every_cell_of_the_suite_has_figures_and_nothing_else_has() {
     let suite = Suite::load("mirror-2015").expect("built in");
     let mut wanted = 0;
     for experiment in suite.experiments(&suite.subjects, &Choices::default()) {
-        for step in &experiment.steps {
+        for step in experiment.steps.iter() {
             let PlannedStep::Job(job) = step else {
                 continue;
             };
