@@ -1,6 +1,8 @@
 //! What a suite becomes for one subject.
 
-use super::{CapacityError, Choices, Experiment, HostChoice, IN_SYNC, PlannedJob, PlannedStep};
+use super::{
+    CapacityError, Choices, Experiment, HostChoice, IN_SYNC, PlannedJob, PlannedStep, by_steps,
+};
 use crate::host::QueueStyle;
 use crate::subject::Subject;
 use crate::suite::{Begin, Suite, Work};
@@ -148,6 +150,30 @@ fn experiments_come_subject_by_subject_and_fit_by_fit() {
         experiments
             .iter()
             .all(|experiment| experiment.seed == 7 && experiment.without == ["rpo"])
+    );
+}
+
+/// A run of many repetitions would not fit into memory otherwise, nor be planned in time.
+#[test]
+fn experiments_share_the_steps_that_they_have_in_common() {
+    let all = selected(3);
+    let once = std::cell::Cell::new(0);
+    let count = |steps: &[PlannedStep]| {
+        once.set(once.get() + 1);
+        steps.len()
+    };
+    let of_steps = |experiment: &Experiment, steps: &usize| (experiment.label(3), *steps);
+    let told = by_steps(&all, count, of_steps);
+    let expected = all.iter().map(|one| (one.label(3), one.steps.len()));
+    assert_eq!(told, expected.collect::<Vec<_>>(), "in their order");
+    let mut names: Vec<&str> = all.iter().map(|one| one.subject.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert!(all.len() > 3 * names.len());
+    assert_eq!(
+        once.get(),
+        names.len(),
+        "one list of steps for each subject"
     );
 }
 
