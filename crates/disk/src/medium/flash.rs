@@ -2,7 +2,7 @@
 //!
 //! 1. **Controller.** A command keeps the controller busy for a moment, which bounds how many
 //!    it does in a second, and then waits for its firmware, many at a time.
-//! 2. **[Link](link).** Data cross it one command after the other, on PCI Express in both
+//! 2. **Link.** Data cross it one command after the other, on PCI Express in both
 //!    directions at a time. On SATA a flush or a discard waits until nothing else is under way,
 //!    and all that comes later waits for it, as it is no queued command.
 //! 3. **Reads** go to the dies on which their pages lie; which those are depends on
