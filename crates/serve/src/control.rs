@@ -163,6 +163,17 @@ pub struct StatusReport {
     pub at_ns: u64,
 }
 
+impl StatusReport {
+    /// Whether a device is to be filled in the place of a member that is missing: a spare that
+    /// has its slot already, or one that was added just now and gets it in a moment.
+    #[must_use]
+    pub fn has_whom_to_fill(&self) -> bool {
+        let lacks = self.health.contains('_');
+        let mut states = self.devices.iter().map(|device| device.state.as_str());
+        states.any(|state| state == "spare rebuilding" || lacks && state == "spare")
+    }
+}
+
 /// One device of an array.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceReport {

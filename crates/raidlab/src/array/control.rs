@@ -357,10 +357,7 @@ pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
     let mut idle = Instant::now();
     loop {
         let status = status(&mut client)?;
-        let waits = status
-            .devices
-            .iter()
-            .any(|it| it.state == "spare rebuilding");
+        let waits = status.has_whom_to_fill();
         let words = match status.sync {
             Some(sync) => {
                 idle = Instant::now();

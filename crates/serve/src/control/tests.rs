@@ -2,7 +2,7 @@ use super::lines::{Line, read_line};
 use super::place::{PlaceError, socket_in};
 use super::{
     ClientError, ControlClient, ControlError, ControlRequest, ControlResponse, ControlServer,
-    Controlled, EventReport, MAXIMUM_LINE_BYTES, Publisher, StatusReport, converse,
+    Controlled, DeviceReport, EventReport, MAXIMUM_LINE_BYTES, Publisher, StatusReport, converse,
 };
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
@@ -45,6 +45,28 @@ fn talk(input: &[u8]) -> (String, bool, Vec<ControlRequest>) {
     let events = converse(&mut &input[..], &mut output, &recorder).expect("memory");
     let asked = recorder.asked.into_inner().expect("whole");
     (String::from_utf8(output).expect("JSON"), events, asked)
+}
+
+/// On a busy machine a spare that was added just now has no slot yet when it is looked at.
+#[test]
+fn a_spare_beside_a_missing_member_is_to_be_filled() {
+    let is_filled = |health: &str, state: &str| {
+        let device = DeviceReport {
+            state: state.to_owned(),
+            ..DeviceReport::default()
+        };
+        let status = StatusReport {
+            health: health.to_owned(),
+            devices: vec![device],
+            ..StatusReport::default()
+        };
+        status.has_whom_to_fill()
+    };
+    assert!(is_filled("[_U]", "spare"));
+    assert!(is_filled("[_U]", "spare rebuilding"));
+    assert!(is_filled("[UU]", "spare rebuilding"), "a replacement");
+    assert!(!is_filled("[UU]", "spare"), "it only waits");
+    assert!(!is_filled("[_U]", "active sync"));
 }
 
 /// A killed or hasty client must not cost a descriptor for as long as the array
