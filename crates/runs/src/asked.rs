@@ -88,9 +88,9 @@ pub struct Asked {
     #[arg(long, value_name = "NAME|PATH")]
     pub model_host: Option<String>,
 
-    /// Let computing take the time that it takes on this processor, by name (`raidlab
-    /// processors`) or path. Default: the suite's; most have none, and computing takes
-    /// no time.
+    /// Let computing take the time that it takes on this processor, by name
+    /// (`raidlab processors`) or path. Default: the suite's; most have none, and
+    /// computing takes no time.
     #[arg(long, value_name = "NAME|PATH")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
@@ -216,8 +216,8 @@ impl On {
 #[command(next_help_heading = None::<&'static str>)]
 pub struct Here {
     /// Experiments at the same time; the output does not depend on it.
-    /// Default: one for each processor; on the kernel bench as far as the memory
-    /// goes.
+    /// Default: one for each processor; on the kernel bench
+    /// as far as the memory goes.
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub threads: Option<NonZero<u16>>,
 
@@ -247,8 +247,8 @@ pub struct Here {
     #[arg(long, help_heading = KERNEL, value_name = "SIZE")]
     pub storage_memory: Option<String>,
 
-    /// The folder for that file, which has no name in it. It should not be in memory
-    /// itself.
+    /// The folder for that file, which has no name in it. It should
+    /// not be in memory itself.
     #[arg(long, help_heading = KERNEL, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
     pub storage_folder: PathBuf,
 

@@ -74,8 +74,8 @@ pub(crate) fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
 }
 
 /// Latencies in nanoseconds, to three significant digits. Their table has 250 KB, and most jobs
-/// have one kind of operation of four: it is made when the first latency is noted or somebody
-/// looks.
+/// have one kind of operation of four: it is made when the first latency is noted
+/// or somebody looks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Latencies(OnceCell<Histogram<u64>>);
 

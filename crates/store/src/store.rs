@@ -24,8 +24,8 @@ pub const LATEST: &str = "latest";
 /// The class of notes in which the audit says what it could judge.
 pub const AUDIT_NOTE_CLASS: &str = "audit";
 
-/// Notes of a run as a whole that merging takes over. The audit's are made anew for the
-/// merged run.
+/// Notes of a run as a whole that merging takes over. The audit's are made anew
+/// for the merged run.
 const OF_THE_WHOLE: &str = "experiment IS NULL AND class <> 'audit'";
 
 /// A statement about a run: the accuracy of a class of jobs, an ablation, a

@@ -83,8 +83,8 @@ impl Store {
     }
 }
 
-/// Takes a value to the digest of those before it: its kind, its length in bytes and the
-/// bytes themselves.
+/// Takes a value to the digest of those before it: its kind, its length
+/// in bytes and the bytes themselves.
 pub(super) fn digest_of_value(digest: u64, value: ValueRef<'_>) -> u64 {
     let number;
     let (kind, bytes) = match value {

@@ -21,7 +21,7 @@ pub trait Described {
     /// Refuses to be built, with the reason.
     ///
     /// # Errors
-    /// Always.
+    /// The reason, whatever is asked for.
     fn refuse<T>(&self, reason: impl Into<String>) -> Result<T>
     where
         Self: Sized,

@@ -15,8 +15,8 @@
 //! - **SATA** carries data in one direction at a time: at 6 Gb/s 8 bits of 10, in frames of 8192
 //!   bytes with 16 more (start, header, CRC, end; Serial ATA revision 3.0).
 
-/// Bytes a second that a lane carries by generation, packets' overhead included. There is no
-/// generation 0.
+/// Bytes a second that a lane carries by generation, of which there is no 0; the overhead of
+/// packets is included.
 const LANE: [f64; 6] = [0.0, 250e6, 500e6, 982.0e6, 1963.9e6, 3927.8e6];
 
 /// The greatest payload of a packet by generation, in bytes.
