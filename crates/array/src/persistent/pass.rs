@@ -12,7 +12,9 @@
 //!    bitmaps have by now, so that a bitmap is never behind its superblock;
 //! 4. at the end of an array's run: the write logs are declared empty.
 //!
-//! A pass that only sets bits is shorter (see `bits`).
+//! A pass that only sets bits is shorter (see `bits`). Where md is imitated there is no first
+//! phase: each of its writes is preceded by a flush of that member alone (Linux
+//! drivers/md/md.c, `md_super_write`: PREFLUSH and FUA).
 //!
 //! Writes are with force-unit-access. What a pass says of the members is taken
 //! down when it begins, before the flush; only whether the array is dirty is
@@ -36,7 +38,7 @@ use crate::mutation::{self, Mutation};
 use crate::request::{ComputeStep, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_metadata::{Role, Superblock, superblock_checksum};
 use raidlab_units::Sectors;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Bytes and the sector that they go to.
 type Placed = (Sectors, Vec<u8>);
@@ -56,10 +58,8 @@ pub(super) enum Phase {
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     phase: Phase,
-    /// Pages that only set bits: by their distance from the bitmap's beginning.
-    bits: Vec<Placed>,
-    /// Members that are being flushed for these.
-    flushing: BTreeSet<Slot>,
+    /// Members that are being flushed, and what goes to each of them once it was.
+    behind_flush: BTreeMap<Slot, Vec<Placed>>,
     /// Commands that have not been answered.
     outstanding: usize,
     /// The buffers that commands of this phase use; they are given back at its end.
@@ -180,12 +180,13 @@ impl PersistentArray {
             in_sync: self.in_sync_to_say(),
             ..Pass::default()
         });
-        // With copies those set bits who submit; with parity the array's thread does.
-        let takes_the_thread = !only_sets_bits || self.stripes.is_some();
+        // With copies those set bits who submit; with parity the array's thread does. It waits
+        // for superblocks too, and not for bits that were cleared.
+        let takes_the_thread = writes_superblocks || only_sets_bits && self.stripes.is_some();
         self.tell_engine_of_pass(takes_the_thread, out);
         if only_sets_bits {
             self.send_bits(out);
-        } else if !skips_flush {
+        } else if !skips_flush && !self.imitates_md {
             self.send_flushes(out);
         }
         self.continue_pass(out);
@@ -296,7 +297,7 @@ impl PersistentArray {
         }
         match (handle, result) {
             (Some(handle), Err(_)) => self.metadata_failed(handle, out),
-            (Some(handle), Ok(())) => self.send_bits_to(handle, out),
+            (Some(handle), Ok(())) => self.send_behind_flush(handle, out),
             (None, _) => {}
         }
         self.continue_pass(out);
@@ -407,7 +408,7 @@ impl PersistentArray {
             device.checksum = superblock_checksum(&bytes).unwrap_or(0);
             let start = device.own.super_offset;
             bytes.resize(device.superblock_sectors(bytes.len()) * 512, 0);
-            self.send(handle, Operation::Write, start, Some(bytes), out);
+            self.send_durably(handle, start, bytes, out);
         }
     }
 

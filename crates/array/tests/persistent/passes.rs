@@ -1,9 +1,10 @@
 //! In which order md, as the model has it, writes bits and data.
 
-use crate::harness::{Make, World, as_md, with_fine_bitmaps};
+use crate::harness::{Make, World, as_md, slot, with_fine_bitmaps};
 use crate::more_life::ours_and_mds;
 use raidlab_array::{EngineOptions, Level, MdRules, MemberCommand, Operation, Purpose, RequestId};
 use raidlab_md::Raid5d;
+use raidlab_units::Nanos;
 
 /// An array as md has it, with a bit for each sector.
 fn md(level: Level, members: usize, change: impl FnOnce(&mut EngineOptions)) -> World {
@@ -37,6 +38,30 @@ fn writes(world: &mut World, starts: &[u64]) -> Vec<RequestId> {
         world.submit(Operation::Write, *start, 8, 2)
     };
     starts.iter().map(submit).collect()
+}
+
+/// Linux drivers/md/md.c, `md_super_write`: each page and each superblock is preceded by a flush
+/// of that member alone, where an array of our own flushes all members once.
+#[test]
+fn each_write_of_metadata_has_a_flush_before_it() {
+    for (imitates_md, mut world) in ours_and_mds() {
+        world.write(0, 8, 1);
+        world.run_for(Nanos::from_millis(1));
+        world.now += Nanos::from_secs(1);
+        world.with(|array, now, out| array.tick(now, out));
+        let mut sent = Vec::new();
+        while let Some(command) = world.queue.front() {
+            if command.slot == slot(0) {
+                sent.push(command.operation);
+            }
+            world.step(None);
+        }
+        let (flush, write) = (Operation::Flush, Operation::Write);
+        match imitates_md {
+            true => assert_eq!(sent, [flush, write, flush, write]),
+            false => assert_eq!(sent, [flush, write, write]),
+        }
+    }
 }
 
 /// Linux drivers/md/md-bitmap.c, `__bitmap_unplug`: who has set a bit while a pass runs has

@@ -6,32 +6,50 @@
 //! PREFLUSH and FUA to each member). What is set later goes with the next
 //! pass; with md what is set in the same moment may go with this one.
 
-use super::{Pass, Phase};
+use super::{Phase, Placed};
 use crate::persistent::PersistentArray;
 use crate::persistent::device::Place;
 use crate::persistent::intent::PAGE_SECTORS;
-use crate::request::{Operation, Outputs, Slot};
+use crate::request::{Outputs, Slot};
 use raidlab_metadata::PAGE_BYTES;
 use raidlab_units::Sectors;
 use std::collections::BTreeSet;
 
-impl Pass {
-    /// Runs of pages, the first of each with its bytes, as far as the bitmap goes.
-    fn add_bits(&mut self, runs: Vec<(usize, Vec<u8>)>, end: usize) {
-        for (page, mut bytes) in runs {
-            bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
-            let skip = Sectors(page as u64 * PAGE_SECTORS);
-            self.bits.push((skip, bytes));
-        }
-    }
+/// Runs of pages as far as the bitmap goes, by their distance from its beginning.
+fn placed(runs: Vec<(usize, Vec<u8>)>, end: usize) -> Vec<Placed> {
+    let runs = runs.into_iter().map(|(page, mut bytes)| {
+        bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
+        (Sectors(page as u64 * PAGE_SECTORS), bytes)
+    });
+    runs.collect()
+}
+
+/// The same at their places on a member, whose bitmap begins at `start`.
+fn placed_from(start: Sectors, pages: &[Placed]) -> Vec<Placed> {
+    let pages = pages.iter();
+    pages
+        .map(|(skip, bytes)| (start + *skip, bytes.clone()))
+        .collect()
 }
 
 impl PersistentArray {
     /// More pages go with a pass that has begun in this moment.
     pub(in crate::persistent) fn add_bits(&mut self, pages: &BTreeSet<usize>) {
-        if let (Some(pass), Some(intent)) = (&mut self.pass, &mut self.intent) {
-            let runs = intent.take_also(pages);
-            pass.add_bits(runs, intent.end_bytes());
+        let Some(intent) = &mut self.intent else {
+            return;
+        };
+        let pages = placed(intent.take_also(pages), intent.end_bytes());
+        let pass = self.pass.iter();
+        let flushing: Vec<Slot> = pass
+            .flat_map(|pass| pass.behind_flush.keys())
+            .copied()
+            .collect();
+        for handle in flushing {
+            let start = self.bitmap_start(handle);
+            if let (Some(start), Some(pass)) = (start, &mut self.pass) {
+                let behind = pass.behind_flush.entry(handle).or_default();
+                behind.extend(placed_from(start, &pages));
+            }
         }
     }
 
@@ -41,36 +59,17 @@ impl PersistentArray {
         let (Some(pass), Some(intent)) = (&mut self.pass, &mut self.intent) else {
             return;
         };
-        let end = intent.end_bytes();
         pass.phase = Phase::Bits;
         let own = self.bit_passes.next().and_then(|id| self.tracked.get(&id));
         let pages = match own {
             Some(write) => intent.take_pages_of(write.chunks.clone(), events),
             None => intent.take_pages(false, events),
         };
-        pass.add_bits(pages, end);
+        let pages = placed(pages, intent.end_bytes());
         for handle in self.targets() {
-            if self.bitmap_start(handle).is_some() {
-                if let Some(pass) = &mut self.pass {
-                    pass.flushing.insert(handle);
-                }
-                self.send(handle, Operation::Flush, Sectors::ZERO, None, out);
+            if let Some(start) = self.bitmap_start(handle) {
+                self.send_with_flush(handle, placed_from(start, &pages), out);
             }
-        }
-    }
-
-    /// A member was flushed, or has answered to something else.
-    pub(super) fn send_bits_to(&mut self, handle: Slot, out: &mut Outputs) {
-        let Some(pass) = &mut self.pass else { return };
-        if !pass.flushing.remove(&handle) {
-            return;
-        }
-        let pages = pass.bits.clone();
-        let Some(start) = self.bitmap_start(handle) else {
-            return;
-        };
-        for (skip, bytes) in pages {
-            self.send(handle, Operation::Write, start + skip, Some(bytes), out);
         }
     }
 

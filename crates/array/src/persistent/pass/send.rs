@@ -76,8 +76,7 @@ impl PersistentArray {
                 let (Some(start), false) = (start, device.place == Place::Spare) else {
                     continue;
                 };
-                let start = start + Sectors(skip);
-                self.send(handle, Operation::Write, start, Some(bytes.clone()), out);
+                self.send_durably(handle, start + Sectors(skip), bytes.clone(), out);
             }
         }
     }
@@ -121,12 +120,49 @@ impl PersistentArray {
         for (handle, log) in std::mem::take(&mut pass.bad_blocks) {
             match log {
                 _ if !alive.contains(&handle) => {}
-                Some((start, bytes)) => {
-                    self.send(handle, Operation::Write, start, Some(bytes), out);
-                }
+                Some((start, bytes)) => self.send_durably(handle, start, bytes, out),
                 // What cannot be remembered cannot be left to the member.
                 None => self.metadata_failed(handle, out),
             }
+        }
+    }
+
+    /// Writes to a device whose cache this pass has flushed, or where md is imitated flushes
+    /// it first.
+    pub(super) fn send_durably(
+        &mut self,
+        handle: Slot,
+        start: Sectors,
+        bytes: Vec<u8>,
+        out: &mut Outputs,
+    ) {
+        match self.imitates_md {
+            true => self.send_with_flush(handle, vec![(start, bytes)], out),
+            false => self.send(handle, Operation::Write, start, Some(bytes), out),
+        }
+    }
+
+    /// Flushes a device, and then writes to it.
+    pub(super) fn send_with_flush(
+        &mut self,
+        handle: Slot,
+        mut writes: Vec<Placed>,
+        out: &mut Outputs,
+    ) {
+        let Some(pass) = &mut self.pass else { return };
+        let is_flushing = pass.behind_flush.contains_key(&handle);
+        let behind = pass.behind_flush.entry(handle).or_default();
+        behind.append(&mut writes);
+        if !is_flushing {
+            self.send(handle, Operation::Flush, Sectors::ZERO, None, out);
+        }
+    }
+
+    /// A device was flushed, or has answered to something else.
+    pub(super) fn send_behind_flush(&mut self, handle: Slot, out: &mut Outputs) {
+        let Some(pass) = &mut self.pass else { return };
+        for (start, bytes) in pass.behind_flush.remove(&handle).unwrap_or_default() {
+            self.send(handle, Operation::Write, start, Some(bytes), out);
         }
     }
 
