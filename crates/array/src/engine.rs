@@ -275,4 +275,7 @@ pub trait Imitation {
     /// Metadata are being written from now on, or no longer: what waits for them
     /// by the driver's own way of doing it waits.
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);
+    /// So many sectors of metadata are written to a member: its disk is not idle (Linux
+    /// drivers/md/md.c, `is_mddev_idle` counts all that is not a sync's).
+    fn metadata_written(&mut self, slot: Slot, count: Sectors);
 }

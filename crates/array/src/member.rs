@@ -279,8 +279,8 @@ impl Members {
         self.views[slot.index()].pending -= 1;
     }
 
-    /// Counts sectors of sync I/O that a member has completed.
-    pub(crate) fn part_completed(&mut self, slot: Slot, sectors: u64) {
+    /// Counts sectors that a member has completed, of sync I/O or of metadata.
+    pub fn part_completed(&mut self, slot: Slot, sectors: u64) {
         self.members[slot.index()].traffic.completed += sectors;
     }
 

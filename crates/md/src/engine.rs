@@ -4,7 +4,7 @@ use super::Raid5d;
 use super::walk::{RequestWalk, Walkers};
 use raidlab_array::{
     CommandId, Engine, Imitation, MemberError, Operation, Outputs, Request, RequestError, Sender,
-    SyncRequest, SyncStatus,
+    Slot, SyncRequest, SyncStatus,
 };
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::VecDeque;
@@ -165,6 +165,10 @@ impl Imitation for Raid5d {
         }
         self.pump_sync(out);
         self.tell_work(out);
+    }
+
+    fn metadata_written(&mut self, slot: Slot, count: Sectors) {
+        self.members.part_completed(slot, count.0);
     }
 
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {

@@ -203,6 +203,10 @@ impl Imitation for Array {
         self.set_thread_busy(now, runs, out);
     }
 
+    fn metadata_written(&mut self, slot: Slot, count: Sectors) {
+        self.members.part_completed(slot, count.0);
+    }
+
     fn unplug(&mut self, out: &mut Outputs) {
         self.unplug(Plugged::Request, self.maximum_request, out);
         let Some(longest) = self.recovery.plugged_command() else {

@@ -6,7 +6,7 @@
 
 use super::{PersistentArray, Tracked};
 use crate::engine::Imitation;
-use crate::request::{Finished, Outputs, Request, RequestId};
+use crate::request::{Finished, Outputs, Request, RequestId, Slot};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -392,6 +392,16 @@ impl PersistentArray {
                 imitation.set_metadata_pass(now, runs, out);
             }
         });
+    }
+
+    /// So many sectors of metadata go to a device.
+    pub(super) fn tell_engine_of_metadata(&mut self, handle: Slot, count: Sectors) {
+        let device = self.devices.get(&handle).filter(|_| self.imitates_md);
+        if let Some(slot) = device.and_then(|device| device.place.slot())
+            && let Some(imitation) = self.engine.imitation_mut()
+        {
+            imitation.metadata_written(slot, count);
+        }
     }
 
     /// The engine's [`Engine::freeze_sync`](crate::Engine::freeze_sync), for simulations.

@@ -161,6 +161,33 @@ fn the_copies_that_a_check_reads_move_one_head() {
     }
 }
 
+/// Linux drivers/md/md.c, `is_mddev_idle`: all sectors of a disk count that are not the sync's,
+/// those of superblocks and of the bitmap too. Beyond 64 of them the sync lets its blocks end
+/// before it goes on. Here 8 are a write's, and 256 of the sync's own are under way.
+#[test]
+fn a_member_that_is_written_metadata_is_not_idle() {
+    for (count, reads) in [(312, 8), (313, 4)] {
+        let mut config = config(2, 4096, recovery(WriteBarrier::MdBuckets));
+        config.recovery = RecoveryConfig {
+            block: Bytes(128 * 512),
+            depth: 4,
+            threads: Some(THREADS),
+            throttle: Throttle::MdDrain {
+                minimum_kib_per_second: 0,
+                maximum_kib_per_second: 1_000_000,
+            },
+            ..config.recovery
+        };
+        let mut story = Story::new(config);
+        let writes = story.submit(1, WRITE, 0, 8);
+        story.sync(SyncAction::Check, None).expect("none runs");
+        assert_eq!(story.commands(), [], "the write is under way");
+        Imitation::metadata_written(&mut story.array, Slot(0), Sectors(count));
+        story.complete(&writes[0]);
+        assert_eq!(story.complete(&writes[1]).len(), reads, "{count}");
+    }
+}
+
 /// Linux block/blk-merge.c, `blk_attempt_plug_merge`: what lies side by side on a member is
 /// one command, across chunks too. Of four members with two far copies, member 1's first
 /// chunks are the second copies of member 2.

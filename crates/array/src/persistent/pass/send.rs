@@ -192,6 +192,7 @@ impl PersistentArray {
             out.steps.push(ComputeStep::Allocate { scratch, count });
             out.steps.push(ComputeStep::Fill { to: buffer, bytes });
         }
+        self.tell_engine_of_metadata(handle, count);
         let volatile = match phase {
             Phase::Superblocks => mutation::is(Mutation::SuperblockVolatile),
             Phase::Pages | Phase::Bits => mutation::is(Mutation::BitmapVolatile),
