@@ -98,6 +98,9 @@ fn superblocks(bitmap: &str) -> Vec<f64> {
     when.collect()
 }
 
+/// Linux drivers/md/md-bitmap.c, `bitmap_cond_end_sync`, counts the five seconds from the end of
+/// a rest. There the page with the bitmap's head and the superblock are written, each behind a
+/// flush of its member: some 0.2 s beside a job.
 #[test]
 fn with_a_bitmap_a_sync_has_the_superblocks_written_every_five_seconds() {
     let later = |bitmap| {
@@ -106,7 +109,7 @@ fn with_a_bitmap_a_sync_has_the_superblocks_written_every_five_seconds() {
     };
     let with = later("internal");
     assert_eq!(with.len(), 2, "{with:?}");
-    assert!((with[1] - with[0] - 5.0).abs() < 0.3, "{with:?}");
+    assert!((5.0..5.6).contains(&(with[1] - with[0])), "{with:?}");
     assert_eq!(later("none"), Vec::<f64>::new());
 }
 
