@@ -177,7 +177,7 @@ fn carry_out(
         raidlab_store::output::check_writable(path, Format::Page)?;
     }
     say_left_out(&ready);
-    let mut shown = Shown::new(ready.experiments(), outputs.json);
+    let mut shown = Shown::new(&ready.own_experiments(), outputs.json);
     let ended = ready.run(&mut shown);
     shown.clear();
     let mut ended = ended?;
@@ -207,7 +207,7 @@ fn carry_out_shard(ready: &Ready<'_>, shard: Shard, file: &Path) -> Result<(), F
         return Ok(());
     }
     say_left_out(ready);
-    let mut shown = Shown::new(ready.experiments(), false);
+    let mut shown = Shown::new(&ready.own_experiments(), false);
     let ended = ready.run(&mut shown);
     shown.clear();
     ended?.finish_shard(file)?;

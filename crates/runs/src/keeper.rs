@@ -149,28 +149,35 @@ pub struct Keeper<'a> {
     /// setting belongs to the first experiment that has it, so those count that have
     /// come to their end without a gap.
     seen: BTreeSet<Setting>,
+    /// Experiments that came to their end before an interruption. Those of other shards
+    /// are not among them: a shard of a large run may have thousands of these.
+    ended: BTreeSet<u32>,
 }
 
 impl<'a> Keeper<'a> {
-    /// Keeps in `store`, and shows `watcher`.
+    /// Keeps in `store`, and shows `watcher`, what was kept of unfinished experiments before an
+    /// interruption to begin with.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or the rows cannot be shown.
     pub fn new(
         store: &'a mut Store,
         run: RunId,
         before: &Before,
         watcher: &'a mut dyn Watcher,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, KeepError> {
         let first = (0..).find(|index| !before.ended.contains(index));
         let seen = store.settings_before(run, position(first.unwrap_or(usize::MAX)))?;
-        Ok(Self {
+        let mut keeper = Self {
             run,
             watcher,
             settings: Vec::new(),
             seen: seen.into_iter().collect(),
+            ended: store.ended_experiments(run)?.into_iter().collect(),
             store,
-        })
+        };
+        (before.rows.values()).try_for_each(|rows| keeper.show(rows))?;
+        Ok(keeper)
     }
 
     /// Keeps what is left.
@@ -180,14 +187,6 @@ impl<'a> Keeper<'a> {
     pub fn finish(mut self) -> Result<(), KeepError> {
         self.flush(self.run.into())?;
         Ok(self.store.keep_first_settings(self.run)?)
-    }
-
-    /// Shows what was kept of an experiment before an interruption.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or the rows cannot be shown.
-    pub fn show_kept(&mut self, experiment: usize) -> Result<(), KeepError> {
-        self.show(&self.store.measurements_of(self.origin(experiment))?)
     }
 
     fn show(&mut self, rows: &[Measurement]) -> Result<(), KeepError> {
@@ -241,7 +240,11 @@ impl Sink for Keeper<'_> {
     }
 
     fn ended_before(&mut self, experiment: usize) -> Result<(), KeepError> {
-        self.show_kept(experiment)
+        if self.ended.contains(&position(experiment)) {
+            let rows = self.store.measurements_of(self.origin(experiment))?;
+            self.show(&rows)?;
+        }
+        Ok(())
     }
 }
 

@@ -205,18 +205,13 @@ impl Ready<'_> {
     /// kernel bench has the programs for it; those other than the model have left out the
     /// experiments that they cannot run.
     fn check(&self) -> Result<(), Failure> {
-        let all = self.experiments();
-        let own = match self.task.here.shard {
-            Some(shard) => self.own(shard),
-            None => (0..all.len()).collect(),
-        };
+        let own = self.own_experiments();
         match &self.on {
             OnBench::Model(bench) => {
                 // One repetition is like another.
                 let mut seen = BTreeSet::new();
-                let mut own: Vec<&Experiment> = own.into_iter().map(|one| &all[one]).collect();
-                own.retain(|experiment| seen.insert(experiment.label(1)));
-                for experiment in own {
+                let own = own.into_iter().map(|(_, experiment)| experiment);
+                for experiment in own.filter(|one| seen.insert(one.label(1))) {
                     let checked = bench.check(experiment);
                     checked.map_err(|source| {
                         Failure::new(Kind::Input, CannotRun::new(experiment, source))
@@ -235,6 +230,15 @@ impl Ready<'_> {
     #[must_use]
     pub fn experiments(&self) -> &[Experiment] {
         &self.prepared.experiments
+    }
+
+    /// The experiments that are to be run here, with their positions: all, or a shard's.
+    #[must_use]
+    pub fn own_experiments(&self) -> Vec<(usize, &Experiment)> {
+        let own = self.task.here.shard.map(|shard| self.own(shard));
+        let all = self.experiments().iter().enumerate();
+        all.filter(|(position, _)| own.as_ref().is_none_or(|own| own.contains(position)))
+            .collect()
     }
 
     /// The experiments that this machine cannot run, one in a line, and why not.
@@ -305,10 +309,8 @@ impl Ready<'_> {
         let cancel = task.front.listen()?;
         let (run, name, before) = self.begin(&mut store)?;
         let ended_before = store.ended_experiments(run)?.len();
-        let mut keeper = Keeper::new(&mut store, run, &before, watcher)?;
-        for index in (0..prepared.experiments.len()).filter(|one| !before.ended.contains(one)) {
-            keeper.show_kept(index).map_err(KeepError::into_failure)?;
-        }
+        let keeper = Keeper::new(&mut store, run, &before, watcher);
+        let mut keeper = keeper.map_err(KeepError::into_failure)?;
         let options = RunOptions {
             threads: self.threads,
             cancel,

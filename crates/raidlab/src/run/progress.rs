@@ -7,7 +7,9 @@ use raidlab_lab::{Experiment, PlannedStep, Progress};
 use raidlab_runs::{KeepError, Watcher};
 use raidlab_store::{Measurement, to_json_line};
 use raidlab_units::Nanos;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// How a bar looks.
 const TEMPLATE: &str = "{prefix:.bold} {bar:20} {pos:>3}/{len} steps  {msg}";
@@ -15,9 +17,8 @@ const TEMPLATE: &str = "{prefix:.bold} {bar:20} {pos:>3}/{len} steps  {msg}";
 /// A bar for each experiment, and what is printed.
 pub struct Shown {
     all: MultiProgress,
-    bars: Vec<ProgressBar>,
-    /// The steps of each experiment in a word or two.
-    steps: Vec<Vec<String>>,
+    /// The bars, by the experiments' positions in the run, with what each of them does.
+    bars: BTreeMap<usize, (ProgressBar, Arc<[PlannedStep]>)>,
     /// What kind of time it is.
     clock: &'static str,
     /// Whether lines of JSON are printed; no more once the reader has gone.
@@ -25,12 +26,12 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Bars that stand at the beginning.
-    pub fn new(experiments: &[Experiment], json: bool) -> Self {
-        let labels: Vec<String> = experiments.iter().map(label).collect();
+    /// Bars that stand at the beginning, of experiments with their positions in the run.
+    pub fn new(experiments: &[(usize, &Experiment)], json: bool) -> Self {
+        let labels: Vec<String> = experiments.iter().map(|(_, one)| label(one)).collect();
         let width = labels.iter().map(String::len).max().unwrap_or_default();
         let all = MultiProgress::new();
-        let bar = |(one, label): (&Experiment, &String)| {
+        let bar = |(&(position, one), label): (&(usize, &Experiment), &String)| {
             let bar = all.add(ProgressBar::new(one.steps.len() as u64));
             // A template that is wrong would be a defect; the default serves.
             let style = ProgressStyle::with_template(TEMPLATE)
@@ -38,21 +39,14 @@ impl Shown {
             bar.set_style(style);
             bar.set_prefix(format!("{label:width$}"));
             bar.set_message("waits");
-            bar
+            (position, (bar, one.steps.clone()))
         };
+        let is_modelled = experiments.iter().all(|(_, one)| one.host.is_empty());
         Self {
             json,
             bars: experiments.iter().zip(&labels).map(bar).collect(),
-            steps: experiments
-                .iter()
-                .map(|one| one.steps.iter().map(name).collect())
-                .collect(),
             all,
-            clock: if experiments.iter().all(|one| one.host.is_empty()) {
-                " virtual"
-            } else {
-                ""
-            },
+            clock: if is_modelled { " virtual" } else { "" },
         }
     }
 
@@ -65,14 +59,13 @@ impl Shown {
 
 impl Watcher for Shown {
     fn progress(&mut self, experiment: usize, progress: Progress) {
-        let (Some(bar), Some(steps)) = (self.bars.get(experiment), self.steps.get(experiment))
-        else {
+        let Some((bar, steps)) = self.bars.get(&experiment) else {
             return;
         };
         bar.set_position(progress.step as u64);
         let clock = clock(progress.clock);
         match steps.get(progress.step) {
-            Some(step) => bar.set_message(format!("{clock}{}, {step}", self.clock)),
+            Some(step) => bar.set_message(format!("{clock}{}, {}", self.clock, name(step))),
             None => bar.finish_with_message(format!("{clock}{}, done", self.clock)),
         }
     }
@@ -133,8 +126,29 @@ fn clock(time: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::clock;
+    use super::{Shown, clock};
+    use raidlab_lab::{Choices, Progress, Suite};
+    use raidlab_runs::Watcher;
     use raidlab_units::Nanos;
+
+    #[test]
+    fn a_shard_has_bars_for_its_own_experiments() {
+        let suite = Suite::load("quick").expect("built in");
+        let experiments = suite.experiments(&suite.subjects, &Choices::default());
+        let mut shown = Shown::new(&[(1, &experiments[1])], false);
+        let progress = Progress {
+            step: 1,
+            steps: 2,
+            clock: Nanos::ZERO,
+        };
+        for experiment in [0, 1] {
+            shown.progress(experiment, progress);
+        }
+        let bars = shown.bars.iter();
+        let positions: Vec<(usize, u64)> =
+            bars.map(|(at, (bar, _))| (*at, bar.position())).collect();
+        assert_eq!(positions, [(1, 1)]);
+    }
 
     #[test]
     fn clocks_read_like_clocks() {
