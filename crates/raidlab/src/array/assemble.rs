@@ -14,6 +14,10 @@ use std::time::Duration;
 /// How often is looked whether the server listens.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How many connections may end without an answer: a server whose start fails takes some
+/// time to its end.
+const MAXIMUM_UNANSWERED: u32 = 100;
+
 /// Arguments of `raidlab assemble`.
 #[derive(Debug, Args)]
 #[command(
@@ -72,22 +76,31 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         .process_group(0)
         .spawn()
         .map_err(start_failed)?;
-    let mut client = loop {
-        if let Ok(client) = ControlClient::connect(&control) {
-            break client;
+    let said = || std::fs::read_to_string(&log_path).unwrap_or_default();
+    let mut unanswered = 0;
+    let status = loop {
+        // It answers when it has said everything and serves.
+        let asked = ControlClient::connect(&control).map(|mut client| status(&mut client));
+        if let Ok(Ok(status)) = asked {
+            break status;
         }
+        std::thread::sleep(LOOK);
         if let Some(ended) = server.try_wait().map_err(start_failed)? {
-            let said = std::fs::read_to_string(&log_path).unwrap_or_default();
+            let said = said();
             let (before, error) = parted(said.trim_end());
             if !before.is_empty() {
                 output::say(before);
             }
             return Err(Failure::words(kind_of(ended.code()), error));
         }
-        std::thread::sleep(LOOK);
+        if let Ok(Err(failure)) = asked {
+            unanswered += 1;
+            if unanswered == MAXIMUM_UNANSWERED {
+                return Err(failure);
+            }
+        }
     };
-    let status = status(&mut client)?;
-    let said = std::fs::read_to_string(&log_path).unwrap_or_default();
+    let said = said();
     output::print(&format!("{said}state {} {}\n", status.state, status.health))
 }
 

@@ -12,7 +12,7 @@ use clap::Args;
 use client_log::ClientLog;
 use model::Source;
 use raidlab_serve::array::{ArrayExport, Nest};
-use raidlab_serve::control::{ControlServer, Controlled, control_path};
+use raidlab_serve::control::{ControlError, ControlServer, Controlled, control_path};
 use raidlab_serve::disk::DiskExport;
 use raidlab_serve::export::{Export, MemoryExport, NullExport};
 use raidlab_serve::server::{Exports, Limits, Listen, Server, ServerOptions};
@@ -213,15 +213,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let (served, default_name) = start(arguments)?;
     let name = arguments.name.clone().unwrap_or(default_name);
     let device = arguments.ublk.start(served.export())?;
-    let control = match &served {
-        Served::Array(array, _) => {
-            let controlled = Arc::clone(array) as Arc<dyn Controlled>;
-            let controlled = match &device {
-                Some(device) => device.guard(controlled, PATIENCE),
-                None => controlled,
-            };
-            Some(control(arguments, &name, controlled)?)
-        }
+    let mut control = match &served {
+        Served::Array(..) => Some(control(arguments, &name)?),
         _ => None,
     };
     let places = places(arguments, &name)?;
@@ -253,6 +246,15 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     announce(&name, &served, &places, &server, control.as_ref());
     if let Some(device) = &device {
         output::say(&format!("  as {}", visible_path(device.path())));
+    }
+    // Who is answered there finds all of the above said, and everything served.
+    if let (Served::Array(array, _), Some(control)) = (&served, &mut control) {
+        let controlled = Arc::clone(array) as Arc<dyn Controlled>;
+        let controlled = match &device {
+            Some(device) => device.guard(controlled, PATIENCE),
+            None => controlled,
+        };
+        control.serve(controlled).map_err(no_control)?;
     }
     let is_lost = || device.as_ref().is_some_and(BlockDevice::is_lost);
     while !stop.load(Ordering::Relaxed) && !is_lost() {
@@ -303,19 +305,19 @@ fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
     arguments.assembling.array()
 }
 
-fn control(
-    arguments: &Arguments,
-    name: &str,
-    controlled: Arc<dyn Controlled>,
-) -> Result<ControlServer, Failure> {
+/// A control socket that does not answer yet: another server of that name is found out before
+/// anything is served.
+fn control(arguments: &Arguments, name: &str) -> Result<ControlServer, Failure> {
     let path = match &arguments.control {
         Some(path) => path.clone(),
         None => control_path(name)
             .map_err(|error| Failure::new(Kind::Usage, error).help("name the array with --name"))?,
     };
-    ControlServer::start(&path, controlled).map_err(|error| {
-        Failure::new(Kind::Run, error).help("`--name` or `--control` gives it another place")
-    })
+    ControlServer::listen(&path).map_err(no_control)
+}
+
+fn no_control(error: ControlError) -> Failure {
+    Failure::new(Kind::Run, error).help("`--name` or `--control` gives it another place")
 }
 
 /// Where to listen: as asked, or beside the control socket if there is no

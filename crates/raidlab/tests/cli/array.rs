@@ -297,6 +297,25 @@ fn in_the_background_too() {
 }
 
 #[test]
+fn a_server_that_cannot_listen_is_not_said_to_serve() {
+    let place = Place::new(1);
+    place.must(&["create", "-l", "1", "-n", "1", "--run", "m0"]);
+    let sockets = place.path("raidlab");
+    std::fs::create_dir_all(&sockets).expect("a folder");
+    let taken = sockets.join("home.nbd.sock");
+    std::fs::write(&taken, "no socket").expect("a file");
+    let said = place.refused(&["assemble", "home", "m0"], 1);
+    assert!(
+        said.contains("cannot listen") && said.contains("home.nbd"),
+        "{said}"
+    );
+    std::fs::remove_file(&taken).expect("the file");
+    let said = place.must(&["assemble", "home", "m0"]);
+    assert!(said.contains("  control "), "{said}");
+    place.must(&["stop", "home"]);
+}
+
+#[test]
 fn nothing_is_lost_without_consent() {
     let place = Place::new(2);
     let create = ["create", "-l", "1", "-n", "2", "m0", "m1"];

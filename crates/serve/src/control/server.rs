@@ -117,35 +117,55 @@ pub struct ControlServer {
 
 impl ControlServer {
     /// Listens at `path`, which only its owner may use. What a server that was
-    /// killed has left there is replaced.
+    /// killed has left there is replaced. Who connects waits for [`Self::serve`].
     ///
     /// # Errors
     /// When another server listens there, something else is there, or the system
     /// refuses.
-    pub fn start(path: &Path, controlled: Arc<dyn Controlled>) -> Result<Self, ControlError> {
-        let failed = |source: io::Error| match source.kind() {
+    pub fn listen(path: &Path) -> Result<Self, ControlError> {
+        let socket = UnixSocket::listen(path).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => ControlError::InUse(path.to_owned()),
             _ => ControlError::Listen {
                 path: path.to_owned(),
                 source,
             },
-        };
-        let socket = Arc::new(UnixSocket::listen(path).map_err(failed)?);
-        let connections = Arc::<Connections>::default();
+        })?;
+        Ok(Self {
+            socket: Arc::new(socket),
+            connections: Arc::default(),
+            acceptor: None,
+        })
+    }
+
+    /// Answers whoever connects, and has connected already.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn serve(&mut self, controlled: Arc<dyn Controlled>) -> Result<(), ControlError> {
         let acceptor = Acceptor {
-            socket: Arc::clone(&socket),
+            socket: Arc::clone(&self.socket),
             controlled,
-            connections: Arc::clone(&connections),
+            connections: Arc::clone(&self.connections),
         };
         let acceptor = std::thread::Builder::new()
             .name("control".to_owned())
             .spawn(move || acceptor.run())
-            .map_err(failed)?;
-        Ok(Self {
-            socket,
-            connections,
-            acceptor: Some(acceptor),
-        })
+            .map_err(|source| ControlError::Listen {
+                path: self.path().to_owned(),
+                source,
+            })?;
+        self.acceptor = Some(acceptor);
+        Ok(())
+    }
+
+    /// Listens and answers.
+    ///
+    /// # Errors
+    /// Those of [`Self::listen`] and [`Self::serve`].
+    pub fn start(path: &Path, controlled: Arc<dyn Controlled>) -> Result<Self, ControlError> {
+        let mut server = Self::listen(path)?;
+        server.serve(controlled)?;
+        Ok(server)
     }
 
     /// The path of the socket on which it listens.
