@@ -80,14 +80,53 @@ pub fn describe_job(job: &JobSpec) -> String {
         (Engine::Sync, 1) => "1 thread".to_owned(),
         (Engine::Sync, threads) => format!("{threads} threads"),
     };
-    let place = match (job.file_size, job.size) {
-        (Some(end), _) => format!("from {} to {end}", job.offset),
-        (None, Some(size)) => format!("{size} from {}", job.offset),
-        (None, None) => format!("from {} to the end", job.offset),
-    };
-    let mut text = format!("{pattern} {}, {queue}, {place}", job.block_size);
+    let mut text = format!(
+        "{pattern} {}, {queue}, {}",
+        sizes_in_words(job),
+        place_in_words(job)
+    );
     if let Some(time) = job.runtime {
         let _ = write!(text, ", {}", time_in_words(time));
     }
     text
+}
+
+/// Where a job goes: `1 GiB from 0 B`, `20 % from 80 %`, `from 0 B to the end`.
+fn place_in_words(job: &JobSpec) -> String {
+    let start = match job.percents.offset {
+        Some(percent) => format!("{percent} %"),
+        None => job.offset.to_string(),
+    };
+    match (job.file_size, job.size, job.percents.size) {
+        (Some(end), _, _) => format!("from {start} to {end}"),
+        (None, Some(size), _) => format!("{size} from {start}"),
+        (None, None, Some(percent)) if percent < 100 => format!("{percent} % from {start}"),
+        (None, None, _) => format!("from {start} to the end"),
+    }
+}
+
+/// The sizes of a job's requests: `4 KiB`, `4 KiB to 64 KiB`, and where its directions have
+/// sizes of their own `4 KiB reads and 8 KiB writes`.
+fn sizes_in_words(job: &JobSpec) -> String {
+    let Some(sizes) = &job.sizes else {
+        return job.block_size.to_string();
+    };
+    let pattern = job.pattern;
+    let uses = [pattern.reads(), pattern.writes(), pattern.trims()];
+    let mut each: Vec<(String, &str)> = Vec::new();
+    for ((sizes, used), name) in sizes.iter().zip(uses).zip(["reads", "writes", "discards"]) {
+        let (least, most) = (sizes.least(), sizes.most());
+        if used && least == most {
+            each.push((least.to_string(), name));
+        } else if used {
+            each.push((format!("{least} to {most}"), name));
+        }
+    }
+    match each.split_first() {
+        Some(((first, _), rest)) if rest.iter().all(|(sizes, _)| sizes == first) => first.clone(),
+        _ => {
+            let words = |(sizes, name): &(String, &str)| format!("{sizes} {name}");
+            each.iter().map(words).collect::<Vec<_>>().join(" and ")
+        }
+    }
 }

@@ -32,6 +32,13 @@ pub(crate) enum Pause {
     Until(Nanos),
 }
 
+/// What has completed in one direction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Amount {
+    bytes: u64,
+    requests: u64,
+}
+
 /// How fast one clone may go (fio's `rate` and `rate_iops`), and how far it is.
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -40,9 +47,12 @@ pub(crate) struct Pace {
     begun: Nanos,
     /// When reads, writes and discards are due, where they have a rate.
     arrivals: [Option<Arrivals>; 3],
-    /// Bytes completed, and what they were when the least rate was last looked at.
-    completed: [u64; 3],
-    checked: Option<(Nanos, [u64; 3])>,
+    /// Reads, writes and discards that have completed, and what they were when the least rate
+    /// was last looked at.
+    completed: [Amount; 3],
+    checked: [Option<(Nanos, Amount)>; 3],
+    /// The least rate counts from here on.
+    settled: Nanos,
     think_time: Nanos,
     think_blocks: u64,
     thinking: Thinking,
@@ -68,8 +78,9 @@ impl Pace {
             random,
             begun,
             arrivals: std::array::from_fn(arrivals),
-            completed: [0; 3],
-            checked: None,
+            completed: Default::default(),
+            checked: [None; 3],
+            settled: begun + job.ramp_time + SETTLE,
             think_time: job.think_time,
             think_blocks: u64::from(job.think_time_blocks),
             thinking: job.thinking,
@@ -84,6 +95,7 @@ impl Pace {
 
     /// The clone begins later than it was made.
     pub(crate) fn begin(&mut self, at: Nanos) {
+        self.settled += at.saturating_sub(self.begun);
         self.begun = at;
         self.thought = at + self.think_time;
     }
@@ -175,7 +187,8 @@ impl Pace {
         let Some(index) = direction.index() else {
             return;
         };
-        self.completed[index] += bytes;
+        self.completed[index].bytes += bytes;
+        self.completed[index].requests += 1;
         if !self.thinking.counts_issues {
             self.count(now);
         }
@@ -203,33 +216,41 @@ impl Pace {
         }
     }
 
-    /// Whether the clone is slower than it may be, which ends it.
+    /// Whether the clone is slower than it may be, which ends it. As in fio a direction in which
+    /// nothing has completed yet is not looked at.
     pub(crate) fn is_too_slow(&mut self, now: Nanos) -> bool {
-        let Some(rate) = self.rate.filter(|rate| rate.least != [0; 3]) else {
-            return false;
-        };
-        let (at, before) = match self.checked {
-            _ if now < self.begun + SETTLE => return false,
-            None => {
-                self.checked = Some((now, self.completed));
-                return false;
+        let limited = |rate: &Rate| rate.least != [0; 3] || rate.least_requests != [0; 3];
+        match self.rate.filter(limited) {
+            Some(rate) if now >= self.settled => {
+                (0..3).any(|index| self.is_too_slow_in(index, rate, now))
             }
-            Some(checked) => checked,
-        };
-        let spent = now.saturating_sub(at);
+            _ => false,
+        }
+    }
+
+    fn is_too_slow_in(&mut self, index: usize, rate: Rate, now: Nanos) -> bool {
+        let done = self.completed[index];
+        if done.requests == 0 {
+            return false;
+        }
         let cycle = if rate.cycle > Nanos::ZERO {
             rate.cycle
         } else {
             CYCLE
         };
-        if spent < cycle {
+        let (spent, before) = match self.checked[index] {
+            Some((at, before)) => (now.saturating_sub(at), before),
+            None => (Nanos::ZERO, done),
+        };
+        if self.checked[index].is_some() && spent < cycle {
             return false;
         }
-        self.checked = Some((now, self.completed));
-        (0..3).any(|index| {
-            let bytes = u128::from(self.completed[index] - before[index]);
-            bytes * 1_000_000_000 < u128::from(rate.least[index]) * u128::from(spent.0)
-        })
+        self.checked[index] = Some((now, done));
+        let is_less = |amount: u64, least: u64| {
+            u128::from(amount) * 1_000_000_000 < u128::from(least) * u128::from(spent.0)
+        };
+        is_less(done.bytes - before.bytes, rate.least[index])
+            || is_less(done.requests - before.requests, rate.least_requests[index])
     }
 }
 

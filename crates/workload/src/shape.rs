@@ -143,8 +143,10 @@ pub struct Rate {
     /// times the smallest size); 0: no limit.
     pub per_second: [u64; 3],
     /// The least rate, bytes a second, of reads, writes and discards: a job that falls
-    /// below it ends (fio `rate_min`, `rate_iops_min`); 0: none.
+    /// below it ends (fio `rate_min`); 0: none.
     pub least: [u64; 3],
+    /// The same in requests a second (fio `rate_iops_min`), whatever their sizes.
+    pub least_requests: [u64; 3],
     /// How often that is looked at (fio `rate_cycle`).
     pub cycle: Nanos,
     /// When requests are due (fio `rate_process`).

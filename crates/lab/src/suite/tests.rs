@@ -379,6 +379,30 @@ fn a_suite_finds_its_neighbours_by_relative_path() {
 }
 
 #[test]
+fn titles_tell_shares_of_the_device_and_sizes_that_differ() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("titles.fio");
+    let text = "[a]\nrw=randread\nsize=20%\noffset=80%\n\
+        [b]\nstonewall\nrw=randrw\nsize=100%\nbssplit=4k/50:64k/50,8k\n\
+        [c]\nstonewall\nrw=read\nsize=1g\nbsrange=4k-16k,1k-2k\n";
+    std::fs::write(&path, text).expect("written");
+    let subject = Subject::load("disk").expect("built in");
+    let disks = vec!["wd4000fyyz".to_owned()];
+    let suite = Suite::from_job_file(&Files::default(), &path, disks, vec![subject]);
+    let suite = suite.expect("valid");
+    let titles: Vec<&str> = suite.jobs().map(|job| job.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "a: random read 4 KiB, 1 thread, 20 % from 80 %",
+            "b: random read and write, 50 % reads, 4 KiB to 64 KiB reads and 8 KiB writes, \
+             1 thread, from 0 B to the end",
+            "c: sequential read 4 KiB to 16 KiB, 1 thread, 1 GiB from 0 B",
+        ]
+    );
+}
+
+#[test]
 fn a_job_file_is_a_suite_of_its_groups() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let path = folder.path().join("two.fio");

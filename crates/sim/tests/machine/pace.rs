@@ -4,8 +4,8 @@ use crate::bench::{Bench, group, random, sequential, timed};
 use raidlab_sim::JobResult;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
-    ArrivalProcess, Direction, Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Sizes,
-    Thinking, Verify,
+    ArrivalProcess, Direction, Engine, ExitWhat, FioJobs, Flow, JobGroup, JobSpec, Pattern,
+    Permission, Rate, Sizes, Thinking, Verify,
 };
 
 const MIB: u64 = 1 << 20;
@@ -108,6 +108,27 @@ fn a_job_below_its_least_rate_ends() {
     assert!(least(1024).runtime >= Nanos::from_secs(20));
     let ended = least(100 * MIB).runtime;
     assert!((3..5).contains(&(ended.0 / 1_000_000_000)), "{ended}");
+}
+
+/// One least rate in a job file counts for all directions; fio looks at those in which the
+/// job has done anything, and for `rate_iops_min` counts requests of whatever size.
+#[test]
+fn a_least_rate_says_nothing_of_directions_that_a_job_has_not() {
+    let seconds = |options: &str| {
+        let line = format!("--size=1g --runtime=20 --time_based {options}");
+        let words: Vec<&str> = line.split(' ').collect();
+        let jobs = FioJobs::from_command_line("a", &words, &Permission::default());
+        let mut file = jobs.and_then(|jobs| jobs.model()).expect("valid");
+        run_group(&file.groups.remove(0)).runtime.0 / 1_000_000_000
+    };
+    assert_eq!(seconds("--rw=randread --rate_min=1k"), 20);
+    assert_eq!(seconds("--rw=randwrite --rate_iops_min=1"), 20);
+    let split = "--rw=randread --bssplit=512/1:64k/99";
+    let many = seconds(&format!("{split} --rate_iops_min=1000"));
+    assert!((3..5).contains(&many), "{many}");
+    // The least rate counts two seconds after the ramp time, not within it.
+    let late = seconds("--rw=randread --rate_min=100m --ramp_time=4");
+    assert!((3..5).contains(&late), "{late}");
 }
 
 #[test]

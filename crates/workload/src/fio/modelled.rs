@@ -37,9 +37,8 @@ pub(super) struct Draft {
     pub(super) kilo_base: KiloBase,
     sizes: SizeDraft,
     pub(super) rate: Rate,
-    /// Requests a second, of reads, writes and discards, and the least ones.
+    /// Requests a second, of reads, writes and discards.
     pub(super) rate_iops: [u64; 3],
-    pub(super) least_iops: [u64; 3],
     pub(super) flow_weight: u32,
     pub(super) flow_id: u32,
     pub(super) flow_sleep: Nanos,

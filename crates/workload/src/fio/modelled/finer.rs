@@ -52,7 +52,7 @@ pub(super) fn set_rate_iops(draft: &mut Draft, value: Option<&str>) -> Noted {
 }
 
 pub(super) fn set_least_iops(draft: &mut Draft, value: Option<&str>) -> Noted {
-    draft.least_iops = requests(draft, value)?;
+    draft.rate.least_requests = requests(draft, value)?;
     Ok(None)
 }
 
@@ -174,15 +174,12 @@ pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, O
     let mut rate = draft.rate;
     for index in 0..3 {
         let least = spec.least(index).0;
-        let by_requests = |count: u64| count.saturating_mul(least);
         if rate.per_second[index] == 0 {
-            rate.per_second[index] = by_requests(draft.rate_iops[index]);
-        }
-        if rate.least[index] == 0 {
-            rate.least[index] = by_requests(draft.least_iops[index]);
+            rate.per_second[index] = draft.rate_iops[index].saturating_mul(least);
         }
     }
-    let limited = rate.per_second != [0; 3] || rate.least != [0; 3];
+    let limits = [rate.per_second, rate.least, rate.least_requests];
+    let limited = limits.iter().any(|limit| *limit != [0; 3]);
     spec.rate = limited.then_some(rate);
     spec.flow = (draft.flow_weight > 0).then_some(Flow {
         id: draft.flow_id,
@@ -211,7 +208,7 @@ pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, O
 /// What fio refuses of rates: two kinds of them, and less than the least.
 fn settle_rates(draft: &Draft) -> Result<(), OptionError> {
     let bytes = [draft.rate.per_second, draft.rate.least];
-    let requests = [draft.rate_iops, draft.least_iops];
+    let requests = [draft.rate_iops, draft.rate.least_requests];
     let mut kinds = bytes.iter().zip(&requests);
     if kinds.any(|(bytes, requests)| *bytes != [0; 3] && *requests != [0; 3]) {
         return Err(needs("no rate in bytes beside it"));
