@@ -22,6 +22,8 @@ mod surroundings;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 pub use convert::{observations, rows};
 pub use error::ImportError;
 pub use figures::{Figures, Printed, figures, import_figures, is_figures, read_figures};
@@ -43,6 +45,7 @@ pub fn import_file(
 ) -> Result<Imported, ImportError> {
     // Windows' shells put it before what they write into a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = &*unquoted(text);
     if figures::is_figures(text) {
         return figures::import(name, text, options);
     }
@@ -63,6 +66,33 @@ pub fn import_file(
         }
     }
     Ok(imported)
+}
+
+/// The text without what stands before each of its lines, as before code in Markdown (four
+/// blanks) and before what an answer quotes (`> `).
+fn unquoted(text: &str) -> Cow<'_, str> {
+    let is_mark = |letter: char| matches!(letter, '>' | ' ' | '\t');
+    let prefix = |line: &str| line.find(|letter| !is_mark(letter));
+    let mut lines = text.lines().filter_map(|line| Some(&line[..prefix(line)?]));
+    let Some(first) = lines.next() else {
+        return text.into();
+    };
+    let common = lines.fold(first, |common, other| {
+        let same = common.chars().zip(other.chars());
+        let length = same.take_while(|(one, two)| one == two);
+        &common[..length.map(|(letter, _)| letter.len_utf8()).sum()]
+    });
+    if common.is_empty() {
+        return text.into();
+    }
+    let lines = text.split_inclusive('\n');
+    // A line with nothing in it may lack a part of what stands before the others.
+    let without = |line: &str| {
+        line.strip_prefix(common)
+            .unwrap_or_else(|| line.trim_start_matches(is_mark))
+            .to_owned()
+    };
+    lines.map(without).collect::<String>().into()
 }
 
 /// What is in a text in one form.

@@ -103,6 +103,13 @@ fn notes(name: &str, result: &ToolResult) -> Vec<String> {
             continue;
         };
         let error = result.fact(Some(job), "error").map(|error| &error.value);
+        if error.is_none() && result.tool == raidlab_tools::fio::TOOL {
+            let job = &fact.value;
+            notes.push(format!(
+                "{name}: no result of job `{job}` is in it: was its end cut off?"
+            ));
+            continue;
+        }
         let error = error.filter(|error| error.number() != Some(0.0));
         let error = error.map_or(String::new(), |error| {
             format!(", and ended with error {error}")

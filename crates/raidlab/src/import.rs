@@ -49,7 +49,7 @@ Examples:
 pub struct Arguments {
     /// Files, names of figures that come with raidlab, or folders of runs in Parquet.
     #[arg(value_name = "FILE|NAME|FOLDER", required_unless_present_any = ["list", "list_facts"])]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
 
     /// The subject, where the files do not tell it.
     #[arg(long, value_name = "NAME")]
@@ -113,7 +113,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         let rows = short_facts().map(|(fact, meaning)| vec![fact, meaning.to_owned()]);
         return output::print(&output::table(&["fact", "what it is"], &[], rows.collect()));
     }
-    let folders = (arguments.files.iter()).filter(|name| Store::is_parquet_folder(Path::new(name)));
+    let folders = (arguments.files.iter()).filter(|name| Store::is_parquet_folder(name));
     match folders.count() {
         0 => {}
         all if all == arguments.files.len() => return take_over(arguments),
@@ -124,8 +124,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     }
     let facts = given(arguments)?;
     let mut whole: Option<Imported> = None;
-    for name in &arguments.files {
-        let one = read(name, arguments)?;
+    for path in &arguments.files {
+        let one = read(path, arguments)?;
         whole = Some(match whole {
             None => one,
             Some(before) => before.join(one),
@@ -165,7 +165,7 @@ fn take_over(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut store = Store::open(&arguments.store)?;
     for folder in &arguments.files {
-        let line = match store.read_parquet(Path::new(folder))? {
+        let line = match store.read_parquet(folder)? {
             Taken::As(name) => format!("run     {name}\n"),
             Taken::Known(name) => format!("run     {name} was there already\n"),
         };
@@ -216,7 +216,8 @@ fn wanted(audit: &Audit) -> String {
     text
 }
 
-fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {
+fn read(path: &Path, arguments: &Arguments) -> Result<Imported, Failure> {
+    let name = &*visible_path(path);
     let options = ImportOptions {
         subject: arguments.subject.clone(),
         suite: arguments.suite.clone(),
@@ -227,7 +228,6 @@ fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {
         let name = name.to_owned();
         Failure::new(Kind::Input, CannotImport { name, source })
     };
-    let path = Path::new(name);
     if !path.exists() && figures().contains(&name) {
         return import_figures(name, &options).map_err(refused);
     }
@@ -267,10 +267,21 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Puts an import into the store as a finished run.
 /// What a tool printed; bytes that are no UTF-8 are shown, so that no two names become
-/// one.
+/// one. `>` of Windows' PowerShell writes UTF-16, with a mark before it.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
+    let utf_16 = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = rest.as_chunks().0.iter().map(|&pair| unit(pair));
+        char::decode_utf16(units)
+            .map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect::<String>()
+            .into()
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => return utf_16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => return utf_16(rest, u16::from_be_bytes),
+        _ => {}
+    }
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => bytes

@@ -10,7 +10,9 @@ use crate::failure::{Failure, Kind};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory};
 use raidlab_lab::catalogue::{self, nearby};
+use raidlab_store::text::visible_path;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// The failure that `error`, met in reading `words` (the program's name first), is. None
 /// for help and versions, which were asked for.
@@ -24,10 +26,22 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     let (wrong, help) = match error.kind() {
         ErrorKind::UnknownArgument => at.unknown(invalid.first()?),
         ErrorKind::InvalidSubcommand => at.no_command(of(ContextKind::InvalidSubcommand).first()?),
-        ErrorKind::MissingRequiredArgument => (
-            format!("{} needs {}", at.quoted(), invalid.join(" and ")),
-            at.example(),
-        ),
+        ErrorKind::MissingRequiredArgument => {
+            let missing = invalid.join(" and ");
+            match at.option_that_needs(words) {
+                Some(option) => (format!("`{option}` needs {missing}"), at.help()),
+                None => (format!("{} needs {missing}", at.quoted()), at.example()),
+            }
+        }
+        ErrorKind::InvalidUtf8 => {
+            let bytes = words.iter().filter(|word| word.to_str().is_none());
+            let shown = bytes.map(|word| visible_path(Path::new(word)));
+            let shown = shown.collect::<Vec<_>>().join("` or `");
+            (
+                format!("`{shown}` is no UTF-8, and has to be"),
+                NO_UTF_8.to_owned(),
+            )
+        }
         ErrorKind::InvalidValue if value.is_empty() => {
             (format!("`{}` needs a value", invalid.first()?), at.help())
         }
@@ -79,6 +93,8 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     Some(Failure::words(Kind::Usage, wrong).help(help))
 }
 
+const NO_UTF_8: &str = "give the file a name of letters: a link to it, by `ln -s`";
+
 /// What clap tells of this kind.
 fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
@@ -115,6 +131,34 @@ impl<'a> Place<'a> {
 
     fn quoted(&self) -> String {
         format!("`{}`", self.typed)
+    }
+
+    /// The option without which nothing would be missing of what was typed.
+    fn option_that_needs(&self, words: &[OsString]) -> Option<String> {
+        let name = |word: &OsString| {
+            let word = word.to_str().filter(|word| word.starts_with("--"))?;
+            Some(word.split('=').next().unwrap_or(word).to_owned())
+        };
+        let is_enough_without = |place: usize, name: &str| {
+            let mut options = self.command.get_arguments();
+            let option = options.find(|option| option.get_long() == name.get(2..));
+            let takes_value = option.is_some_and(|option| option.get_action().takes_values());
+            let apart = takes_value && words[place] == *name;
+            let mut fewer = words.to_vec();
+            fewer.drain(place..(place + 1 + usize::from(apart)).min(words.len()));
+            let met = self.root.clone().try_get_matches_from(fewer);
+            met.map_or_else(
+                |error| error.kind() != ErrorKind::MissingRequiredArgument,
+                |_| true,
+            )
+        };
+        let mut options = words
+            .iter()
+            .enumerate()
+            .filter_map(|(place, word)| Some((place, name(word)?)));
+        options
+            .find(|(place, name)| is_enough_without(*place, name))
+            .map(|(_, name)| name)
     }
 
     fn help(&self) -> String {

@@ -286,7 +286,24 @@ fn wrong_direction(case: &Case<'_>, ruling: &mut Ruling) {
     }
 }
 
+/// What dd printed of its own rate, where bytes and time give another one.
+fn misprinted_by_dd(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let printed = case.number(row, fact::DD_PRINTED_BYTES_PER_SECOND)?;
+    let measured = row.bytes_per_second;
+    if printed <= 0.0 || measured <= 0.0 {
+        return None;
+    }
+    ruling.judged();
+    if unit_step(measured, printed, printed * 0.005).is_none() {
+        let off = (printed / measured - 1.0) * 100.0;
+        let text = format!("dd printed {printed:.0} bytes/s, {off:+.1} % off its bytes and time");
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}
+
 fn not_measured(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    misprinted_by_dd(case, row, ruling);
     let printed = claim(case, row, claim_part::VALUE);
     let printed = ruling.need(printed, "claim.<op>.value")?;
     let (measured, value, rounding) = match unit_bytes(printed.unit) {

@@ -99,6 +99,7 @@ fn units() -> Vec<Pair> {
         ),
         pair("T30", Warning, winner("false", "true"), untold),
         pair("T31", Warning, other("172"), other("167")),
+        pair("T31", Warning, by_dd("106000000"), by_dd("51400000")),
     ]
 }
 

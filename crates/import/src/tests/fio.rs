@@ -229,3 +229,58 @@ fn every_run_of_a_file_that_was_appended_to_arrives() {
     );
     assert_eq!(imported.run.source, "all.json");
 }
+
+/// In Markdown text of tools is indented by four blanks, and whoever answers quotes it.
+#[test]
+fn quoted_and_indented_text_is_read_as_it_was_printed() {
+    let text = printed(&[("seeks", "randread", "4096B", 0)]);
+    let expected = format!("{:?}", titles(&rows("plain.txt", &text)));
+    for mark in ["    ", "> ", ">> \t"] {
+        let blank = mark.trim_end();
+        let marked = text.lines().map(|line| match line {
+            "" => format!("{blank}\n"),
+            line => format!("{mark}{line}\n"),
+        });
+        let marked = rows("marked.txt", &marked.collect::<String>());
+        assert_eq!(format!("{:?}", titles(&marked)), expected, "{mark:?}");
+    }
+}
+
+/// Where neither the options nor the levels of the queue are told, a depth of one is not said.
+#[test]
+fn a_depth_that_nobody_tells_is_not_said_to_be_one() {
+    let text = printed(&[("seeks", "randread", "4096B", 0)]);
+    let piece = &text[text.find("seeks: (groupid").expect("a result")..];
+    assert_eq!(
+        titles(&rows("piece.txt", piece)),
+        [("seeks", "read, queue depth 1 or more", 1000)]
+    );
+}
+
+/// Of a text that ends too early the jobs are named that it has no result of, and a number
+/// that is cut in two is none.
+#[test]
+fn text_that_is_cut_off_says_what_is_missing() {
+    let text = printed(&[
+        ("stream", "read", "64.0KiB", 0),
+        ("seeks", "randread", "4096B", 1),
+    ]);
+    let end = text.find("seeks: (groupid").expect("a result");
+    let import = import_file("cut.txt", &text[..end], &ImportOptions::default()).expect("a row");
+    assert_eq!(
+        import.notes,
+        ["cut.txt: no result of job `seeks` is in it: was its end cut off?"]
+    );
+    let whole = import_file("whole.txt", &text, &ImportOptions::default()).expect("rows");
+    assert!(whole.notes.is_empty(), "{:?}", whole.notes);
+    let all = include_str!("../../../tools/src/fio/data/fio-3.33.txt");
+    let within = all.find("741376").expect("a percentile") + 3;
+    let cut = import_file("cut.txt", &all[..within], &ImportOptions::default());
+    let told = cut
+        .map(|_| ())
+        .map_err(|error| raidlab_units::in_one_line(&error));
+    assert!(
+        matches!(&told, Err(why) if why.contains("percentiles such as `99.00th=[ 4]`")),
+        "{told:?}"
+    );
+}

@@ -345,3 +345,42 @@ fn names_that_are_no_utf_8_are_names() {
         );
     }
 }
+
+/// A file's name may be bytes that are no UTF-8, and its text UTF-16, as `>` of PowerShell
+/// writes it. Where a name has to be text, the words that are none are told.
+#[cfg(unix)]
+#[test]
+fn what_is_no_utf_8_is_read_or_named() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let lab = Lab::new();
+    let run = |command: &str, name: &OsStr| {
+        let mut command = lab.command(&[command]);
+        let ran = command.arg(name).output().expect("it starts");
+        crate::lab::Ran::new(ran)
+    };
+    let dd = "2048+0 records in\n2048+0 records out\n\
+              2147483648 bytes (2.1 GB, 2.0 GiB) copied, 20.5 s, 105 MB/s\n";
+    let name = OsStr::from_bytes(b"dd\xff.txt");
+    for (mark, bytes) in [
+        ([0xff, 0xfe], u16::to_le_bytes as fn(u16) -> [u8; 2]),
+        ([0xfe, 0xff], u16::to_be_bytes),
+    ] {
+        let bytes = mark.into_iter().chain(dd.encode_utf16().flat_map(bytes));
+        let bytes: Vec<u8> = bytes.collect();
+        fs::write(lab.path(".").join(name), bytes).expect("written");
+        let ran = run("import", name);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stdout.contains("104.8"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("dd\\xff"), "{}", ran.stdout);
+    }
+    for command in ["run", "claims", "fit"] {
+        let ran = run(command, name);
+        assert_eq!(ran.code, 2, "{command}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("`dd\\xff.txt`"),
+            "{command}: {}",
+            ran.stderr
+        );
+    }
+}

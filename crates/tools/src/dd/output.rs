@@ -4,9 +4,10 @@
 //! partial. What follows is in words that change with system and language;
 //! the numbers do not. So a line with bytes and time is taken by its shape:
 //!
-//! * GNU, uutils, busybox: the first number is the bytes (in Russian up to
-//!   coreutils 8.24 a word stands before it), parentheses hold roundings, then
-//!   a number with a unit of seconds, then the rate;
+//! * GNU, uutils, busybox: the first number is the bytes (in Ukrainian, and in Russian up to
+//!   coreutils 8.24, a word stands before it), parentheses hold roundings, then
+//!   a number with a unit of seconds, then the rate. In Chinese words stand before the
+//!   records too, and commas are wide;
 //! * FreeBSD, macOS, NetBSD: `N bytes transferred in S secs (R bytes/sec)`.
 //!
 //! A decimal comma and no-break spaces are taken for what they mean. The rate
@@ -236,9 +237,11 @@ fn take_transfer(transfer: &Transfer, output: (u64, u64), part: &mut Part) {
         return;
     };
     let printed_rate = rate_in_bytes(*printed, unit);
-    // Three digits are printed: half a percent of rounding for the first two.
+    // GNU prints whole numbers from 100 on, and one decimal below: `1.1 GB/s` may be 1.14.
+    let rounding = if *printed < 100.0 { 0.05 } else { 0.5 };
+    let tolerance = f64::max(0.02, rounding / printed);
     let is_off = match (part.bytes_per_second, printed_rate) {
-        (Some(rate), Some(printed)) => differ(rate, printed, 0.02),
+        (Some(rate), Some(printed)) => differ(printed, rate, tolerance),
         _ => true,
     };
     if is_off {
@@ -256,10 +259,11 @@ fn rate_in_bytes(number: f64, unit: &str) -> Option<f64> {
     raidlab_units::bytes_in(prefix, 1000.0).map(|factor| number * factor)
 }
 
-/// `16+0` at the start of a line, with words behind it.
+/// `16+0` at the start of a line, with words behind it; in Chinese there is one in front.
 fn records(line: &str) -> Option<(u64, u64)> {
-    let line = line.trim();
-    let (whole, rest) = line.split_once('+')?;
+    let is_word_of_others = |letter: char| letter.is_alphabetic() && !letter.is_ascii();
+    let (whole, rest) = line.trim().split_once('+')?;
+    let whole = whole.trim_start_matches(is_word_of_others).trim_start();
     let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
     let (partial, words) = rest.split_at(end);
     let is_word = words.starts_with(char::is_whitespace)
@@ -302,18 +306,15 @@ pub(super) fn transfer(line: &str) -> Option<Transfer> {
         .split([' ', ','])
         .filter(|token| !token.is_empty())
         .collect();
-    // Bytes come first; Russian had one word before them.
-    let first = tokens.iter().take(2).position(|token| is_integer(token))?;
-    let bytes = tokens[first].parse().ok()?;
+    // Bytes come first; some languages have one word before them.
+    let mut firsts = tokens.iter().take(2).map(|token| leading_integer(token));
+    let first = firsts.position(|number| number.is_some())?;
+    let bytes = leading_integer(tokens[first])?;
     let unit = tokens.get(first + 1)?.to_lowercase();
-    if !BYTE_WORDS.iter().any(|word| unit.starts_with(word)) {
-        return None;
-    }
-    let second = tokens
-        .iter()
-        .skip(first + 2)
-        .position(|token| finite(token).is_some());
-    let time = second.map(|place| first + 2 + place);
+    let mut rest = tokens.iter().skip(first + 1);
+    let time = rest
+        .position(|token| finite(token).is_some())
+        .map(|place| first + 1 + place);
     let seconds = time
         .filter(|&place| tokens.get(place + 1).is_some_and(|unit| is_second(unit)))
         .and_then(|place| finite(tokens[place]));
@@ -327,7 +328,11 @@ pub(super) fn transfer(line: &str) -> Option<Transfer> {
         let unit = if unit.is_empty() { joined } else { unit };
         Some((finite(number)?, latin_seconds(unit)))
     });
-    Some(Transfer {
+    // Without a time and a rate the word for bytes says what the line is.
+    let in_bytes = |rate: &(f64, String)| rate.1.ends_with("B/s");
+    let has_shape = seconds.is_some() && rate.as_ref().is_some_and(in_bytes);
+    let has_word = BYTE_WORDS.iter().any(|word| unit.starts_with(word));
+    (has_shape || has_word).then_some(Transfer {
         bytes,
         seconds,
         rate,
@@ -335,16 +340,19 @@ pub(super) fn transfer(line: &str) -> Option<Transfer> {
 }
 
 /// The word for bytes in English, German, French and Russian.
-const BYTE_WORDS: [&str; 4] = ["byte", "octet", "байт", "bytes"];
+const BYTE_WORDS: [&str; 3] = ["byte", "octet", "байт"];
 
-fn is_integer(token: &str) -> bool {
-    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
+/// The number of a token that is one, also where a word of Chinese follows at once.
+fn leading_integer(token: &str) -> Option<u64> {
+    let digits = token.trim_end_matches(|letter: char| !letter.is_ascii());
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then(|| digits.parse().ok()).flatten()
 }
 
-/// `s`, `seconds`, and the two letters that look like c: the Latin one that
-/// old Russian translations print and the Cyrillic one.
+/// `s`, `seconds`, the two letters that look like c (the Latin one that old Russian
+/// translations print and the Cyrillic one), and the Chinese word.
 fn is_second(unit: &str) -> bool {
-    matches!(unit, "s" | "c" | "с" | "seconds" | "secs" | "sec")
+    matches!(unit, "s" | "c" | "с" | "秒" | "seconds" | "secs" | "sec")
 }
 
 /// A rate's unit with the second as `s`: `MB/c` is `MB/s`.
@@ -369,8 +377,8 @@ fn without_parentheses(line: &str) -> String {
         .collect()
 }
 
-/// Points for decimal commas, spaces for no-break spaces, and of a line that
-/// overwrites itself the last state.
+/// Points for decimal commas, spaces for no-break spaces, signs of the usual width for wide
+/// ones, and of a line that overwrites itself the last state.
 fn normal(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     for line in text.lines() {
@@ -384,6 +392,9 @@ fn normal(text: &str) -> String {
             };
             normal.push(match letter {
                 '\u{a0}' | '\u{202f}' => ' ',
+                '，' => ',',
+                '（' => '(',
+                '）' => ')',
                 ',' if is_digit(index.checked_sub(1)) && is_digit(Some(index + 1)) => '.',
                 letter => letter,
             });

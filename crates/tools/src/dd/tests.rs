@@ -29,6 +29,30 @@ fn bytes_and_seconds_are_read_in_every_form() {
             1_572_864_000,
             0.621_725,
         ),
+        // In others: the words differ, the shape does not.
+        (
+            include_str!("data/gnu-9.1-zh_CN.txt"),
+            2_097_152_000,
+            0.150_98,
+        ),
+        (
+            include_str!("data/gnu-9.1-ko.txt"),
+            2_097_152_000,
+            0.191_177,
+        ),
+        (
+            "2000+0 записів прочитано\n2000+0 записів записано\n\
+             скопійовано 2097152000 байтів (2,1 GB, 2,0 GiB), 0,226162 s, 9,3 GB/s\n",
+            2_097_152_000,
+            0.226_162,
+        ),
+        // Chinese up to 8.32, as it stands in forums.
+        (
+            "记录了1024+0 的读入\n记录了1024+0 的写出\n\
+             1073741824字节(1.1 GB，1.0 GiB)已复制，10.1234 秒，106 MB/秒\n",
+            1_073_741_824,
+            10.1234,
+        ),
         // GNU up to 8.24.
         (
             &records(
@@ -118,6 +142,22 @@ fn a_printed_rate_that_is_wrong_is_kept() {
     ));
     let fact = edited.fact("printed-rate").expect("a wrong rate");
     assert_eq!(fact.value.to_string(), "47.98 bytes/sec");
+}
+
+/// 1.14 GB/s are 1.1 GB/s as dd prints it, which is no other number and no other unit.
+#[test]
+fn a_printed_rate_that_is_rounded_is_none_of_its_own() {
+    for (bytes, rate) in [
+        ("11250000000", "1.1 GB/s"),
+        ("11490000000", "1.1 GB/s"),
+        ("10510000000", "1.1 GB/s"),
+        ("104900000", "10.5 MB/s"),
+    ] {
+        let line = format!("{bytes} bytes (11 GB, 10 GiB) copied, 10 s, {rate}");
+        assert_eq!(only(&records("16+0", &line)).fact("printed-rate"), None);
+    }
+    let other = "10000000000 bytes (10 GB, 9.3 GiB) copied, 10 s, 1.1 GB/s";
+    assert!(only(&records("16+0", other)).fact("printed-rate").is_some());
 }
 
 #[test]

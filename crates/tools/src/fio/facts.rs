@@ -238,8 +238,11 @@ pub(super) fn title(result: &ToolResult) -> Title {
         let count = number(result, Some(job), "jobs").unwrap_or(1).max(1);
         clones = clones.saturating_add(count);
         let asked = number(result, Some(job), "iodepth");
-        let own = asked.or_else(|| deepest_level(result, job)).unwrap_or(1);
-        is_least |= asked.is_none() && own > 1;
+        let level = deepest_level(result, job);
+        // Of text in pieces neither options nor levels are told.
+        let untold = level.is_none() && text(result, job, "rw").is_none();
+        let own = asked.or(level).unwrap_or(1);
+        is_least |= asked.is_none() && (own > 1 || untold);
         depth = depth.saturating_add(count.saturating_mul(own.max(1)));
         let (mut words, class) = pattern(result, job);
         let own = |part: &&Part| jobs.len() == 1 || part.job == job;

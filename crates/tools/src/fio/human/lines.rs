@@ -9,6 +9,8 @@ use raidlab_units::bytes_in;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Definition {
     pub(super) name: String,
+    /// The number of its group.
+    pub(super) group: Option<u64>,
     /// `rw`, `ioengine` and `iodepth`, as printed.
     pub(super) options: Vec<(String, String)>,
     /// Of reads, writes and trims; `None` where requests differ in size.
@@ -58,8 +60,10 @@ pub(super) fn version(line: &str) -> Option<String> {
 
 /// A definition of a job.
 pub(super) fn definition(line: &str) -> Option<Definition> {
-    let at = line.rfind(": (g=")?;
+    const GROUP: &str = ": (g=";
+    let at = line.rfind(GROUP)?;
     let rest = &line[at..];
+    let group = rest[GROUP.len()..].split_once(')');
     let rest = &rest[rest.find("rw=")?..];
     let between = |from: &str, to: &str| -> Option<&str> {
         let start = rest.find(from)? + from.len();
@@ -74,6 +78,7 @@ pub(super) fn definition(line: &str) -> Option<Definition> {
     };
     Some(Definition {
         name: line[..at].trim().to_owned(),
+        group: group.and_then(|(number, _)| number.parse().ok()),
         options: ["rw", "ioengine", "iodepth"]
             .into_iter()
             .filter_map(option)
@@ -252,7 +257,8 @@ fn kind_and_unit(head: &str) -> Option<(LatencyKind, f64)> {
 /// A percentile and its time, of `99.00th=[ 4123]`.
 pub(super) fn percentile(item: &str) -> Option<(f64, f64)> {
     let (percent, time) = item.split_once("th=[")?;
-    let time = time.trim().trim_end_matches(']').trim();
+    // Without its end the number may have been cut.
+    let time = time.trim().strip_suffix(']')?.trim();
     let time = time.strip_prefix(">=").unwrap_or(time);
     Some((crate::number::finite(percent)?, scaled(time)?))
 }

@@ -37,7 +37,10 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
             Some(all) => all.append(run),
         }
     }
-    all.filter(|result| result.facts.iter().any(|fact| fact.job.is_some()))
+    // A job of which nothing is told but its name and group has no result.
+    let is_told =
+        |fact: &Reported| fact.job.is_some() && !matches!(&*fact.name, "jobname" | "groupid");
+    all.filter(|result| result.facts.iter().any(is_told))
         .ok_or(ParseError::NoOutput {
             tool: crate::fio::TOOL,
             expected: "a line such as `name: (groupid=0, jobs=1): err= 0: pid=1`",
@@ -145,6 +148,7 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
             .map_err(|expected| ParseError::line(index, expected, lines[index]))?;
     }
     reader.finish_job();
+    reader.name_untold_jobs();
     reader.result.time_flushes();
     Ok(reader.result)
 }
@@ -210,6 +214,28 @@ impl Reader {
             for (name, value) in &definition.options {
                 facts.push(Reported::new(Some(job), name, value.as_str(), ""));
             }
+        }
+    }
+
+    /// Jobs that the text defines and whose group has no result, as where its end was cut off:
+    /// they have a name and a group, and nothing else.
+    fn name_untold_jobs(&mut self) {
+        let facts = &mut self.result.facts;
+        let is_told = |facts: &[Reported], group: u64| {
+            let group = ReportedValue::Count(group);
+            let mut groups = facts.iter().filter(|fact| fact.name == "groupid");
+            groups.any(|fact| fact.value == group)
+        };
+        let untold: Vec<(&str, u64)> = self
+            .definitions
+            .iter()
+            .filter_map(|known| Some((known.name.as_str(), known.group?)))
+            .filter(|&(_, group)| !is_told(facts, group))
+            .collect();
+        let first = self.job.map_or(0, |last| last + 1);
+        for (job, (name, group)) in (first..).zip(untold) {
+            facts.push(Reported::new(Some(job), "jobname", name, ""));
+            facts.push(Reported::new(Some(job), "groupid", group, ""));
         }
     }
 
