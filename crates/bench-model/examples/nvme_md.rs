@@ -14,6 +14,7 @@ use raidlab_bench_model::presets;
 use raidlab_lab::{Choices, Files, Suite, catalogue};
 use raidlab_store::Measurement;
 use std::error::Error;
+use tempfile::TempDir;
 
 /// A published figure, and what the model has to run for it.
 struct Case {
@@ -301,13 +302,13 @@ const fn scheduled(what: &'static str, subject: &'static str, published: f64) ->
     }
 }
 
-fn processor(sockets: u32) -> Result<String, Box<dyn Error>> {
+fn processor(folder: &TempDir, sockets: u32) -> Result<String, Box<dyn Error>> {
     let mut text = presets::processor_text("server-2021")?;
     if sockets == 1 {
         text = text.replace("cores = { value = 128", "cores = { value = 64");
         text = text.replace("sockets = { value = 2", "sockets = { value = 1");
     }
-    write("processor.toml", &text)
+    write(folder, "processor.toml", &text)
 }
 
 /// The row of a case; `members`: of a subject that leaves it open.
@@ -318,7 +319,8 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
         assert!(preset.contains(old), "{name} has no {old}");
         preset = preset.replace(old, new);
     }
-    let disk = write("disk.toml", &preset)?;
+    let folder = tempfile::tempdir()?;
+    let disk = write(&folder, "disk.toml", &preset)?;
     let mut disks = vec![format!("\"{disk}\""); count];
     disks.extend(case.beside.map(|name| format!("\"{name}\"")));
     let disks = disks.join(", ");
@@ -342,10 +344,10 @@ fn row(case: &Case, members: u32) -> Result<Measurement, Box<dyn Error>> {
          source = \"this example\"\ndisks = [{disks}]\nprocessor = \"{}\"\nsubjects = [{subject}]\n\
          [[step]]\njob = \"a\"\ntitle = \"a\"\nclass = \"a\"\nfio = \"{} {size} {usual} \
          --direct=1 --time_based --group_reporting --randseed=7\"\n",
-        processor(case.sockets)?,
+        processor(&folder, case.sockets)?,
         case.fio,
     );
-    let suite = Suite::load(&write("suite.toml", &text)?)?;
+    let suite = Suite::load(&write(&folder, "suite.toml", &text)?)?;
     let mut subjects = suite.subjects.clone();
     let host = catalogue::host(&Files::default(), case.host)?;
     for subject in &mut subjects {

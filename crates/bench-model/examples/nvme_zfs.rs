@@ -138,6 +138,7 @@ fn cases() -> [Case; 9] {
 /// The model's figure: of a volume of 2 GiB that is filled first, with an eighth of that as
 /// cache.
 fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
     let mut processor = presets::processor_text("server-2021")?;
     for (old, new) in case.processor {
         assert!(processor.contains(old), "no {old}");
@@ -155,14 +156,14 @@ fn figure(case: &Case) -> Result<f64, Box<dyn Error>> {
         "schema = 1\nname = \"nvme-zfs\"\ntitle = \"nvme-zfs\"\ndescription = \"one figure\"\n\
          source = \"this example\"\ndisks = [{disks}]\nprocessor = \"{}\"\n\
          subjects = [\"openzfs-2.3\"]\n{}{}",
-        write("processor.toml", &processor)?,
+        write(&folder, "processor.toml", &processor)?,
         job("fill", "--rw=write --bs=1m --iodepth=8"),
         job(
             "counts",
             &format!("{} {}", if case.is_rate { "" } else { READ }, case.fio)
         ),
     );
-    let suite = Suite::load(&write("suite.toml", &text)?)?;
+    let suite = Suite::load(&write(&folder, "suite.toml", &text)?)?;
     let choices = Choices {
         fits: vec!["rated".to_owned()],
         seed: 1,

@@ -112,6 +112,7 @@ fn suggestion(name: &str, known: &[String]) -> String {
         Some((distance, candidate)) if distance <= 1 + candidate.len() / 4 => {
             format!("did you mean `{candidate}`?")
         }
+        None => "none is known here".to_owned(),
         _ => format!("known here: {}", known.join(", ")),
     }
 }

@@ -38,8 +38,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = STORE)]
     store: PathBuf,
 
-    /// Take what there is, though shards are missing or not whole. The run says so, and
-    /// `raidlab resume` does what is missing.
+    /// Take what there is, though shards are missing or not whole: of folders also the files
+    /// that end in .part. The run says so, and `raidlab resume` does what is missing.
     #[arg(long)]
     partial: bool,
 

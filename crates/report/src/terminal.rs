@@ -6,6 +6,7 @@
 //! Percents always compare with the best of all subjects.
 
 mod grid;
+mod room;
 
 use crate::compute::findings::{Mark, audit_notes, groups, sign};
 use crate::compute::headline::verdicts;
@@ -15,8 +16,8 @@ use crate::compute::view::View;
 use crate::data::RunData;
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow, Tone};
 use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table,
-    TableStyle, presets,
+    Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
+    presets,
 };
 use grid::{Grid, GridRow};
 use raidlab_store::Severity;
@@ -380,14 +381,6 @@ impl Style {
             (true, Tone::Bad) => cell.fg(Color::Red),
             _ => cell,
         }
-    }
-
-    /// Prints a table in which these columns must not be broken.
-    pub(crate) fn print(&self, text: &mut String, table: &mut Table, whole: Range<usize>) {
-        for column in table.column_iter_mut().take(whole.end).skip(whole.start) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-        let _ = writeln!(text, "{}", table.trim_fmt());
     }
 
     pub(crate) fn finish(&self, text: String) -> String {

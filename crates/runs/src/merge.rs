@@ -95,7 +95,7 @@ struct Looked {
 /// make it; or when the store cannot be written.
 pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     Store::check_place(&asked.store)?;
-    let files = files(&asked.shards)?;
+    let files = files(&asked.shards, asked.partial)?;
     for path in &files {
         check_distinct(&[("a shard", path), ("--store", &asked.store)])?;
     }
@@ -123,8 +123,15 @@ pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     looked.write(asked, missing)
 }
 
-/// The files themselves: those of folders in the order of their names.
-fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+/// The files themselves: those of folders in the order of their names. With `partial` those
+/// of shards that are not whole are among them, if a row can be in them.
+fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Failure> {
+    let begun = |file: &Path, name: &str| {
+        let whole = name.strip_suffix(".part").filter(|_| partial);
+        let is_there = whole.is_none_or(|whole| file.with_file_name(whole).exists());
+        let runs = || Store::open_to_read(file).and_then(|store| store.runs());
+        !is_there && runs().is_ok_and(|runs| !runs.is_empty())
+    };
     let mut all = Vec::new();
     for path in named {
         if !path.is_dir() {
@@ -136,7 +143,8 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         for entry in path.read_dir().map_err(unreadable)? {
             let file = entry.map_err(unreadable)?.path();
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with("shard-") && name.ends_with(".db") {
+            let is_whole = name.ends_with(".db");
+            if name.starts_with("shard-") && (is_whole || begun(&file, &name)) {
                 inside.push(file);
             }
         }

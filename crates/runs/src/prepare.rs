@@ -3,7 +3,7 @@
 use crate::asked::{ALL_FITS, Asked, On};
 use crate::failure::{Failure, Kind, SUBJECTS};
 use crate::notes::remark;
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, jobless};
 use crate::task::Task;
 use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_disk::Preset;
@@ -63,8 +63,10 @@ pub fn for_model(task: &Task) -> Result<Prepared, Failure> {
     let mut remarks = remarks(asked, &mut suite);
     remarks.extend(unmodelled);
     remarks.extend(moved);
+    let experiments = suite.experiments(&subjects, &choices);
+    remarks.extend(jobless(&experiments));
     Ok(Prepared {
-        experiments: suite.experiments(&subjects, &choices),
+        experiments,
         suite,
         remarks,
     })

@@ -123,6 +123,25 @@ pub trait Obstacle: Error + Sized + 'static {
 /// The title of a remark on an experiment that the bench cannot run.
 pub(crate) const LEFT_OUT: &str = "Left out";
 
+/// Subjects that do none of the suite's jobs, as all of them come after something is taken out
+/// that the subject cannot lose: rows would be missing without a word.
+pub(crate) fn jobless(experiments: &[Experiment]) -> Vec<AccuracyNote> {
+    let is_jobless = |one: &&Experiment| one.left_out > 0 && one.jobs().next().is_none();
+    let mut lines: Vec<String> = Vec::new();
+    for one in experiments.iter().filter(is_jobless) {
+        let line = format!(
+            "{}: none of the suite's jobs: something is taken out before them, and nothing can be \
+             taken out of it",
+            one.subject.name
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let remarks = lines.into_iter().map(|line| remark(LEFT_OUT, line));
+    remarks.collect()
+}
+
 /// Those of `all` that are planned and that the bench can run, as a run with these
 /// remarks; for every subject that it cannot, there is one more. A subject that was asked
 /// for by name, or that is in the plan, is an error instead, and so is a suite of which
@@ -173,6 +192,7 @@ pub fn possible<E: Obstacle>(
         return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
     }
     remarks.extend(left_out.into_iter().map(|line| remark(LEFT_OUT, line)));
+    remarks.extend(jobless(&experiments));
     remarks.extend(lacking.into_iter().map(|line| remark("Lacking", line)));
     Ok(Prepared {
         suite,

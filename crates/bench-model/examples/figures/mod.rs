@@ -4,14 +4,11 @@
 pub mod rows;
 
 use std::error::Error;
-use std::path::PathBuf;
+use tempfile::TempDir;
 
-/// Writes a file into a folder of this process, and gives its path.
-pub fn write(name: &str, text: &str) -> Result<String, Box<dyn Error>> {
-    let folder: PathBuf =
-        std::env::temp_dir().join(format!("raidlab-figures-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let path = folder.join(name);
+/// Writes a file into a folder, which goes with its owner, and gives its path.
+pub fn write(folder: &TempDir, name: &str, text: &str) -> Result<String, Box<dyn Error>> {
+    let path = folder.path().join(name);
     std::fs::write(&path, text)?;
     Ok(path.display().to_string())
 }

@@ -54,6 +54,14 @@ const MISTAKES: &[(&str, &[&str])] = &[
             "4294967296",
         ],
     ),
+    (
+        "a time for parts without a part",
+        &["simulate", "--stop-after", "2s"],
+    ),
+    (
+        "a time for parts without a part, joined",
+        &["run", "quick", "--stop-after=2s"],
+    ),
     ("a bench misspelt", &["run", "quick", "--on", "modle"]),
     (
         "a machine on the model",

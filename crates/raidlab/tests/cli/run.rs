@@ -1,6 +1,6 @@
 //! `raidlab run`: what it gives, and that it gives the same every time.
 
-use crate::lab::{Lab, ROWS};
+use crate::lab::{Lab, ROWS, SUITE};
 use raidlab_store::Store;
 use serde_json::Value;
 
@@ -195,6 +195,25 @@ fn the_comparison_of_2015_brings_its_figures_and_what_was_fitted() {
     assert!(notes.iter().any(|note| note.title == "A first look"));
     drop(store);
     assert_eq!(lab.files(), ["jobs.fio", "raidlab.db", "short.toml"]);
+}
+
+/// A subject that can lose no member does nothing of a suite that begins with taking one out:
+/// its column is missing, and the run says why.
+#[test]
+fn a_subject_without_a_job_is_told() {
+    let lab = Lab::new();
+    let four = r#""md", "gflash", "gmirror", "zfs""#;
+    let suite = SUITE.replace(four, r#""md", "md-raid0""#);
+    let (head, steps) = suite.split_at(suite.find("[[step]]").expect("a step"));
+    let taken_out = steps.split("[[step]]").skip(3);
+    let taken_out: String = taken_out.map(|step| format!("[[step]]{step}")).collect();
+    lab.write("out.toml", &format!("{head}{taken_out}"));
+    let ran = lab.run(&["run", "./out.toml", "--quick", "--no-report"]);
+    let words = "md-raid0: none of the suite's jobs";
+    let told = format!("left out: {words}");
+    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+    assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("left out: md:"), "{}", ran.stderr);
 }
 
 #[test]

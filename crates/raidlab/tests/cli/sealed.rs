@@ -100,3 +100,22 @@ fn a_shard_that_was_made_twice_does_no_harm() {
     let merge = ["merge", "s", "again.db", "--store", "new.db", "--json"];
     assert_eq!(lab.ok(&merge), rows);
 }
+
+/// `--partial` takes of a folder what has not got its name yet, too, but no file in which no
+/// run has begun.
+#[test]
+fn a_partial_merge_takes_begun_shards_of_a_folder() {
+    let (lab, ..) = lab();
+    std::fs::create_dir(lab.path("s")).expect("a new folder");
+    lab.ok(&shard("1/3", "s"));
+    std::fs::create_dir(lab.path("begun")).expect("a new folder");
+    let begun = lab.path("begun/shard-1-of-3.db.part");
+    std::fs::copy(lab.path("s/shard-1-of-3.db"), begun).expect("a copy");
+    lab.write("begun/shard-0-of-3.db.part", "");
+    let merge = ["merge", "begun", "--store", "begun.db"];
+    assert!(lab.fails(3, &merge).contains("begun"));
+    lab.ok(&[&merge[..], &["--partial"]].concat());
+    lab.ok(&["merge", "s", "--store", "whole.db", "--partial"]);
+    let rows = |store: &str| lab.ok(&["report", "--json-lines", "-", "--store", store]);
+    assert_eq!(rows("begun.db"), rows("whole.db"));
+}

@@ -206,6 +206,24 @@ fn on_a_terminal() {
     insta::assert_snapshot!(compare(&runs()).unwrap().text(&style));
 }
 
+/// In a narrow terminal what is said of each row has the room of a word, and no letter a line
+/// of its own.
+#[test]
+fn a_verdict_in_a_narrow_terminal_keeps_its_words_whole() {
+    for width in [40, 60, 80] {
+        let style = Style {
+            width: Some(width),
+            ..Style::default()
+        };
+        let text = compare(&runs()).unwrap().text(&style);
+        let table = text.lines().skip_while(|line| !line.contains("verdict"));
+        let is_letter = |line: &&str| line.trim().chars().count() == 1;
+        assert_eq!(table.filter(is_letter).count(), 0, "{text}");
+        assert!(text.contains(" verdict"), "{text}");
+        assert!(text.contains("cannot tell:"), "{text}");
+    }
+}
+
 #[test]
 fn in_markdown() {
     insta::assert_snapshot!(compare(&runs()).unwrap().markdown());
