@@ -68,6 +68,21 @@ fn what_was_read_ahead_before_a_write_is_not_served_after_it() {
     assert!(found[9] > Nanos(MS), "{}", found[9]);
 }
 
+/// The head reads on past what a stream leaves out, as RAID 5 does with its parity: what has
+/// passed it by the time that the drive takes a read up is in the cache.
+#[test]
+fn a_stream_with_gaps_loses_no_revolution() {
+    for gap in [0, 16, 32, 64, 96, 128, 256] {
+        let stream: Vec<_> = (0..40)
+            .map(|turn| (0, Read, turn * (256 + gap), 256))
+            .collect();
+        let found = each(&mut disk(|_| {}), &stream);
+        let passed = Nanos((256 + gap) * MS / 300);
+        let slow = found.iter().skip(1).filter(|&&time| time > passed);
+        assert_eq!(slow.count(), 0, "gaps of {gap} sectors: {found:?}");
+    }
+}
+
 #[test]
 fn nothing_passes_a_slow_interface_faster_than_it_is() {
     // USB 2.0: 35 MB/s before platters of five times that.

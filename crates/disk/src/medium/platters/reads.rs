@@ -20,7 +20,8 @@ impl Platters {
         // What was read ahead lacks what a shingled disk has elsewhere.
         if self.read_ahead_on() && read.detour == 0 {
             self.note_streaming_progress(now);
-            if let Some(index) = self.segments.find(read.start) {
+            let held = self.segments.find(read.start);
+            if let Some(index) = held.or_else(|| self.passing(now, &read)) {
                 let segment_end = self.segments.get(index).end;
                 if read.end <= segment_end {
                     let span = self.read_ahead_distance(&read, true);
@@ -95,6 +96,24 @@ impl Platters {
         }
     }
 
+    /// The segment of the read-ahead whose head passes the start of this read before the drive
+    /// has taken the command up: what it passes is in the cache by then.
+    fn passing(&self, now: u64, read: &Candidate) -> Option<usize> {
+        let Arm::Streaming {
+            segment,
+            from,
+            since,
+            limit,
+            decide_at,
+        } = self.arm
+        else {
+            return None;
+        };
+        let taken_up = (now + self.parameters.overhead_idle.0).min(decide_at);
+        let reached = (from + taken_up.saturating_sub(since)).min(limit);
+        segment.filter(|_| (from..=reached).contains(&read.start))
+    }
+
     /// The head is in this read's stream and will pass its end: wait for it.
     pub(super) fn serve_from_stream(&mut self, index: usize, read: &Candidate) -> bool {
         let Arm::Streaming {
@@ -107,7 +126,8 @@ impl Platters {
         else {
             return false;
         };
-        let running = self.segments.get(index).end < limit;
+        let reached = self.segments.get(index).end;
+        let running = reached < limit;
         let others = self.reads.len() + usize::from(!self.door.is_empty());
         if segment != Some(index)
             || !running
@@ -117,7 +137,7 @@ impl Platters {
         }
         self.arm = Arm::Busy {
             until: since + (read.end - from),
-            what: Work::Read(*read),
+            what: Work::Read(*read).from(reached),
         };
         true
     }

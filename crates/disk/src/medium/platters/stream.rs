@@ -9,7 +9,10 @@
 //!    reads ahead further than after a random read.
 //! 2. *Just-in-time seek*: when the next target would make the arm wait for
 //!    the platter anyway, and the move is short, the arm stays on its
-//!    sequential track for that slack and reads ahead instead.
+//!    sequential track for that slack and reads ahead instead. What it will
+//!    have read counts as cached from the moment of that choice: a read that
+//!    comes within the slack is answered up to `slack_limit` too early. The
+//!    numbers were fitted with this in them.
 //! 3. *Follow-on wait*: after serving a sequential read while others wait,
 //!    the arm keeps reading for a moment, so that a host with a short
 //!    turnaround can ask for the next piece.
