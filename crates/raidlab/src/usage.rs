@@ -26,22 +26,8 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     let (wrong, help) = match error.kind() {
         ErrorKind::UnknownArgument => at.unknown(invalid.first()?),
         ErrorKind::InvalidSubcommand => at.no_command(of(ContextKind::InvalidSubcommand).first()?),
-        ErrorKind::MissingRequiredArgument => {
-            let missing = invalid.join(" and ");
-            match at.option_that_needs(words) {
-                Some(option) => (format!("`{option}` needs {missing}"), at.help()),
-                None => (format!("{} needs {missing}", at.quoted()), at.example()),
-            }
-        }
-        ErrorKind::InvalidUtf8 => {
-            let bytes = words.iter().filter(|word| word.to_str().is_none());
-            let shown = bytes.map(|word| visible_path(Path::new(word)));
-            let shown = shown.collect::<Vec<_>>().join("` or `");
-            (
-                format!("`{shown}` is no UTF-8, and has to be"),
-                NO_UTF_8.to_owned(),
-            )
-        }
+        ErrorKind::MissingRequiredArgument => at.missing(&invalid.join(" and "), words),
+        ErrorKind::InvalidUtf8 => no_utf_8(words),
         ErrorKind::InvalidValue if value.is_empty() => {
             (format!("`{}` needs a value", invalid.first()?), at.help())
         }
@@ -93,7 +79,17 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     Some(Failure::words(Kind::Usage, wrong).help(help))
 }
 
-const NO_UTF_8: &str = "give the file a name of letters: a link to it, by `ln -s`";
+/// Words that are no UTF-8 where text is wanted; clap does not tell which it was.
+fn no_utf_8(words: &[OsString]) -> (String, String) {
+    let bytes = words.iter().filter(|word| word.to_str().is_none());
+    let shown = bytes.map(|word| visible_path(Path::new(word)));
+    let shown = shown.collect::<Vec<_>>().join("` or `");
+    let help = "give the file a name of letters: a link to it, by `ln -s`";
+    (
+        format!("`{shown}` is no UTF-8, and has to be"),
+        help.to_owned(),
+    )
+}
 
 /// What clap tells of this kind.
 fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
@@ -131,6 +127,14 @@ impl<'a> Place<'a> {
 
     fn quoted(&self) -> String {
         format!("`{}`", self.typed)
+    }
+
+    /// What is missing, and of what: an option may need another one.
+    fn missing(&self, missing: &str, words: &[OsString]) -> (String, String) {
+        match self.option_that_needs(words) {
+            Some(option) => (format!("`{option}` needs {missing}"), self.help()),
+            None => (format!("{} needs {missing}", self.quoted()), self.example()),
+        }
     }
 
     /// The option without which nothing would be missing of what was typed.

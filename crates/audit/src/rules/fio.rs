@@ -276,9 +276,10 @@ fn ended_early(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let asked = asked_runtime(case, row, ruling)?;
     ruling.judged();
     let ran = row.runtime_ns as f64;
-    // It is to end as soon as its rate is steady.
-    let awaits_steady_state = option_of(case, row, "steadystate").is_some();
-    if ran < 0.9 * asked && !awaits_steady_state {
+    // It is to end as soon as its rate is steady, or the depth for its latency is found.
+    let given = |name: &str| option_of(case, row, name).is_some_and(|value| value != "0");
+    let searches = given("latency_target") && !given("latency_run");
+    if ran < 0.9 * asked && !given("steadystate") && !searches {
         let by_time = case.flag(row, &fact::fio_option("time_based")) == Some(true);
         let severity = if by_time { Warning } else { Note };
         let text = format!("ran {:.1} s of {:.1}", ran / 1e9, asked / 1e9);

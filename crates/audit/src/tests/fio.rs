@@ -25,6 +25,7 @@ fn timed(total_ios: u64, seconds: f64) -> Lab {
 }
 
 fn options() -> Vec<Pair> {
+    let searches = || option(timed(4036, 20.0), "latency_target", "20ms");
     let depth = |alone: &str| {
         Lab::of([row(Read)])
             .cell_fact(0, "option.iodepth.asked", "32", "")
@@ -115,6 +116,12 @@ fn options() -> Vec<Pair> {
             Note,
             timed(4036, 20.0),
             option(timed(4036, 20.0), "steadystate", "iops:5%"),
+        ),
+        pair(
+            "T6",
+            Note,
+            option(searches(), "latency_run", "1"),
+            searches(),
         ),
         pair(
             "T6",
