@@ -104,10 +104,7 @@ fn tune(spec: &MdSpec, array: &Built) -> Vec<Command> {
         .write_mostly
         .iter()
         .filter_map(|slot| array.members.get(*slot))
-        .map(|member| {
-            let name = kernel_name(&member.device);
-            set(&file(&format!("dev-{name}/state")), "writemostly")
-        })
+        .map(|member| read_last(array, &member.device))
         .collect();
     let kib = |bytes: raidlab_units::Bytes| bytes.0 / 1024;
     let tunables = [
@@ -124,6 +121,12 @@ fn tune(spec: &MdSpec, array: &Built) -> Vec<Command> {
         commands.push(set(&path, kib(read_ahead)));
     }
     commands
+}
+
+/// Makes a member one that is read last.
+fn read_last(array: &Built, device: &str) -> Command {
+    let name = format!("dev-{}/state", kernel_name(device));
+    set(&attribute(&array.name, &name), "writemostly")
 }
 
 /// A manage command: `mdadm /dev/md100 <verb> /dev/sdb`.
@@ -161,14 +164,16 @@ impl ChangeMembers for MdSpec {
         ])
     }
 
-    /// What makes a member be read last is kept in the superblock, which is wiped.
+    /// What makes a member be read last is kept in the superblock, which is wiped. It is said
+    /// once the member is there: with `--add --write-mostly` mdadm writes a superblock that calls the
+    /// device faulty (super1.c, `add_to_super1`). An array with a bitmap believes it (drivers/md/md.c,
+    /// `super_1_validate`), and never fills the member.
     fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
-        let mut verb = vec!["--add"];
-        if self.write_mostly.contains(&slot) {
-            verb.push("--write-mostly");
-        }
-        let add = manage(self, array, slot, &verb)?;
-        Ok(vec![wipe(&[&array.members[slot].device]), add])
+        let device = &array.members[slot].device;
+        let add = manage(self, array, slot, &["--add"])?;
+        let last = self.write_mostly.contains(&slot);
+        let last = last.then(|| read_last(array, device));
+        Ok([wipe(&[device]), add].into_iter().chain(last).collect())
     }
 
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
