@@ -291,6 +291,7 @@ impl Plan {
                 .host
                 .scheduler_clock
                 .filter(|_| self.processor.is_none()),
+            one_processor: self.host.one_processor && self.processor.is_none(),
         })
     }
 
@@ -376,6 +377,7 @@ impl Plan {
                     requests: self.host_requests()?,
                     plugs: true,
                     rules: md_array::rules(&self.host),
+                    one_processor: self.host()?.one_processor,
                 }),
                 ..recovery
             },

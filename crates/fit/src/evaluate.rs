@@ -148,6 +148,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
             scheduler_clock: None,
+            one_processor: false,
         },
         random: random.fork("jobs", 0),
         leaps: false,

@@ -36,6 +36,8 @@ pub struct Host {
     /// parity go before the process that it last found running (CFS, Linux before 6.6); `None`:
     /// a process goes on until it sleeps.
     pub scheduler_clock: Option<Nanos>,
+    /// All processes and threads share one processor, on which each goes on until it sleeps.
+    pub one_processor: bool,
     /// Commands that the host lets into one drive at a time.
     pub tags: u32,
     /// Which of the requests that wait for one of these is next, in the model's words.
@@ -113,6 +115,8 @@ struct RawHost {
     #[serde(default = "no_time")]
     quiet: Time,
     scheduler_clock: Option<Spanned<Time>>,
+    #[serde(default)]
+    one_processor: bool,
     tags: Spanned<u32>,
     #[serde(default = "sweep")]
     scheduler: String,
@@ -189,6 +193,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             start_up: host.start_up.0,
             quiet: host.quiet.0,
             scheduler_clock: host.scheduler_clock.map(|clock| clock.into_inner().0),
+            one_processor: host.one_processor,
             tags: host.tags.into_inner(),
             scheduler: host.scheduler,
             maximum_request: host.maximum_request.get_ref().0,

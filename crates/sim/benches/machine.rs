@@ -50,6 +50,7 @@ fn machine(members: u64) -> Machine {
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
             scheduler_clock: None,
+            one_processor: false,
         },
         random,
         leaps: true,

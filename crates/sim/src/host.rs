@@ -20,6 +20,9 @@ pub struct Host {
     /// array with parity go before the process that it last found running; `None`: a process
     /// goes on until it sleeps.
     pub scheduler_clock: Option<Nanos>,
+    /// All processes and threads share one processor, on which each goes on until it sleeps: the
+    /// turnarounds of answers that come together follow each other.
+    pub one_processor: bool,
 }
 
 impl Host {

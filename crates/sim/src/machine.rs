@@ -145,7 +145,11 @@ impl Machine {
             host: config.host,
             now: Nanos::ZERO,
             calendar: Calendar::new(),
-            turns: Turns::new(config.host.scheduler_clock, config.host.turnaround),
+            turns: Turns::new(
+                config.host.scheduler_clock,
+                config.host.turnaround,
+                config.host.one_processor,
+            ),
             leaps: config.leaps && !shared && processor.is_none(),
             processor,
             explain: None,
@@ -313,10 +317,7 @@ impl Machine {
             return Err(SimError::Interrupted);
         }
         let host = self.calendar.next_time().map_or(u64::MAX, |time| time.0);
-        let tick = match self.can_tick() {
-            true => self.subject.next_tick().map_or(u64::MAX, |time| time.0),
-            false => u64::MAX,
-        };
+        let tick = self.next_tick();
         let core = self.processor.as_ref();
         let core = core.map_or(u64::MAX, |cores| cores.next_time());
         self.refresh_shared();
@@ -354,6 +355,7 @@ impl Machine {
                 } else if let Some(cores) = &mut self.processor {
                     cores.turn(self.now);
                 } else {
+                    self.turns.thread_runs(self.now);
                     self.subject.tick(self.now, &mut self.outputs);
                     self.pump();
                 }

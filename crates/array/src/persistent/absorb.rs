@@ -2,7 +2,6 @@
 //! goes on to the driver.
 
 use super::device::Place;
-use super::imitation::BitPasses;
 use super::intent::Intent;
 use super::{Mode, PersistentArray};
 use crate::engine::{EXTERNAL_BITMAP, Engine, SyncAction};
@@ -415,7 +414,7 @@ impl PersistentArray {
         if let Some(imitation) = self.engine.imitation_mut() {
             self.held.iter().for_each(|held| imitation.leave(held));
         }
-        self.bit_passes = BitPasses::default();
+        self.bit_passes.forget();
         let held = self.held.drain(..).map(|request| request.id);
         let unanswered = self.held_finished.drain(..).map(|finished| finished.id);
         for id in unanswered.chain(held) {

@@ -54,6 +54,8 @@ pub(super) struct BitPasses {
     marked: Marked,
     /// Of the last moment with several writers: [`Marked::are_in_a_row`].
     were_in_a_row: bool,
+    /// Those belong to one moment who follow each other no later than so.
+    moment: Nanos,
 }
 
 /// The marks of pages that were taken in one moment.
@@ -87,14 +89,20 @@ struct Sleeper {
 }
 
 impl BitPasses {
+    /// Those belong to one moment who follow each other no later than `moment`.
+    pub(super) fn new(moment: Nanos) -> Self {
+        Self {
+            moment,
+            ..Self::default()
+        }
+    }
+
     /// A writer's worker takes the marks of pages; `is_writing`: metadata are being written.
     fn take_marks(&mut self, writer: RequestId, now: Nanos, is_writing: bool) -> Marks {
-        if self.marked.at != now {
-            self.marked = Marked {
-                at: now,
-                ..Marked::default()
-            };
+        if now > self.marked.at + self.moment {
+            self.marked = Marked::default();
         }
+        self.marked.at = now;
         let pages = std::mem::take(&mut self.dirty);
         if pages.is_empty() {
             return Marks::None;
@@ -152,6 +160,11 @@ impl BitPasses {
     /// A pass begins that only sets bits: whose it is.
     pub(super) const fn next(&mut self) -> Option<RequestId> {
         self.next.take()
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn forget(&mut self) {
+        *self = Self::new(self.moment);
     }
 
     /// No metadata are being written any more: all sleepers look again.

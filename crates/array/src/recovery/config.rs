@@ -74,6 +74,9 @@ pub struct MdThreads {
     pub plugs: bool,
     /// What differs from one Linux to another.
     pub rules: MdRules,
+    /// The processes share one processor: those that are woken together submit one after the
+    /// other, a turnaround apart.
+    pub one_processor: bool,
 }
 
 /// Who is read for a sync block. Members that fail the read are passed over.
@@ -276,6 +279,12 @@ impl RecoveryConfig {
     pub(crate) fn rules(&self) -> MdRules {
         let threads = self.threads;
         threads.map_or(MdRules::LINUX_6_12, |threads| threads.rules)
+    }
+
+    /// How long after one another processes submit that were woken together: in one moment.
+    pub(crate) fn moment(&self) -> Nanos {
+        let threads = self.threads.filter(|threads| threads.one_processor);
+        threads.map_or(Nanos::ZERO, |threads| threads.turnaround)
     }
 
     /// Until when a sleep of one tick lasts that begins now: the timer rounds up

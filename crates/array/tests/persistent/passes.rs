@@ -2,7 +2,9 @@
 
 use crate::harness::{Make, World, as_md, slot, with_fine_bitmaps};
 use crate::more_life::ours_and_mds;
-use raidlab_array::{EngineOptions, Level, MdRules, MemberCommand, Operation, Purpose, RequestId};
+use raidlab_array::{
+    EngineOptions, Level, MdRules, MdThreads, MemberCommand, Operation, Purpose, RequestId,
+};
 use raidlab_md::Raid5d;
 use raidlab_units::Nanos;
 
@@ -113,6 +115,35 @@ fn the_second_of_a_moment_waits_every_other_time() {
         world.wait(first).unwrap();
     }
     assert_eq!(waited, [false, true, false, true]);
+}
+
+/// Those who are woken together set their bits one after the other where all share one
+/// processor: that is one moment too.
+#[test]
+fn a_moment_lasts_as_long_as_processes_compute() {
+    let turnaround = Nanos::from_micros(20);
+    for (one_processor, wait) in [(true, [false, true]), (false, [true, true])] {
+        let mut world = md(Level::Raid1, 2, |engine| {
+            engine.recovery.threads = as_md(MdRules::LINUX_6_12).map(|threads| MdThreads {
+                turnaround,
+                one_processor,
+                ..threads
+            });
+        });
+        world.write(0, 8, 1);
+        world.strict = false;
+        let mut waited = Vec::new();
+        for moment in 0..2 {
+            world.now += turnaround * 10;
+            let first = world.submit(Operation::Write, 16 * moment + 8, 8, 3);
+            world.now += turnaround;
+            let second = world.submit(Operation::Write, 16 * moment + 16, 8, 3);
+            world.wait(second).unwrap();
+            waited.push(has_finished(&world, first));
+            world.wait(first).unwrap();
+        }
+        assert_eq!(waited, wait, "{one_processor}");
+    }
 }
 
 /// A bit that another one has set is not waited for, though its page has not arrived.

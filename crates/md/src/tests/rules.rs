@@ -308,6 +308,7 @@ fn linux_6_1() -> Bench {
         requests: HostRequests::SATA,
         plugs: true,
         rules: MdRules::LINUX_6_1,
+        one_processor: false,
     });
     Bench::new(config)
 }

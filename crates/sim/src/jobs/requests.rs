@@ -188,7 +188,10 @@ impl Jobs {
         if low && !clone.flushing && !clone.asleep && !clone.ahead {
             turns += std::mem::take(&mut clone.turns_owed);
         }
-        let mut next = now + machine.host.turnaround;
+        let mut next = match clone.job.engine {
+            Engine::Null => now + machine.host.turnaround,
+            Engine::Libaio | Engine::Sync => machine.next_request(),
+        };
         if clone.job.engine == Engine::Null || clone.job.zones.is_some() {
             // Without a device time must pass still.
             next = next.max(now + Nanos(1));

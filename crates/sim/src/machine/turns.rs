@@ -19,6 +19,14 @@
 //! takes turns with the processes too, but it computes so much itself that chance decides who
 //! of them is behind, and for how long (docs/notes/cross-validation.md). So a process goes
 //! before that thread.
+//!
+//! Where one processor is all that there is ([`Host::one_processor`](crate::Host::one_processor)),
+//! two answers that come together are two turnarounds of computing: the second request leaves that
+//! much later, be it of the same process or of another one. A thread of an array with parity that
+//! is woken meanwhile runs when no process has anything to do. Then it goes on until it sleeps. So
+//! it finds together what all of them have submitted. fio goes through its answers one by one
+//! (fio's io_u.c, `io_u_queued_complete`, which takes one at a time by default), and Linux since
+//! 6.6 has it go on until it sleeps (kernel/sched/features.h, `RUN_TO_PARITY`).
 
 use super::Machine;
 use raidlab_array::{MemberCommand, Sender};
@@ -47,14 +55,46 @@ pub(super) struct Turns {
     /// What a process computes before each of its requests.
     turnaround: Nanos,
     billed: Billed,
+    /// All processes and threads share one processor, and who runs goes on until it sleeps.
+    one_processor: bool,
+    /// Until when the processes have something to compute.
+    computed_until: Nanos,
+    /// When a thread of the subject ran last.
+    thread_ran: Option<Nanos>,
 }
 
 impl Turns {
-    pub(super) const fn new(clock: Option<Nanos>, turnaround: Nanos) -> Self {
+    pub(super) const fn new(clock: Option<Nanos>, turnaround: Nanos, one_processor: bool) -> Self {
         Self {
             clock,
             turnaround,
             billed: Billed::Nobody,
+            one_processor,
+            computed_until: Nanos::ZERO,
+            thread_ran: None,
+        }
+    }
+
+    /// A process has an answer now: when it has computed for its next request.
+    fn computes(&mut self, now: Nanos) -> Nanos {
+        if !self.one_processor {
+            return now + self.turnaround;
+        }
+        self.computed_until = now.max(self.computed_until) + self.turnaround;
+        self.computed_until
+    }
+
+    /// A thread of the subject runs.
+    pub(super) const fn thread_runs(&mut self, now: Nanos) {
+        self.thread_ran = Some(now);
+    }
+
+    /// When a thread goes on that has something to do from `due` on: after the processes, unless
+    /// it is running.
+    fn thread_goes_on(&self, due: Nanos, now: Nanos) -> Nanos {
+        match self.thread_ran == Some(now) {
+            true => due,
+            false => due.max(self.computed_until),
         }
     }
 
@@ -99,6 +139,21 @@ impl Turns {
 }
 
 impl Machine {
+    /// When a process submits its next request that has an answer now.
+    pub(crate) fn next_request(&mut self) -> Nanos {
+        self.turns.computes(self.now)
+    }
+
+    /// When the subject is to be called without an event; `u64::MAX` for never.
+    pub(super) fn next_tick(&self) -> u64 {
+        let due = self.subject.next_tick().filter(|_| self.can_tick());
+        let goes_on = |due| match self.subject.threads_go_first() {
+            true => self.turns.thread_goes_on(due, self.now),
+            false => due,
+        };
+        due.map_or(u64::MAX, |due| goes_on(due).0)
+    }
+
     /// Whether the subject's threads and the disks go before the next turn of the calendar.
     pub(super) fn next_process_is_behind(&self) -> bool {
         let next = self.calendar.next_event();
@@ -141,7 +196,7 @@ mod tests {
 
     #[test]
     fn whom_the_clock_finds_running_is_behind() {
-        let mut turns = Turns::new(Some(TICK), TURNAROUND);
+        let mut turns = Turns::new(Some(TICK), TURNAROUND, false);
         assert_eq!(behind(&turns), [true, true]);
         turns.process_ran(TICK - Nanos(1), 0);
         assert_eq!(behind(&turns), [true, true], "the clock has not ticked");
@@ -157,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_billed_for_its_own_commands() {
-        let mut turns = Turns::new(Some(TICK), TURNAROUND);
+        let mut turns = Turns::new(Some(TICK), TURNAROUND, false);
         let now = TICK - Nanos(2 * super::COMMAND.0);
         let mut commands = vec![command(Sender::Thread), command(Sender::Process(0))];
         turns.commands_leave(now, &commands);
@@ -169,9 +224,26 @@ mod tests {
 
     #[test]
     fn without_such_a_clock_nobody_is_behind() {
-        let mut turns = Turns::new(None, TURNAROUND);
+        let mut turns = Turns::new(None, TURNAROUND, false);
         turns.process_ran(TICK, 0);
         turns.commands_leave(TICK, &[command(Sender::Thread)]);
         assert_eq!(behind(&turns), [false, false]);
+    }
+    #[test]
+    fn one_processor_computes_for_one_request_after_the_other() {
+        let [now, later] = [TICK, TICK + TURNAROUND * 9];
+        for (one_processor, times) in [(false, [1, 1, 10]), (true, [1, 2, 10])] {
+            let mut turns = Turns::new(None, TURNAROUND, one_processor);
+            let next = [now, now, later].map(|now| turns.computes(now));
+            assert_eq!(next, times.map(|count| now + TURNAROUND * count));
+            let due = now + TURNAROUND;
+            let waits = match one_processor {
+                true => next[2],
+                false => due,
+            };
+            assert_eq!(turns.thread_goes_on(due, due), waits);
+            turns.thread_runs(due);
+            assert_eq!(turns.thread_goes_on(due, due), due, "it runs");
+        }
     }
 }

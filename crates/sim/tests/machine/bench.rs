@@ -122,6 +122,7 @@ impl Bench {
                 nvme_order: Order::None,
                 maximum_request: Bytes(512 << 10),
                 scheduler_clock: None,
+                one_processor: false,
             },
             random: random.fork("jobs", 0),
             leaps: self.leaps,

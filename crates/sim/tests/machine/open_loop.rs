@@ -44,6 +44,7 @@ fn machine() -> Machine {
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
             scheduler_clock: None,
+            one_processor: false,
         },
         random: Stream::new(3),
         leaps: false,

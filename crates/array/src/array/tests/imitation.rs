@@ -16,6 +16,7 @@ pub(super) const THREADS: MdThreads = MdThreads {
     requests: HostRequests::SATA,
     plugs: false,
     rules: MdRules::LINUX_6_12,
+    one_processor: false,
 };
 
 /// Linux drivers/md/raid10.c, `raid10_sync_request` and `sync_request_write`: a resync

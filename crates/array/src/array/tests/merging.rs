@@ -65,6 +65,7 @@ fn with_threads() -> Story {
                 requests: HostRequests::SATA,
                 plugs: false,
                 rules: MdRules::LINUX_6_12,
+                one_processor: false,
             }),
             ..recovery(WriteBarrier::MdArray)
         },
@@ -191,6 +192,7 @@ fn who_knocked_is_let_in_before_the_sync_looks_whether_anybody_waits() {
                     requests: HostRequests::SATA,
                     plugs: false,
                     rules: MdRules::LINUX_6_12,
+                    one_processor: false,
                 }),
                 // A checkpoint after each block: so the thread has not come to the next one.
                 checkpoint: Some(CheckpointRule {
@@ -234,6 +236,7 @@ fn a_block_that_waits_for_a_place_has_raised_the_barrier() {
                     requests: HostRequests::SATA,
                     plugs: false,
                     rules: MdRules::LINUX_6_12,
+                    one_processor: false,
                 }),
                 ..recovery(barrier)
             },
@@ -262,6 +265,7 @@ fn threads_sleep_where_a_queue_is_full() {
         },
         plugs: false,
         rules: MdRules::LINUX_6_12,
+        one_processor: false,
     });
     let mut story = Story::new(config(
         2,

@@ -100,6 +100,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                         },
                         plugs: false,
                         rules: MdRules::LINUX_6_12,
+                        one_processor: false,
                     }),
                 }
             },

@@ -10,5 +10,6 @@ pub const fn as_md(rules: MdRules) -> Option<MdThreads> {
         requests: HostRequests::SATA,
         plugs: false,
         rules,
+        one_processor: false,
     })
 }
