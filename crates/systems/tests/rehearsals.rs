@@ -5,9 +5,10 @@
 //! The transcripts under `data` were recorded there: btrfs on Linux 6.18 with
 //! btrfs-progs 6.2 over loop devices; md and LVM on Debian's 6.1.192 in QEMU
 //! with mdadm 4.2 and LVM 2.03.16 over RAM disks, without udev. The first line
-//! of a spec names the devices. Two commands of mdadm have a word in them that
-//! they lacked then: `--config=partitions`, and `--write-mostly` where a member is
-//! added. `/proc/mdstat` was not read then, and is empty here.
+//! of a spec names the devices. A command of mdadm has a word in it that it lacked
+//! then, `--config=partitions`, and a member that is added again was not made
+//! write-mostly then: that command was put in. `/proc/mdstat` was not read then, and
+//! is empty here.
 
 #[path = "../examples/rehearse/play.rs"]
 mod play;

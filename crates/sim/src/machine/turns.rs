@@ -229,6 +229,7 @@ mod tests {
         turns.commands_leave(TICK, &[command(Sender::Thread)]);
         assert_eq!(behind(&turns), [false, false]);
     }
+
     #[test]
     fn one_processor_computes_for_one_request_after_the_other() {
         let [now, later] = [TICK, TICK + TURNAROUND * 9];
