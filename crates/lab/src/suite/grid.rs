@@ -73,12 +73,7 @@ impl<'a> Grid<'a> {
             self.known.entry(key.to_owned()).or_default().insert(value);
         }
         let Some(draw) = draw else { return Ok(all) };
-        let count = self.count(draw, matrix)?;
-        if count > all.len() {
-            let what = format!("the matrix has {} combinations only", all.len());
-            let remedy = "draw at most as many";
-            return Err(self.document.invalid(draw.span(), what, remedy));
-        }
+        let count = self.count(draw, matrix, all.len())?;
         Ok(self.choose(&format!("subjects {name}"), all, count))
     }
 
@@ -93,7 +88,7 @@ impl<'a> Grid<'a> {
     /// their places.
     ///
     /// # Errors
-    /// When a key or a value is nobody's, or there is nothing to draw from.
+    /// When a key or a value is nobody's, or nothing, or more than there is, is drawn.
     pub(super) fn doers(
         &self,
         raw: &RawStep,
@@ -110,7 +105,7 @@ impl<'a> Grid<'a> {
         }
         let count = raw.draw.as_ref();
         let count = count
-            .map(|draw| self.count(draw, raw.matrix.as_ref()))
+            .map(|draw| self.count(draw, raw.matrix.as_ref(), combinations.len()))
             .transpose()?;
         for (place, (name, axes)) in self.subjects.iter().enumerate() {
             let fits = |combination: &Combination| match &raw.for_subjects {
@@ -151,21 +146,27 @@ impl<'a> Grid<'a> {
         Ok(())
     }
 
-    /// How many values are to be drawn, at least 1.
+    /// How many of `all` combinations are to be drawn, at least 1.
     fn count(
         &self,
         draw: &Spanned<u32>,
         matrix: Option<&Spanned<RawMatrix>>,
+        all: usize,
     ) -> Result<usize, FileError> {
-        let refuse = |what, remedy| Err(self.document.invalid(draw.span(), what, remedy));
+        let refuse = |what: &str, remedy| Err(self.document.invalid(draw.span(), what, remedy));
+        let count = usize::try_from(*draw.get_ref()).unwrap_or(usize::MAX);
         if matrix.is_none() {
             return refuse("there is nothing to draw from", "add a `matrix`");
         }
-        if *draw.get_ref() == 0 {
+        if count == 0 {
             return refuse("nothing would be drawn", "write 1 or more");
         }
+        if count > all {
+            let what = format!("the matrix has {all} combinations only");
+            return refuse(&what, "draw at most as many");
+        }
         self.draws.set(true);
-        Ok(usize::try_from(*draw.get_ref()).unwrap_or(usize::MAX))
+        Ok(count)
     }
 
     /// So many of these at most, none twice, in the order that they have.

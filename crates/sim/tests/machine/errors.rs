@@ -226,8 +226,8 @@ fn an_instant_without_an_end_ends_the_run() {
 
 /// A process goes on until it sleeps, unless the host's scheduler has billed it last: then the
 /// thread has its turn after each request. With one processor three answers at a time are three
-/// turnarounds, for which the thread waits (fio's io_u.c, `io_u_queued_complete`, and Linux
-/// kernel/sched/features.h, `RUN_TO_PARITY`).
+/// turnarounds, for which the thread waits. The sources are fio's io_u.c, `io_u_queued_complete`,
+/// and `RUN_TO_PARITY` of Linux's kernel/sched/features.h.
 #[test]
 fn a_thread_goes_before_a_process_that_is_behind_and_else_after_it() {
     let clock = Some(Nanos::from_millis(10));

@@ -127,8 +127,8 @@ impl PersistentArray {
         }
     }
 
-    /// Writes to a device whose cache this pass has flushed, or where md is imitated flushes
-    /// it first.
+    /// Writes to a device whose cache this pass has flushed. Where md is imitated the device is
+    /// flushed before each of these writes instead.
     pub(super) fn send_durably(
         &mut self,
         handle: Slot,

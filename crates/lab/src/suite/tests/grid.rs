@@ -244,6 +244,7 @@ fn mistakes_of_a_grid_are_told_at_their_places() {
             "for = { state = [\"whole\", \"broken\"] }",
         ),
         ("draw = 3", "draw = 0"),
+        ("draw = 3", "draw = 99"),
         ("draw = 4", "draw = 19"),
         ("members = 2\n", "members = 6\n"),
         (
