@@ -125,6 +125,9 @@ pub(crate) struct Platters {
     visit_bytes: u64,
     neighbourhood: u64,
     visit_is_stream: bool,
+    /// Where and when the arm last stayed on a stream before it left, and the position up to
+    /// which it read on.
+    stayed: (u64, u64, u64),
     /// A run of destages has gone before the reads: one of them comes next.
     read_owed: bool,
     /// The bands and the persistent cache of a shingled disk; `None` for others.
@@ -166,6 +169,7 @@ impl Platters {
             visit_bytes: 0,
             neighbourhood: neighbourhood(parameters.stream.visit_budget, disk.capacity, &surface),
             visit_is_stream: false,
+            stayed: (0, 0, 0),
             read_owed: false,
             shingles: shingles.map(Shingles::new),
             clean_at: u64::MAX,

@@ -83,6 +83,43 @@ fn a_stream_with_gaps_loses_no_revolution() {
     }
 }
 
+/// An arm that leaves a stream late reads on until then, and what it will have read is in the
+/// cache when it has passed the head, not when the arm decides to stay.
+#[test]
+fn nothing_is_read_before_it_has_passed_the_head() {
+    let stream: Vec<_> = (0..40)
+        .map(|turn| (0, Read, 1_000_000 + turn * 256, 256))
+        .collect();
+    let end = 1_000_000 + 40 * 256;
+    for away in 1..100 {
+        let mut disk = disk(|_| {});
+        let took = each(&mut disk, &stream);
+        let now = took.into_iter().fold(Nanos::ZERO, |sum, one| sum + one);
+        let far = Command {
+            tag: 1,
+            kind: Read,
+            start: Sectors(1_000_000 - away * 3000),
+            count: Sectors(8),
+        };
+        let ahead = Command {
+            tag: 2,
+            start: Sectors(end + 600),
+            ..far
+        };
+        disk.submit(now, far);
+        disk.submit(now, ahead);
+        let (mut completions, mut took) = (Vec::new(), Nanos::ZERO);
+        while let Some(next) = disk.next_event().filter(|_| took == Nanos::ZERO) {
+            disk.advance(next, &mut completions);
+            if completions.iter().any(|one| one.tag == 2) {
+                took = next - now;
+            }
+        }
+        // The platters have at most 400 sectors in a millisecond.
+        assert!(took > Nanos(600 * MS / 400), "{away}: {took}");
+    }
+}
+
 #[test]
 fn nothing_passes_a_slow_interface_faster_than_it_is() {
     // USB 2.0: 35 MB/s before platters of five times that.

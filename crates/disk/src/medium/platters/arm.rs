@@ -170,7 +170,7 @@ impl Platters {
             .mechanics()
             .positioning(&departure, target.start, jitter);
         let (reached, what) = if let Some(seek) = seek {
-            self.use_slack(departure.streaming, seek, positioning - seek);
+            self.use_slack(&departure, seek, positioning - seek);
             if target.start.abs_diff(self.head) >= self.neighbourhood {
                 self.visit_bytes = 0;
             }
@@ -188,18 +188,21 @@ impl Platters {
     }
 
     /// The just-in-time seek: the arm leaves a stream as late as the platter
-    /// allows, and reads ahead until then.
-    pub(super) fn use_slack(&mut self, streaming: bool, seek: u64, wait: u64) {
+    /// allows, and reads ahead until then. `passed_at` says when what it
+    /// reads is there.
+    fn use_slack(&mut self, departure: &Departure, seek: u64, wait: u64) {
         let stream = &self.parameters.stream;
         let slack = wait.min(stream.slack_limit.0);
-        if !(streaming && self.visit_is_stream && self.read_ahead_on())
+        if !(departure.streaming && self.visit_is_stream && self.read_ahead_on())
             || seek >= stream.slack_seek_limit.0
             || slack == 0
         {
             return;
         }
         if let Some(index) = self.segments.find(self.head) {
-            self.segments.extend(index, self.head + slack);
+            let end = self.head + slack;
+            self.stayed = (self.head, departure.free, end);
+            self.segments.extend(index, end);
         }
     }
 }

@@ -27,7 +27,7 @@ impl Platters {
                     let span = self.read_ahead_distance(&read, true);
                     self.segments.read(read.start, read.end, span);
                     self.extend_streaming(index, &read);
-                    let ready = now + self.interface.overhead;
+                    let ready = now.max(self.passed_at(read.end)) + self.interface.overhead;
                     self.interface.transfer(ready, read.bytes, command.tag);
                     return;
                 }
@@ -59,6 +59,14 @@ impl Platters {
                 .transfer(now + self.interface.overhead, read.bytes, tag);
         }
         held
+    }
+
+    /// When the head passes this position of a segment, or passed it: the past for all but what
+    /// an arm that leaves a stream late has yet to read.
+    fn passed_at(&self, position: u64) -> u64 {
+        let (from, since, to) = self.stayed;
+        let ahead = (from..=to).contains(&position);
+        if ahead { since + (position - from) } else { 0 }
     }
 
     /// Writes what the running read-ahead has reached into its segment.
