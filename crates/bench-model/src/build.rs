@@ -270,10 +270,11 @@ impl Plan {
     }
 
     /// What passes between an answer and the next request, beside what a processor takes.
-    const fn turnaround(&self) -> Nanos {
+    fn turnaround(&self) -> Nanos {
         match self.processor {
             Some(_) => Nanos::ZERO,
-            None => self.host.turnaround,
+            None if self.rotational().all(|turns| turns) => self.host.turnaround,
+            None => self.host.turnaround_with_flash,
         }
     }
 

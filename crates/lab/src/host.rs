@@ -28,6 +28,8 @@ pub struct Host {
     pub title: String,
     /// From a completion to the same thread's next submission.
     pub turnaround: Nanos,
+    /// The same on a machine of whose disks one does not turn.
+    pub turnaround_with_flash: Nanos,
     /// From the end of a job to the first request of the next.
     pub start_up: Nanos,
     /// Before a job, members are to have written nothing for so long, unless a sync runs.
@@ -110,6 +112,7 @@ struct RawHost {
     name: Spanned<String>,
     title: String,
     turnaround: Time,
+    turnaround_with_flash: Option<Time>,
     #[serde(default = "start_up")]
     start_up: Time,
     #[serde(default = "no_time")]
@@ -190,6 +193,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             name: host.name.into_inner(),
             title: host.title,
             turnaround: host.turnaround.0,
+            turnaround_with_flash: host.turnaround_with_flash.unwrap_or(host.turnaround).0,
             start_up: host.start_up.0,
             quiet: host.quiet.0,
             scheduler_clock: host.scheduler_clock.map(|clock| clock.into_inner().0),
@@ -254,6 +258,10 @@ memory = "8g"
     fn a_file_describes_one_host() {
         let host = read(OWN).expect("a sound file");
         assert_eq!(host.turnaround, Nanos::from_micros(20));
+        assert_eq!(host.turnaround_with_flash, host.turnaround);
+        let other = format!("{OWN}turnaround_with_flash = \"2us\"\n");
+        let other = read(&other).expect("a sound file").turnaround_with_flash;
+        assert_eq!(other, Nanos::from_micros(2));
         assert!(host.settings.iter().all(|it| it.scope == "host desk"));
         assert_eq!(host.md, super::MdRelease::Linux6_12);
         let older = read(&format!("{OWN}md = \"6.1\"\n")).expect("a sound file");
