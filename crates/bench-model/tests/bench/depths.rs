@@ -12,7 +12,7 @@
 
 use crate::rows;
 use raidlab_lab::{Choices, Files, Suite, catalogue};
-use raidlab_store::Operation;
+use raidlab_store::{Measurement, Operation};
 
 /// Job, I/Os a second and mean latency in milliseconds.
 const KERNEL: [(&str, Operation, f64, f64); 10] = [
@@ -31,19 +31,7 @@ const KERNEL: [(&str, Operation, f64, f64); 10] = [
 #[test]
 fn one_disk_is_as_on_the_kernel_bench_beyond_its_tags_too() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/disk-depths.toml");
-    let suite = Suite::load(file).expect("a suite");
-    let mut subjects = suite.subjects.clone();
-    let host = catalogue::host(&Files::default(), "kernel-bench").expect("a built-in host");
-    for subject in &mut subjects {
-        subject.move_to(&host);
-    }
-    let choices = Choices {
-        fits: vec!["strict".to_owned()],
-        seed: 1,
-        ..Choices::default()
-    };
-    let experiment = suite.experiments(&subjects, &choices).remove(0);
-    let rows = rows::of(&experiment).expect("it runs");
+    let rows = on_the_kernel_benchs_host(&Suite::load(file).expect("a suite"), "strict");
     for (job, operation, rate, milliseconds) in KERNEL {
         let row = rows
             .iter()
@@ -60,4 +48,61 @@ fn one_disk_is_as_on_the_kernel_bench_beyond_its_tags_too() {
             "{job}: {mean} of the kernel's latency"
         );
     }
+}
+
+/// `raidlab run crates/bench-model/tests/schedulers.toml --fit strict --on kernel --member-size whole`,
+/// whose guest has flash and so a clock that costs 50 ns to read.
+#[test]
+fn flash_is_as_on_the_kernel_bench() {
+    let job = |depth, iops: &str| {
+        format!(
+            r#"
+[[step]]
+job = "{iops}"
+title = "random reads"
+class = "random-read"
+fio = "--rw=randread --bs=4k --iodepth={depth} --filesize=3g --time_based --runtime=400ms --direct=1 --randseed=3 --norandommap"
+"#
+        )
+    };
+    let text = format!(
+        r#"schema = 1
+name = "flash"
+title = "Flash"
+description = "A drive of flash alone."
+source = "this test"
+disks = ["pm883"]
+
+[[subjects]]
+subject = "disk"
+name = "flash"
+{}{}"#,
+        job(1, "8243"),
+        job(32, "96948")
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("flash.toml");
+    std::fs::write(&path, text).expect("a file");
+    let suite = Suite::load(&path.to_string_lossy()).expect("a suite");
+    for row in on_the_kernel_benchs_host(&suite, "rated") {
+        let kernel: f64 = row.job.parse().expect("a rate");
+        let ratio = row.iops / kernel;
+        assert!((ratio - 1.0).abs() < 0.01, "{ratio} of {kernel}");
+    }
+}
+
+/// What a suite's first subject does on the machine that the kernel bench has.
+fn on_the_kernel_benchs_host(suite: &Suite, fit: &str) -> Vec<Measurement> {
+    let mut subjects = suite.subjects.clone();
+    let host = catalogue::host(&Files::default(), "kernel-bench").expect("a built-in host");
+    for subject in &mut subjects {
+        subject.move_to(&host);
+    }
+    let choices = Choices {
+        fits: vec![fit.to_owned()],
+        seed: 1,
+        ..Choices::default()
+    };
+    let experiment = suite.experiments(&subjects, &choices).remove(0);
+    rows::of(&experiment).expect("it runs")
 }
