@@ -292,7 +292,8 @@ impl Plan {
                 .host
                 .scheduler_clock
                 .filter(|_| self.processor.is_none()),
-            one_processor: self.host.one_processor && self.processor.is_none(),
+            one_processor: (self.host.one_processor && self.processor.is_none())
+                .then_some(self.host.call),
         })
     }
 
@@ -378,7 +379,7 @@ impl Plan {
                     requests: self.host_requests()?,
                     plugs: true,
                     rules: md_array::rules(&self.host),
-                    one_processor: self.host()?.one_processor,
+                    one_processor: self.host()?.one_processor.is_some(),
                 }),
                 ..recovery
             },

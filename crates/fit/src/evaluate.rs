@@ -142,13 +142,9 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
         subject: Box::new(ArraySubject::new(array, member)),
         disks,
         host: Host {
-            turnaround: Nanos::from_micros(fact.turnaround_us),
             tags: 31,
             order: Order::Sweep,
-            nvme_order: Order::None,
-            maximum_request: Bytes(512 << 10),
-            scheduler_clock: None,
-            one_processor: false,
+            ..Host::new(Nanos::from_micros(fact.turnaround_us))
         },
         random: random.fork("jobs", 0),
         leaps: false,

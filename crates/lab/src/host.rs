@@ -40,6 +40,8 @@ pub struct Host {
     pub scheduler_clock: Option<Nanos>,
     /// All processes and threads share one processor, on which each goes on until it sleeps.
     pub one_processor: bool,
+    /// What a process computes there before it waits for an answer.
+    pub call: Nanos,
     /// Commands that the host lets into one drive at a time.
     pub tags: u32,
     /// Which of the requests that wait for one of these is next, in the model's words.
@@ -120,6 +122,8 @@ struct RawHost {
     scheduler_clock: Option<Spanned<Time>>,
     #[serde(default)]
     one_processor: bool,
+    #[serde(default = "no_time")]
+    call: Time,
     tags: Spanned<u32>,
     #[serde(default = "sweep")]
     scheduler: String,
@@ -198,6 +202,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             quiet: host.quiet.0,
             scheduler_clock: host.scheduler_clock.map(|clock| clock.into_inner().0),
             one_processor: host.one_processor,
+            call: host.call.0,
             tags: host.tags.into_inner(),
             scheduler: host.scheduler,
             maximum_request: host.maximum_request.get_ref().0,

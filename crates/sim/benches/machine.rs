@@ -44,13 +44,9 @@ fn machine(members: u64) -> Machine {
             })
             .collect(),
         host: Host {
-            turnaround: Nanos::from_micros(59),
             tags: 31,
             order: Order::Sweep,
-            nvme_order: Order::None,
-            maximum_request: Bytes(512 << 10),
-            scheduler_clock: None,
-            one_processor: false,
+            ..Host::new(Nanos::from_micros(59))
         },
         random,
         leaps: true,

@@ -21,11 +21,28 @@ pub struct Host {
     /// goes on until it sleeps.
     pub scheduler_clock: Option<Nanos>,
     /// All processes and threads share one processor, on which each goes on until it sleeps: the
-    /// turnarounds of answers that come together follow each other.
-    pub one_processor: bool,
+    /// turnarounds of answers that come together follow each other, and behind each of them what
+    /// a process computes before it waits for its next answer, which is this; `None`: each
+    /// process has a processor of its own.
+    pub one_processor: Option<Nanos>,
 }
 
 impl Host {
+    /// A host with 32 tags and a processor for each process, which sends what waits in order of
+    /// arrival, in requests of up to 512 KiB.
+    #[must_use]
+    pub const fn new(turnaround: Nanos) -> Self {
+        Self {
+            turnaround,
+            tags: 32,
+            order: Order::None,
+            nvme_order: Order::None,
+            maximum_request: Bytes(512 << 10),
+            scheduler_clock: None,
+            one_processor: None,
+        }
+    }
+
     /// The queue that it has before each disk.
     #[must_use]
     pub fn queue(&self) -> QueueRules {

@@ -79,6 +79,18 @@ pub struct MdThreads {
     pub one_processor: bool,
 }
 
+impl MdThreads {
+    /// Linux 6.12 before SATA disks, on a host whose processes compute for nothing, and without
+    /// plugs, so that bytes may be moved.
+    pub const LINUX_6_12: Self = Self {
+        turnaround: Nanos::ZERO,
+        requests: HostRequests::SATA,
+        plugs: false,
+        rules: MdRules::LINUX_6_12,
+        one_processor: false,
+    };
+}
+
 /// Who is read for a sync block. Members that fail the read are passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncSource {

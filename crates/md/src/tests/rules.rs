@@ -4,8 +4,8 @@ use super::bench::{Bench, OFFSET, config};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
 use raidlab_array::{
-    Admission, Engine, HostRequests, Imitation, Initial, MdRules, MdThreads, MemberError, Outputs,
-    Purpose, Request, RequestId, Slot, StripeConfig, SyncAction, SyncRequest,
+    Admission, Engine, Imitation, Initial, MdRules, MdThreads, MemberError, Outputs, Purpose,
+    Request, RequestId, Slot, StripeConfig, SyncAction, SyncRequest,
 };
 use raidlab_geometry::{Level, ParityLayout};
 use raidlab_units::{Nanos, Sectors, Span};
@@ -304,11 +304,9 @@ fn a_checkpoint_takes_nothing_back() {
 fn linux_6_1() -> Bench {
     let mut config = config(Level::Raid5, 4, 16, 64);
     config.sync.threads = Some(MdThreads {
-        turnaround: Nanos::ZERO,
-        requests: HostRequests::SATA,
         plugs: true,
         rules: MdRules::LINUX_6_1,
-        one_processor: false,
+        ..MdThreads::LINUX_6_12
     });
     Bench::new(config)
 }

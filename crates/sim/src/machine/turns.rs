@@ -22,11 +22,12 @@
 //!
 //! Where one processor is all that there is ([`Host::one_processor`](crate::Host::one_processor)),
 //! two answers that come together are two turnarounds of computing: the second request leaves that
-//! much later, be it of the same process or of another one. A thread of an array with parity that
-//! is woken meanwhile runs when no process has anything to do. Then it goes on until it sleeps. So
-//! it finds together what all of them have submitted. fio goes through its answers one by one
-//! (fio's io_u.c, `io_u_queued_complete`, which takes one at a time by default), and Linux since
-//! 6.6 has it go on until it sleeps (kernel/sched/features.h, `RUN_TO_PARITY`).
+//! much later, be it of the same process or of another one. Between the two lies what a process
+//! computes before it waits for its next answer, also where it need not wait. A thread of an array
+//! with parity that is woken meanwhile runs when no process has anything to do. Then it goes on
+//! until it sleeps. So it finds together what all of them have submitted. fio goes through its
+//! answers one by one (fio's io_u.c, `io_u_queued_complete`, which takes one at a time by default),
+//! and Linux since 6.6 has it go on until it sleeps (kernel/sched/features.h, `RUN_TO_PARITY`).
 
 use super::Machine;
 use raidlab_array::{MemberCommand, Sender};
@@ -55,8 +56,9 @@ pub(super) struct Turns {
     /// What a process computes before each of its requests.
     turnaround: Nanos,
     billed: Billed,
-    /// All processes and threads share one processor, and who runs goes on until it sleeps.
-    one_processor: bool,
+    /// All processes and threads share one processor, and who runs goes on until it sleeps: what
+    /// it computes before it waits for an answer.
+    one_processor: Option<Nanos>,
     /// Until when the processes have something to compute.
     computed_until: Nanos,
     /// When a thread of the subject ran last.
@@ -64,7 +66,11 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) const fn new(clock: Option<Nanos>, turnaround: Nanos, one_processor: bool) -> Self {
+    pub(super) const fn new(
+        clock: Option<Nanos>,
+        turnaround: Nanos,
+        one_processor: Option<Nanos>,
+    ) -> Self {
         Self {
             clock,
             turnaround,
@@ -77,11 +83,12 @@ impl Turns {
 
     /// A process has an answer now: when it has computed for its next request.
     fn computes(&mut self, now: Nanos) -> Nanos {
-        if !self.one_processor {
+        let Some(wait) = self.one_processor else {
             return now + self.turnaround;
-        }
-        self.computed_until = now.max(self.computed_until) + self.turnaround;
-        self.computed_until
+        };
+        let next = now.max(self.computed_until) + self.turnaround;
+        self.computed_until = next + wait;
+        next
     }
 
     /// A thread of the subject runs.
@@ -196,7 +203,7 @@ mod tests {
 
     #[test]
     fn whom_the_clock_finds_running_is_behind() {
-        let mut turns = Turns::new(Some(TICK), TURNAROUND, false);
+        let mut turns = Turns::new(Some(TICK), TURNAROUND, None);
         assert_eq!(behind(&turns), [true, true]);
         turns.process_ran(TICK - Nanos(1), 0);
         assert_eq!(behind(&turns), [true, true], "the clock has not ticked");
@@ -212,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_billed_for_its_own_commands() {
-        let mut turns = Turns::new(Some(TICK), TURNAROUND, false);
+        let mut turns = Turns::new(Some(TICK), TURNAROUND, None);
         let now = TICK - Nanos(2 * super::COMMAND.0);
         let mut commands = vec![command(Sender::Thread), command(Sender::Process(0))];
         turns.commands_leave(now, &commands);
@@ -224,7 +231,7 @@ mod tests {
 
     #[test]
     fn without_such_a_clock_nobody_is_behind() {
-        let mut turns = Turns::new(None, TURNAROUND, false);
+        let mut turns = Turns::new(None, TURNAROUND, None);
         turns.process_ran(TICK, 0);
         turns.commands_leave(TICK, &[command(Sender::Thread)]);
         assert_eq!(behind(&turns), [false, false]);
@@ -232,19 +239,21 @@ mod tests {
 
     #[test]
     fn one_processor_computes_for_one_request_after_the_other() {
+        let wait = Nanos::from_micros(3);
         let [now, later] = [TICK, TICK + TURNAROUND * 9];
-        for (one_processor, times) in [(false, [1, 1, 10]), (true, [1, 2, 10])] {
+        for one_processor in [None, Some(Nanos::ZERO), Some(wait)] {
             let mut turns = Turns::new(None, TURNAROUND, one_processor);
-            let next = [now, now, later].map(|now| turns.computes(now));
-            assert_eq!(next, times.map(|count| now + TURNAROUND * count));
-            let due = now + TURNAROUND;
-            let waits = match one_processor {
-                true => next[2],
-                false => due,
+            let first = now + TURNAROUND;
+            let second = match one_processor {
+                Some(wait) => first + wait + TURNAROUND,
+                None => first,
             };
-            assert_eq!(turns.thread_goes_on(due, due), waits);
-            turns.thread_runs(due);
-            assert_eq!(turns.thread_goes_on(due, due), due, "it runs");
+            let next = [now, now, later].map(|now| turns.computes(now));
+            assert_eq!(next, [first, second, later + TURNAROUND]);
+            let waits = one_processor.map_or(first, |wait| next[2] + wait);
+            assert_eq!(turns.thread_goes_on(first, first), waits);
+            turns.thread_runs(first);
+            assert_eq!(turns.thread_goes_on(first, first), first, "it runs");
         }
     }
 }

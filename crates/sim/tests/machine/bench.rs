@@ -116,13 +116,9 @@ impl Bench {
             subject: Box::new(ArraySubject::new(array, member)),
             disks,
             host: Host {
-                turnaround: self.turnaround,
                 tags: self.tags,
                 order: Order::Sweep,
-                nvme_order: Order::None,
-                maximum_request: Bytes(512 << 10),
-                scheduler_clock: None,
-                one_processor: false,
+                ..Host::new(self.turnaround)
             },
             random: random.fork("jobs", 0),
             leaps: self.leaps,

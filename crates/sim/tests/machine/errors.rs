@@ -5,7 +5,6 @@ use raidlab_array::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
     SyncProgress,
 };
-use raidlab_disk::Order;
 use raidlab_random::Stream;
 use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -124,13 +123,13 @@ impl Subject for FailsReads {
 }
 
 fn machine(period: Option<Nanos>) -> Machine {
-    machine_with(period, None, (None, false))
+    machine_with(period, None, (None, None))
 }
 
 fn machine_with(
     period: Option<Nanos>,
     turns: Option<Arc<Mutex<String>>>,
-    (scheduler_clock, one_processor): (Option<Nanos>, bool),
+    (scheduler_clock, one_processor): (Option<Nanos>, Option<Nanos>),
 ) -> Machine {
     Machine::new(MachineConfig {
         subject: Box::new(FailsReads {
@@ -141,13 +140,9 @@ fn machine_with(
         }),
         disks: Vec::new(),
         host: Host {
-            turnaround: Nanos::from_micros(10),
-            tags: 31,
-            order: Order::Sweep,
-            nvme_order: Order::None,
-            maximum_request: Bytes(512 << 10),
             scheduler_clock,
             one_processor,
+            ..Host::new(Nanos::from_micros(10))
         },
         random: Stream::new(1),
         leaps: false,
@@ -232,9 +227,12 @@ fn an_instant_without_an_end_ends_the_run() {
 fn a_thread_goes_before_a_process_that_is_behind_and_else_after_it() {
     let clock = Some(Nanos::from_millis(10));
     for (host, first) in [
-        ((None, false), "s0 s0 s0 t0 s10 s10 s10 t10 "),
-        ((clock, false), "s0 t0 s0 t0 s0 t0 "),
-        ((None, true), "s0 s0 s0 t0 s10 s20 s30 t30 "),
+        ((None, None), "s0 s0 s0 t0 s10 s10 s10 t10 "),
+        ((clock, None), "s0 t0 s0 t0 s0 t0 "),
+        (
+            (None, Some(Nanos::from_micros(1))),
+            "s0 s0 s0 t0 s10 s21 s32 t33 ",
+        ),
     ] {
         let turns = Arc::new(Mutex::new(String::new()));
         let job = JobSpec {

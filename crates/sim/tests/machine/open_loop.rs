@@ -5,7 +5,7 @@
 use crate::bench::group;
 use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
 use raidlab_disk::medium::constant;
-use raidlab_disk::{Disk, DiskParameters, MediumParameters, Order};
+use raidlab_disk::{Disk, DiskParameters, MediumParameters};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, JobResult, Machine, MachineConfig};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos, Sectors};
@@ -37,15 +37,7 @@ fn machine() -> Machine {
     Machine::new(MachineConfig {
         subject: Box::new(ArraySubject::new(array, member)),
         disks: vec![Disk::new(parameters, Nanos::ZERO, Stream::new(1)).into()],
-        host: Host {
-            turnaround: Nanos::ZERO,
-            tags: 32,
-            order: Order::None,
-            nvme_order: Order::None,
-            maximum_request: Bytes(512 << 10),
-            scheduler_clock: None,
-            one_processor: false,
-        },
+        host: Host::new(Nanos::ZERO),
         random: Stream::new(3),
         leaps: false,
         processor: None,

@@ -1,14 +1,13 @@
 //! Copies that are apart, and members that lack something: who serves reads then, and
 //! whose copy is called bad.
 
-use super::imitation::THREADS;
 use super::levels::{all, striped, with};
 use super::story::{READ, Story, WRITE, recovery};
 use super::{ALL, config, in_sync, logged, member};
 use crate::admission::Admission;
 use crate::config::{ArrayConfig, Initial, MemberConfig};
 use crate::engine::{Engine, SyncAction};
-use crate::recovery::{ReadRecovered, RecoveryConfig, SyncKind, WriteBarrier};
+use crate::recovery::{MdThreads, ReadRecovered, RecoveryConfig, SyncKind, WriteBarrier};
 use crate::request::{Event, MemberError, Operation, RequestError, Slot};
 use raidlab_geometry::Copies;
 use raidlab_units::{Nanos, Sectors, Span};
@@ -104,7 +103,7 @@ fn reads_wait_for_a_repair_whose_source_has_left_a_dirty_mirror() {
 fn a_resync_that_compares_copies_what_it_cannot_read_everywhere() {
     // As md's RAID 10 does, which compares.
     let compares = RecoveryConfig {
-        threads: Some(THREADS),
+        threads: Some(MdThreads::LINUX_6_12),
         ..recovery(WriteBarrier::MdArray)
     };
     let mut story = Story::new(ArrayConfig {

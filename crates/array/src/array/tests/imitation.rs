@@ -11,14 +11,6 @@ use crate::senders::HostRequests;
 use raidlab_geometry::{Copies, Layout, Level, Shape};
 use raidlab_units::{Bytes, Nanos, Sectors};
 
-pub(super) const THREADS: MdThreads = MdThreads {
-    turnaround: Nanos::ZERO,
-    requests: HostRequests::SATA,
-    plugs: false,
-    rules: MdRules::LINUX_6_12,
-    one_processor: false,
-};
-
 /// Linux drivers/md/raid10.c, `raid10_sync_request` and `sync_request_write`: a resync
 /// reads all copies, and what agrees is not written.
 #[test]
@@ -26,7 +18,7 @@ fn a_resync_of_mds_raid10_writes_only_what_differs() {
     for (differs, writes) in [(0, vec![]), (1, vec![(1, WRITE, 0, 8)])] {
         let mut config = with(striped(Copies::near(2), 4), all(4));
         config.recovery = recovery(WriteBarrier::MdArray);
-        config.recovery.threads = Some(THREADS);
+        config.recovery.threads = Some(MdThreads::LINUX_6_12);
         let mut story = Story::new(config);
         let request = SyncRequest {
             action: SyncAction::FirstResync,
@@ -63,7 +55,7 @@ fn the_end_of_blocks_that_are_alike_wakes_the_thread_before_who_waits_at_the_bar
     let mut config = with(shape, in_sync(vec![logged(1024, 0); 4]));
     config.recovery = RecoveryConfig {
         block: Bytes(128 * 512),
-        threads: Some(THREADS),
+        threads: Some(MdThreads::LINUX_6_12),
         throttle: Throttle::MdDrain {
             minimum_kib_per_second: 0,
             maximum_kib_per_second: 1_000_000,
@@ -99,7 +91,7 @@ fn the_end_of_blocks_that_are_alike_wakes_the_thread_before_who_waits_at_the_bar
 /// member 2, and goes on on member 0.
 #[test]
 fn what_may_differ_is_read_where_its_first_copy_lies() {
-    for threads in [None, Some(THREADS)] {
+    for threads in [None, Some(MdThreads::LINUX_6_12)] {
         let mut config = with(striped(Copies::near(2), 3), all(3));
         config.recovery.threads = threads;
         let mut story = Story::new(config);
@@ -120,7 +112,7 @@ fn what_may_differ_is_read_where_its_first_copy_lies() {
 /// none of them counts as idle, and of two that are as near the lower one is read.
 #[test]
 fn beside_a_sync_no_member_of_mds_mirror_is_idle() {
-    for (threads, slot) in [(None, 1), (Some(THREADS), 0)] {
+    for (threads, slot) in [(None, 1), (Some(MdThreads::LINUX_6_12), 0)] {
         let mut config = config(3, 100, recovery(WriteBarrier::MdBuckets));
         config.read_policy = ReadPolicyKind::MD_6_9;
         config.recovery.threads = threads;
@@ -139,8 +131,8 @@ fn beside_a_sync_no_member_of_mds_mirror_is_idle() {
 fn the_copies_that_a_check_reads_move_one_head() {
     for (threads, write_mostly, slot) in [
         (None, None, 0),
-        (Some(THREADS), None, 1),
-        (Some(THREADS), Some(0), 2),
+        (Some(MdThreads::LINUX_6_12), None, 1),
+        (Some(MdThreads::LINUX_6_12), Some(0), 2),
     ] {
         let mut members = vec![logged(100, 0); 3];
         if let Some(slot) = write_mostly {
@@ -172,7 +164,7 @@ fn a_member_that_is_written_metadata_is_not_idle() {
         config.recovery = RecoveryConfig {
             block: Bytes(128 * 512),
             depth: 4,
-            threads: Some(THREADS),
+            threads: Some(MdThreads::LINUX_6_12),
             throttle: Throttle::MdDrain {
                 minimum_kib_per_second: 0,
                 maximum_kib_per_second: 1_000_000,
@@ -201,7 +193,10 @@ fn blocks_of_a_sync_are_merged_across_chunks() {
         let mut config = with(striped(Copies::far(2), 4), all(4));
         config.recovery = RecoveryConfig {
             merged: Some(Bytes(30 * 512)),
-            threads: Some(MdThreads { plugs, ..THREADS }),
+            threads: Some(MdThreads {
+                plugs,
+                ..MdThreads::LINUX_6_12
+            }),
             ..recovery(WriteBarrier::MdArray)
         };
         let mut story = Story::new(config);
@@ -223,7 +218,7 @@ fn blocks_that_were_compared_together_are_followed_by_blocks_in_one_command() {
     config.recovery.merged = Some(Bytes(30 * 512));
     config.recovery.threads = Some(MdThreads {
         plugs: true,
-        ..THREADS
+        ..MdThreads::LINUX_6_12
     });
     let mut story = Story::new(config);
     let request = SyncRequest {
@@ -246,7 +241,7 @@ fn blocks_that_were_compared_together_are_followed_by_blocks_in_one_command() {
 fn thrice() -> Story {
     let mut config = with(striped(Copies::near(3), 3), all(3));
     config.recovery = RecoveryConfig {
-        threads: Some(THREADS),
+        threads: Some(MdThreads::LINUX_6_12),
         ..recovery(WriteBarrier::MdArray)
     };
     Story::new(config)
@@ -328,7 +323,10 @@ fn what_a_request_has_on_a_member_is_one_command() {
         let mut config = with(striped(Copies::near(2), 4), all(4));
         config.maximum_request = Sectors(20);
         config.recovery = RecoveryConfig {
-            threads: Some(MdThreads { rules, ..THREADS }),
+            threads: Some(MdThreads {
+                rules,
+                ..MdThreads::LINUX_6_12
+            }),
             ..recovery(WriteBarrier::MdArray)
         };
         let mut story = Story::new(config);
@@ -371,7 +369,7 @@ fn what_a_long_write_has_on_a_member_is_one_command() {
         config.recovery = RecoveryConfig {
             threads: Some(MdThreads {
                 requests,
-                ..THREADS
+                ..MdThreads::LINUX_6_12
             }),
             ..recovery(WriteBarrier::MdArray)
         };
@@ -402,7 +400,7 @@ fn who_wakes_merges_what_it_sends() {
         threads: Some(MdThreads {
             requests,
             rules: MdRules::LINUX_6_1,
-            ..THREADS
+            ..MdThreads::LINUX_6_12
         }),
         ..recovery(WriteBarrier::MdArray)
     };

@@ -3,7 +3,7 @@
 use super::story::{READ, Story, WRITE, recovery};
 use super::{config, request};
 use crate::engine::{Engine, Imitation};
-use crate::recovery::{CheckpointRule, MdRules, MdThreads, RecoveryConfig, WriteBarrier};
+use crate::recovery::{CheckpointRule, MdThreads, RecoveryConfig, WriteBarrier};
 use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos};
 
@@ -62,10 +62,7 @@ fn with_threads() -> Story {
         RecoveryConfig {
             threads: Some(MdThreads {
                 turnaround: TURNAROUND,
-                requests: HostRequests::SATA,
-                plugs: false,
-                rules: MdRules::LINUX_6_12,
-                one_processor: false,
+                ..MdThreads::LINUX_6_12
             }),
             ..recovery(WriteBarrier::MdArray)
         },
@@ -189,10 +186,7 @@ fn who_knocked_is_let_in_before_the_sync_looks_whether_anybody_waits() {
             RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: TURNAROUND,
-                    requests: HostRequests::SATA,
-                    plugs: false,
-                    rules: MdRules::LINUX_6_12,
-                    one_processor: false,
+                    ..MdThreads::LINUX_6_12
                 }),
                 // A checkpoint after each block: so the thread has not come to the next one.
                 checkpoint: Some(CheckpointRule {
@@ -233,10 +227,7 @@ fn a_block_that_waits_for_a_place_has_raised_the_barrier() {
             RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: TURNAROUND,
-                    requests: HostRequests::SATA,
-                    plugs: false,
-                    rules: MdRules::LINUX_6_12,
-                    one_processor: false,
+                    ..MdThreads::LINUX_6_12
                 }),
                 ..recovery(barrier)
             },
@@ -263,9 +254,7 @@ fn threads_sleep_where_a_queue_is_full() {
             requests: 1,
             tags: 1,
         },
-        plugs: false,
-        rules: MdRules::LINUX_6_12,
-        one_processor: false,
+        ..MdThreads::LINUX_6_12
     });
     let mut story = Story::new(config(
         2,

@@ -2,8 +2,8 @@
 
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{
-    CheckpointRule, MdRules, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
-    SyncSource, Throttle, WriteBarrier,
+    CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
+    Throttle, WriteBarrier,
 };
 use crate::senders::HostRequests;
 use proptest::prelude::*;
@@ -98,9 +98,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                             requests: u32::MAX,
                             tags: u32::MAX,
                         },
-                        plugs: false,
-                        rules: MdRules::LINUX_6_12,
-                        one_processor: false,
+                        ..MdThreads::LINUX_6_12
                     }),
                 }
             },
