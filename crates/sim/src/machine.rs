@@ -413,9 +413,13 @@ impl Machine {
         self.processor.as_ref().map(|cores| cores.used())
     }
 
-    /// Whether a disk takes such a command.
+    /// Whether such a command goes to a disk; else it has ended at once.
     fn takes(&self, disk: usize, operation: Operation) -> bool {
-        operation != Operation::Discard || self.drives[disk].takes_discards()
+        match operation {
+            Operation::Discard => self.drives[disk].takes_discards(),
+            Operation::Flush => !self.drives[disk].keeps_nothing(),
+            Operation::Read | Operation::Write => true,
+        }
     }
 
     pub(crate) fn freeze_sync(&mut self) {
@@ -456,7 +460,7 @@ impl Machine {
                 return;
             }
             // md leaves a discard out on a member that takes none, as it does with a
-            // mirror's; the array's own answer is good.
+            // mirror's; the array's own answer is good. So is a flush of what keeps nothing.
             for id in self.refused.drain(..) {
                 self.subject.complete(now, id, Ok(()), &mut self.outputs);
             }

@@ -50,21 +50,29 @@ fn one_disk_is_as_on_the_kernel_bench_beyond_its_tags_too() {
     }
 }
 
-/// `raidlab run crates/bench-model/tests/schedulers.toml --fit strict --on kernel --member-size whole`,
-/// whose guest has flash and so a clock that costs 50 ns to read.
+/// Reads as on the kernel bench (`raidlab run crates/bench-model/tests/schedulers.toml --fit strict
+/// --on kernel --member-size whole`), whose guest has flash and so a clock that costs 50 ns to
+/// read, and the writes of this suite. The drive is protected against the loss of power and
+/// declares no cache, so its flushes go nowhere.
 #[test]
 fn flash_is_as_on_the_kernel_bench() {
-    let job = |depth, iops: &str| {
+    let job = |iops: &str, words: &str| {
         format!(
             r#"
 [[step]]
 job = "{iops}"
-title = "random reads"
-class = "random-read"
-fio = "--rw=randread --bs=4k --iodepth={depth} --filesize=3g --time_based --runtime=400ms --direct=1 --randseed=3 --norandommap"
+title = "one drive"
+class = "flash"
+fio = "{words} --filesize=3g --time_based --runtime=400ms --direct=1 --randseed=3 --norandommap"
 "#
         )
     };
+    let jobs = [
+        job("8243", "--rw=randread --bs=4k"),
+        job("96948", "--rw=randread --bs=4k --iodepth=32"),
+        job("15426", "--rw=randwrite --bs=16k"),
+        job("15157", "--rw=randwrite --bs=16k --fsync=1"),
+    ];
     let text = format!(
         r#"schema = 1
 name = "flash"
@@ -76,9 +84,8 @@ disks = ["pm883"]
 [[subjects]]
 subject = "disk"
 name = "flash"
-{}{}"#,
-        job(1, "8243"),
-        job(32, "96948")
+{}"#,
+        jobs.concat()
     );
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("flash.toml");
@@ -87,7 +94,7 @@ name = "flash"
     for row in on_the_kernel_benchs_host(&suite, "rated") {
         let kernel: f64 = row.job.parse().expect("a rate");
         let ratio = row.iops / kernel;
-        assert!((ratio - 1.0).abs() < 0.01, "{ratio} of {kernel}");
+        assert!((ratio - 1.0).abs() < 0.02, "{ratio} of {kernel}");
     }
 }
 

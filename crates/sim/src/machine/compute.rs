@@ -85,9 +85,7 @@ impl Machine {
             }
             Action::Send(command) => {
                 let disk = self.subject.disk_of(command.slot);
-                let has_nothing_to_flush =
-                    command.operation == Operation::Flush && self.drives[disk].keeps_nothing();
-                if has_nothing_to_flush || !self.takes(disk, command.operation) {
+                if !self.takes(disk, command.operation) {
                     cores.ended_at_once(core, command.id);
                 } else {
                     cores.dispatch(core, command, disk, self.drives[disk].order());
