@@ -2,7 +2,7 @@
 //!
 //! Everything else that [`MdThreads`](super::MdThreads) stands for is the same in Linux 6.1
 //! and 6.12, as Debian has them (6.1.192 and 6.12.117). What was compared, and what differs
-//! without a rule here, stands in `docs/notes/cross-validation.md`.
+//! without a rule here, stands in `docs/notes/md-rules.md`.
 
 use raidlab_units::Sectors;
 

@@ -17,7 +17,7 @@
 //!
 //! Only the threads of arrays with parity go first like this. The thread of a mirror's sync
 //! takes turns with the processes too, but it computes so much itself that chance decides who
-//! of them is behind, and for how long (docs/notes/cross-validation.md). So a process goes
+//! of them is behind, and for how long (docs/notes/md-rules.md). So a process goes
 //! before that thread.
 //!
 //! Where one processor is all that there is ([`Host::one_processor`](crate::Host::one_processor)),
