@@ -7,8 +7,8 @@
 //! worse than none.
 
 use crate::case::Case;
-use crate::devices::{Member, members};
-use raidlab_store::Measurement;
+use crate::devices::{Member, has_auxiliary, level, members};
+use raidlab_store::{Measurement, fact};
 use std::collections::BTreeMap;
 
 /// No disk with one actuator delivers more from its outer tracks (Seagate Exos
@@ -18,6 +18,8 @@ const ROTATING_CEILING: f64 = 300e6;
 const SATA_CEILING: f64 = 600e6;
 /// PCI Express 5.0 with four lanes, bytes/s.
 const NVME_CEILING: f64 = 16e9;
+/// Twice 10 Gbit/s of USB 3.2 with 128b/132b coding; SAS-4's 22.5 Gbit/s are less, bytes/s.
+const USB_CEILING: f64 = 2.5e9;
 /// How far above the bound a rate must be: rounding, zones, warm-up.
 pub(crate) const TOLERANCE: f64 = 1.1;
 /// No such disk does more small random I/Os per second, however deep its queue
@@ -46,6 +48,7 @@ pub(crate) fn bound(case: &Case<'_>, row: &Measurement) -> Option<Bound> {
     if disks.is_empty() {
         return None;
     }
+    let data = data_share(case, row, disks.len());
     let mut channels: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     let mut total = 0.0;
     for (rate, member) in disks.values() {
@@ -77,10 +80,38 @@ pub(crate) fn bound(case: &Case<'_>, row: &Measurement) -> Option<Bound> {
     if !limited.is_empty() {
         reason += &format!(", limited by {}", limited.join(", "));
     }
+    if data < 1.0 {
+        reason += &format!(", of which {:.0} % are data", data * 100.0);
+    }
     Some(Bound {
-        bytes_per_second: total,
+        bytes_per_second: total * data,
         reason,
     })
+}
+
+/// What part of the bytes that so many disks are written is data, and not a copy or parity: at
+/// most, where nothing tells how the array is made up. A cache or a log takes bytes before they do.
+pub(crate) fn data_share(case: &Case<'_>, row: &Measurement, disks: usize) -> f64 {
+    if !row.op.only_writes() || has_auxiliary(case, row) {
+        return 1.0;
+    }
+    if let Some(written) = case.number(row, fact::ARRAY_MEMBER_BYTES_PER_BYTE) {
+        return 1.0 / written.max(1.0);
+    }
+    let parity = match level(case, row) {
+        // Pools of several mirrors are called mirrors, too.
+        "raid1" | "mirror" | "raid10" => return if disks > 1 { 0.5 } else { 1.0 },
+        "raid3" | "raid4" | "raid5" | "raidz" | "raidz1" => 1.0,
+        "raid6" | "raidz2" => 2.0,
+        "raidz3" => 3.0,
+        _ => return 1.0,
+    };
+    let disks = disks as f64;
+    if disks > parity {
+        (disks - parity) / disks
+    } else {
+        1.0
+    }
 }
 
 fn ceiling(member: &Member) -> Option<f64> {
@@ -91,6 +122,7 @@ fn ceiling(member: &Member) -> Option<f64> {
         (true, _) => Some(ROTATING_CEILING),
         (false, Some("sata")) => Some(SATA_CEILING),
         (false, Some("nvme")) => Some(NVME_CEILING),
+        (false, Some("usb" | "sas")) => Some(USB_CEILING),
         (false, _) => None,
     }
 }

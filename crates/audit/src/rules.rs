@@ -13,8 +13,10 @@ mod claims;
 mod comparison;
 mod fio;
 mod fio_run;
+mod forged;
 mod geometry;
 mod hardware;
+mod told;
 mod tools;
 
 /// The check of every rule, by its identifier, file by file.
@@ -27,6 +29,8 @@ pub(crate) const GROUPS: &[&[(&str, Check)]] = &[
     hardware::CHECKS,
     fio::CHECKS,
     fio_run::CHECKS,
+    told::CHECKS,
+    forged::CHECKS,
     tools::CHECKS,
     claims::CHECKS,
     comparison::CHECKS,

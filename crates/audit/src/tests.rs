@@ -10,6 +10,7 @@ mod fio;
 mod hardware;
 mod imported;
 mod lab;
+mod told;
 mod tools;
 mod whole;
 
@@ -45,6 +46,7 @@ fn pairs() -> Vec<Pair> {
         tools::pairs(),
         claims::pairs(),
         imported::pairs(),
+        told::pairs(),
     ];
     families.into_iter().flatten().collect()
 }

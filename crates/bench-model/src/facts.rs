@@ -6,11 +6,11 @@ use crate::row::percent;
 use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind, ZfsCompression};
 use raidlab_sim::{JobResult, ProcessorUse};
 use raidlab_store::fact::{self, disk_property as property, lock_part, outcome};
-use raidlab_store::{Observation, Scope};
+use raidlab_store::{Observation, Operation, Scope};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::Bitmap;
 use raidlab_units::{Nanos, SECTOR_BYTES};
-use raidlab_workload::{Engine, JobGroup};
+use raidlab_workload::{ArrivalProcess, Engine, JobGroup, JobSpec};
 
 /// Facts of one scope as they are made.
 struct Facts {
@@ -323,18 +323,73 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
         options.push(("randrepeat", "0".to_owned()));
         options.push(("randseed", seed.to_string()));
     }
+    let process = |&&(known, _): &&(ArrivalProcess, &str)| {
+        first.rate.is_some_and(|rate| rate.process == known)
+    };
+    if let Some((_, name)) = ArrivalProcess::ALL.iter().find(process) {
+        options.push(("rate_process", (*name).to_owned()));
+    }
     for (name, value) in options {
         facts.add(fact::fio_option(name), value, "");
+    }
+    of_limits(facts, group);
+}
+
+/// The rates that all jobs together are not to exceed, where each has one.
+fn of_limits(facts: &mut Facts, group: &JobGroup) {
+    let operations = [Operation::Read, Operation::Write, Operation::Trim];
+    for (place, operation) in operations.into_iter().enumerate() {
+        let limit = |job: &JobSpec| {
+            let each = job.rate?.per_second[place];
+            (each > 0).then(|| each.saturating_mul(u64::from(job.num_jobs)))
+        };
+        let sum: Option<u64> = group.jobs.iter().map(limit).sum();
+        if let Some(sum) = sum {
+            let name = fact::fio_limit(operation, fact::rate_of::BYTES);
+            facts.add(name, sum, "bytes/s");
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of_subject;
+    use super::{Facts, of_limits, of_subject};
     use crate::build::Plan;
     use raidlab_lab::{Choices, Files, Suite, ZfsCompression};
-    use raidlab_store::fact;
+    use raidlab_store::{Scope, fact};
+    use raidlab_workload::{JobGroup, JobSpec, Rate};
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_limit_is_that_of_all_clones_and_of_no_job_alone() {
+        let limited = JobSpec {
+            num_jobs: 3,
+            rate: Some(Rate {
+                per_second: [1000, 0, 0],
+                ..Rate::default()
+            }),
+            ..JobSpec::default()
+        };
+        let told = |jobs: Vec<JobSpec>| {
+            let mut facts = Facts {
+                scope: Scope::default(),
+                all: Vec::new(),
+            };
+            let stop_together = false;
+            of_limits(
+                &mut facts,
+                &JobGroup {
+                    jobs,
+                    stop_together,
+                },
+            );
+            let told = facts.all.into_iter();
+            told.map(|one| (one.name, one.value)).collect::<Vec<_>>()
+        };
+        let name = "fio.limit.read.bytes_per_second".to_owned();
+        assert_eq!(told(vec![limited.clone()]), [(name, "3000".to_owned())]);
+        assert!(told(vec![limited, JobSpec::default()]).is_empty());
+    }
 
     #[test]
     fn a_fact_of_a_subject_is_told_once() {

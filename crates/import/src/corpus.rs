@@ -9,6 +9,8 @@ use crate::{Given, ImportOptions, Imported, import_file};
 use raidlab_audit::{Audit, Evidence, audit};
 use raidlab_store::{Records, Severity};
 
+mod planted;
+
 /// A file with a fault: the rules that name it, and what whoever made it could tell.
 struct Fault {
     name: &'static str,

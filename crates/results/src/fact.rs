@@ -207,9 +207,40 @@ pub const DD_RECORDS_OUT_PARTIAL: &str = "dd.records_out.partial";
 /// The rate that dd printed, bytes per second by the unit as printed
 /// (`49.02 MB/s` is 49020000).
 pub const DD_PRINTED_BYTES_PER_SECOND: &str = "dd.printed_bytes_per_second";
-/// The rate that fio printed where it is not its bytes over its time, bytes per
-/// second by the unit as printed.
-pub const FIO_PRINTED_BYTES_PER_SECOND: &str = "fio.printed_bytes_per_second";
+/// A rate of an operation, for [`fio_printed`] and [`fio_limit`].
+pub mod rate_of {
+    /// Bytes per second, by the unit as printed.
+    pub const BYTES: &str = "bytes_per_second";
+    /// Requests per second.
+    pub const REQUESTS: &str = "iops";
+}
+
+/// The rate that fio printed where it is not its counts over its time:
+/// `fio.printed.read.iops`; `what` is one of [`rate_of`].
+#[must_use]
+pub fn fio_printed(op: Operation, what: &str) -> String {
+    format!("fio.printed.{op}.{what}")
+}
+
+/// The rate that all clones together were not to exceed (`rate`, `rate_iops`):
+/// `fio.limit.write.bytes_per_second`; `what` is one of [`rate_of`].
+#[must_use]
+pub fn fio_limit(op: Operation, what: &str) -> String {
+    format!("fio.limit.{op}.{what}")
+}
+
+/// How much of its time a clone waited because `thinktime` told it to, percent.
+pub const FIO_THINKING_PERCENT: &str = "fio.thinking_percent";
+/// Requests that were in flight on the mean, by fio's own latencies: their sum over the time.
+pub const FIO_IN_FLIGHT: &str = "fio.in_flight";
+/// Requests that may be in flight at most: clones times depth of all jobs together.
+pub const FIO_ASKED_IN_FLIGHT: &str = "fio.asked_in_flight";
+/// Sequential streams that begin at the same place of the same file.
+pub const FIO_STREAMS_ON_ONE_REGION: &str = "fio.streams_on_one_region";
+/// The disks and arrays that fio counted, by the kernel's names: `md0 sdb sdc`.
+pub const FIO_DISKS: &str = "fio.disks";
+/// Figures of a tool that cannot be true together, in words.
+pub const CONTRADICTION: &str = "job.contradiction";
 /// dd's arguments as in its command: `if`, `of`, `bs`, `count`, `conv`, `oflag`.
 #[must_use]
 pub fn dd_operand(name: &str) -> String {

@@ -21,7 +21,6 @@ use raidlab_shell::Lock;
 use raidlab_store::output::check_distinct;
 use raidlab_store::{AccuracyNote, KeptPlan, Observation, Run, RunId, Shard, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub(crate) use refused::Refused;
@@ -162,7 +161,10 @@ fn looked_at(path: &Path) -> Result<(Store, Found), Failure> {
     let refuse = || Failure::input(Refused::NoShard(path.to_owned()));
     let store = Store::open_to_read(path).map_err(|error| match error {
         StoreError::NoRuns { .. } => refuse(),
-        StoreError::Missing { .. } => Failure::read_file(path, ErrorKind::NotFound.into()),
+        StoreError::Missing { .. } => Failure::input(Refused::Nothing(path.to_owned())).help(
+            "name the files of the shards or the folder that holds them; `raidlab run --shard` \
+             makes them",
+        ),
         error => damaged(error),
     })?;
     let mut runs = store.runs().map_err(damaged)?;

@@ -1,7 +1,7 @@
 //! Pitfalls of the data set: what is smaller, emptier or more alike than it
 //! seems.
 
-use crate::bound::{TOLERANCE, bound, megabytes};
+use crate::bound::{TOLERANCE, bound, megabytes, random_iops};
 use crate::case::Case;
 use crate::devices::{
     copies_on_write, dd_operand, is_direct, is_flushed, is_random, may_be_cached, member_bytes,
@@ -79,6 +79,17 @@ fn faster_than_disks(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) ->
     if row.bytes_per_second > TOLERANCE * bound.bytes_per_second {
         let rate = megabytes(row.bytes_per_second);
         ruling.row(Fatal, row, format!("{rate}, but {}", bound.reason));
+    }
+    if row.op.only_reads()
+        && is_random(row)
+        && let Some(most) = random_iops(case, row)
+        && row.iops > TOLERANCE * most
+    {
+        let text = format!(
+            "{:.0} random reads per second, but disks that turn do at most {most:.0}",
+            row.iops
+        );
+        ruling.row(Fatal, row, text);
     }
     Some(())
 }

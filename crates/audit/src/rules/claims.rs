@@ -4,12 +4,12 @@
 //! rows, which are computed from bytes and seconds, and with one another.
 
 use crate::case::Case;
-use crate::devices::is_random;
+use crate::devices::{is_random, tool};
 use crate::finding::Ruling;
 use crate::rule::Check;
 use raidlab_statistics::relative_standard_error;
 use raidlab_store::Severity::{Note, Warning};
-use raidlab_store::{Measurement, Metric, Operation, Scope, fact, fact::claim_part};
+use raidlab_store::{Measurement, Metric, Operation, Scope, fact, fact::claim_part, fact::rate_of};
 use raidlab_units::bytes_in;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,7 +97,7 @@ fn wrong_unit(case: &Case<'_>, ruling: &mut Ruling) {
                 (rate, rate * 0.002, format!("{rate:.0} bytes/s"))
             });
         let by_fio = case
-            .number(row, fact::FIO_PRINTED_BYTES_PER_SECOND)
+            .number(row, &fact::fio_printed(row.op, rate_of::BYTES))
             .map(|rate| (rate, rate * 0.002, format!("{rate:.0} bytes/s")));
         if case.text(row, &fact::fio_option("kb_base")) == Some("1000") {
             ruling.row(Warning, row, "kb_base=1000: `4k` are 4000 bytes".to_owned());
@@ -286,24 +286,32 @@ fn wrong_direction(case: &Case<'_>, ruling: &mut Ruling) {
     }
 }
 
-/// What dd printed of its own rate, where bytes and time give another one.
-fn misprinted_by_dd(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    let printed = case.number(row, fact::DD_PRINTED_BYTES_PER_SECOND)?;
-    let measured = row.bytes_per_second;
-    if printed <= 0.0 || measured <= 0.0 {
-        return None;
+/// What dd or fio printed of its own rate, where bytes, requests and time give another one.
+fn misprinted_by_tool(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) {
+    let fio = |what| case.number(row, &fact::fio_printed(row.op, what));
+    let bytes = case.number(row, fact::DD_PRINTED_BYTES_PER_SECOND);
+    let bytes = bytes.or_else(|| fio(rate_of::BYTES));
+    let rates = [
+        (bytes, row.bytes_per_second, "bytes/s"),
+        (fio(rate_of::REQUESTS), row.iops, "requests per second"),
+    ];
+    for (printed, measured, unit) in rates {
+        let Some(printed) = printed.filter(|printed| *printed > 0.0 && measured > 0.0) else {
+            continue;
+        };
+        ruling.judged();
+        let by_unit = unit == "bytes/s" && unit_step(measured, printed, printed * 0.005).is_some();
+        if !by_unit {
+            let (tool, off) = (tool(row), (printed / measured - 1.0) * 100.0);
+            let text =
+                format!("{tool} printed {printed:.0} {unit}, {off:+.1} % off what it counted");
+            ruling.row(Warning, row, text);
+        }
     }
-    ruling.judged();
-    if unit_step(measured, printed, printed * 0.005).is_none() {
-        let off = (printed / measured - 1.0) * 100.0;
-        let text = format!("dd printed {printed:.0} bytes/s, {off:+.1} % off its bytes and time");
-        ruling.row(Warning, row, text);
-    }
-    Some(())
 }
 
 fn not_measured(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    misprinted_by_dd(case, row, ruling);
+    misprinted_by_tool(case, row, ruling);
     let printed = claim(case, row, claim_part::VALUE);
     let printed = ruling.need(printed, "claim.<op>.value")?;
     let (measured, value, rounding) = match unit_bytes(printed.unit) {

@@ -1,6 +1,6 @@
 //! Pitfalls of where data lie on disks, and of which disks.
 
-use crate::bound::megabytes;
+use crate::bound::{data_share, megabytes};
 use crate::case::Case;
 use crate::devices::{
     equals, has_auxiliary, is_random, is_redundant, is_settled, level, members, shingled, system,
@@ -235,16 +235,17 @@ fn more_than_the_sum(case: &Case<'_>, ruling: &mut Ruling) {
                 continue;
             };
             ruling.judged();
-            let sum: f64 = rates.iter().sum();
+            let data = data_share(case, row, rates.len());
+            let sum: f64 = rates.iter().sum::<f64>() * data;
             let excess = row.bytes_per_second / sum - 1.0;
             if excess > 0.02 {
                 let severity = if excess > 0.1 { Warning } else { Note };
                 let rate = megabytes(row.bytes_per_second);
-                let text = format!(
-                    "{rate}, {:.1} % more than {}",
-                    excess * 100.0,
-                    rate_list(&rates)
-                );
+                let list = rate_list(&rates);
+                let mut text = format!("{rate}, {:.1} % more than {list}", excess * 100.0);
+                if data < 1.0 {
+                    text += &format!(", of which {:.0} % are data", data * 100.0);
+                }
                 ruling.row(severity, row, text);
             }
         }

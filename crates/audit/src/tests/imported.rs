@@ -101,9 +101,9 @@ pub(super) fn pairs() -> Vec<Pair> {
     let on = |path: &str| job(row(Read), &[("filename", path)]);
     let typed = |kind: &str| job(row(Read), &[]).fact(fact::FILESYSTEM_TYPE, kind);
     let based = |base: &str| {
-        job(row(Read), &[("kb_base", base)]).fact(fact::FIO_PRINTED_BYTES_PER_SECOND, "100000000")
+        job(row(Read), &[("kb_base", base)]).fact("fio.printed.read.bytes_per_second", "100000000")
     };
-    let printed = |rate: &str| Lab::of([row(Read)]).fact(fact::FIO_PRINTED_BYTES_PER_SECOND, rate);
+    let printed = |rate: &str| Lab::of([row(Read)]).fact("fio.printed.read.bytes_per_second", rate);
     let idle = |bytes: &str| Lab::of([row(Read)]).fact(fact::IDLE_WRITTEN_BYTES, bytes);
     vec![
         pair("C1", Warning, small("268435456"), {

@@ -24,7 +24,7 @@ fn clean_suite() -> Lab {
             {
                 // Half a percent apart: nothing is quite the same twice.
                 let factor = 1.0 + f64::from(repetition) * 0.005;
-                rows.push(complete(Measurement {
+                let mut measured = complete(Measurement {
                     subject: subject.to_owned(),
                     sequence: sequence as u32,
                     job: job.to_owned(),
@@ -33,7 +33,9 @@ fn clean_suite() -> Lab {
                     bytes_per_second: measured.bytes_per_second * factor,
                     started_ns: 60_000_000_000 * sequence as u64,
                     ..measured
-                }));
+                });
+                measured.latency.mean_ns += rows.len() as f64 * 3_217.25;
+                rows.push(measured);
             }
         }
     }

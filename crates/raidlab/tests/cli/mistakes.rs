@@ -55,6 +55,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "a folder of shards that is not there",
+        &["merge", "nowhere"],
+    ),
+    (
         "a time for parts without a part",
         &["simulate", "--stop-after", "2s"],
     ),

@@ -1,7 +1,7 @@
 //! What the audit found, arranged for people: one entry per rule with all its
 //! cases, the worst first, and short marks for the cells concerned.
 
-use super::view::View;
+use super::view::{Row, View};
 use crate::format::list;
 use raidlab_store::{AUDIT_NOTE_CLASS, AccuracyNote, Finding, Severity};
 use serde::Serialize;
@@ -227,21 +227,37 @@ fn cells(findings: &[&Finding], view: &View<'_>) -> String {
     words
 }
 
+/// Rows by the names of their jobs: a job by its own where all its rows are meant, and with its
+/// title where another job has the same name.
 fn row_words(view: &View<'_>, rows: &[usize]) -> String {
-    let labels: Vec<&str> = rows
-        .iter()
-        .map(|row| view.rows[*row].label.as_str())
-        .collect();
-    let words = if labels.len() > NAMED_ROWS {
-        let (named, rest) = labels.split_at(NAMED_ROWS - 1);
-        format!("{} and {} more", named.join(", "), rest.len())
-    } else {
-        list(&labels)
+    let of_job = |sequence: u32| {
+        let all = view.rows.iter().enumerate();
+        all.filter(move |(_, row)| row.head.sequence == sequence)
     };
-    if labels.len() == 1 {
-        format!("job {words}")
+    let mut told: BTreeSet<u32> = BTreeSet::new();
+    let mut labels: Vec<String> = Vec::new();
+    for row in rows.iter().map(|&row| &view.rows[row]) {
+        let head = row.head;
+        let is_whole = of_job(head.sequence).all(|(own, _)| rows.contains(&own));
+        if is_whole && !told.insert(head.sequence) {
+            continue;
+        }
+        let name = if is_whole { &head.job } else { &row.label };
+        let namesake =
+            |other: &Row<'_>| other.head.sequence != head.sequence && other.head.job == head.job;
+        labels.push(if view.rows.iter().any(namesake) {
+            format!("{name} ({})", head.job_title)
+        } else {
+            name.clone()
+        });
+    }
+    let noun = if labels.len() == 1 { "job" } else { "jobs" };
+    if labels.len() > NAMED_ROWS {
+        let (named, rest) = labels.split_at(NAMED_ROWS - 1);
+        format!("{noun} {} and {} more", named.join(", "), rest.len())
     } else {
-        format!("jobs {words}")
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        format!("{noun} {}", list(&labels))
     }
 }
 
@@ -290,6 +306,33 @@ mod tests {
             groups[0].cases[0].cells,
             "jobs seqwrite and rr-4 on md-raid1/ext4@alpha (repetitions 1 and 3)"
         );
+    }
+
+    #[test]
+    fn a_job_is_named_once_and_told_from_its_namesakes() {
+        let mut data = sample::data();
+        let named = |data: &crate::RunData| {
+            let view = View::new(data);
+            groups(&data.findings, &view).remove(0).cells
+        };
+        let mut finding = sample::bench().findings.remove(2);
+        finding.op = None;
+        finding.scope = raidlab_store::Scope {
+            // Reads and writes together.
+            sequence: Some(15),
+            ..raidlab_store::Scope::default()
+        };
+        data.findings = vec![finding];
+        let text = named(&data);
+        assert!(
+            text.starts_with("job 16") && !text.contains("read"),
+            "{text}"
+        );
+        for row in &mut data.measurements {
+            "same".clone_into(&mut row.job);
+        }
+        let text = named(&data);
+        assert!(text.starts_with("job same ("), "{text}");
     }
 
     #[test]

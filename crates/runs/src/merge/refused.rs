@@ -27,4 +27,6 @@ pub(crate) enum Refused {
     Missing(u32, String),
     #[error("there is no shard in {}", visible_path(.0))]
     NoShards(PathBuf),
+    #[error("there is no file and no folder {}", visible_path(.0))]
+    Nothing(PathBuf),
 }

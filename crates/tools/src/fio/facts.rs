@@ -1,21 +1,26 @@
 //! What fio says of its jobs beside their numbers, and words for them.
 
-use super::canonical_name;
+use super::{canonical_name, consistency::contradictions, under_way};
 use crate::Operation;
 use crate::facts::Facts;
 use crate::result::{Part, Reported, ReportedOption, ReportedValue, ToolResult};
 use crate::title::{Title, size};
-use raidlab_results::fact;
+use raidlab_results::fact::{self, rate_of};
 use raidlab_units::{parse_bytes, parse_duration};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What fio's options and its count of jobs say.
 pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
-    clones(result, all);
+    all_clones(result, all);
     errors(result, all);
     run_times(result, all);
     working_set(result, all);
+    printed_rates(result, all);
+    under_way::add(result, all);
+    for why in contradictions(result) {
+        all.add(fact::CONTRADICTION, &why, "");
+    }
     for option in options(result) {
         let switch = if option.value.is_empty() {
             "1"
@@ -28,7 +33,7 @@ pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
 }
 
 /// Clones of all jobs together: each job is told with its own.
-fn clones(result: &ToolResult, all: &mut Facts) {
+fn all_clones(result: &ToolResult, all: &mut Facts) {
     let clones = result.facts.iter().filter(|fact| fact.name == "jobs");
     let sum: u64 = clones
         .filter_map(|fact| match fact.value {
@@ -80,8 +85,8 @@ fn working_set(result: &ToolResult, all: &mut Facts) {
                 *largest = bytes.max(*largest);
             }
             None => {
-                let clones = number(result, Some(job), "jobs").unwrap_or(1).max(1);
-                own_files = own_files.saturating_add(bytes.saturating_mul(u64::from(clones)));
+                let clones = u64::from(clones(result, job));
+                own_files = own_files.saturating_add(bytes.saturating_mul(clones));
             }
         }
     }
@@ -90,6 +95,36 @@ fn working_set(result: &ToolResult, all: &mut Facts) {
         .fold(own_files, |sum, bytes| sum.saturating_add(*bytes));
     if bytes > 0 {
         all.add(fact::JOB_WORKING_SET_BYTES, &bytes.to_string(), "bytes");
+    }
+}
+
+/// The rates that fio printed of all parts of an operation together, where one of them is not
+/// its counts over its time.
+fn printed_rates(result: &ToolResult, all: &mut Facts) {
+    type Own = fn(&Part) -> Option<f64>;
+    let rates: [(&str, &str, Own); 2] = [
+        ("printed-rate", rate_of::BYTES, |part| part.bytes_per_second),
+        ("printed-iops", rate_of::REQUESTS, |part| {
+            part.operations_per_second
+        }),
+    ];
+    for &operation in Operation::ALL {
+        let parts = || {
+            result
+                .parts
+                .iter()
+                .filter(|part| part.operation == operation)
+        };
+        for (name, what, own) in rates {
+            if parts().all(|part| part.fact(name).is_none()) {
+                continue;
+            }
+            let printed = |part: &Part| part.fact(name)?.value.number();
+            let sum: f64 = parts()
+                .filter_map(|part| printed(part).or_else(|| own(part)))
+                .sum();
+            all.add(&fact::fio_printed(operation, what), &sum.to_string(), "");
+        }
     }
 }
 
@@ -131,14 +166,12 @@ pub(super) fn one(said: &Reported, all: &mut Facts) -> bool {
         "short_ios" => fact::FIO_SHORT_IOS,
         "drop_ios" => fact::FIO_DROPPED_IOS,
         "sys_cpu" => fact::FIO_SYSTEM_CPU_PERCENT,
-        // fio's own number, decoded.
-        "printed-rate" => fact::FIO_PRINTED_BYTES_PER_SECOND,
         "rw" | "ioengine" | "iodepth" => {
             all.add(&fact::fio_option(name), &said.value.to_string(), "");
             return true;
         }
-        // What the clones are summed into.
-        "jobs" => return true,
+        // What the clones and the parts are summed into, and what is told of all groups.
+        "jobs" | "printed-rate" | "printed-iops" | "disks" | SEVERAL_JOBS => return true,
         _ => return false,
     };
     all.say(known, said);
@@ -235,7 +268,7 @@ pub(super) fn title(result: &ToolResult) -> Title {
     let mut clones = 0_u32;
     let mut is_least = false;
     for &job in &jobs {
-        let count = number(result, Some(job), "jobs").unwrap_or(1).max(1);
+        let count = self::clones(result, job);
         clones = clones.saturating_add(count);
         let asked = number(result, Some(job), "iodepth");
         let level = deepest_level(result, job);
@@ -326,7 +359,7 @@ fn by_operations(result: &ToolResult) -> (&'static str, &'static str) {
 }
 
 /// The numbers of a result's jobs, rising.
-fn jobs(result: &ToolResult) -> Vec<u32> {
+pub(super) fn jobs(result: &ToolResult) -> Vec<u32> {
     let of_facts = result.facts.iter().filter_map(|fact| fact.job);
     let mut jobs: Vec<u32> = of_facts
         .chain(result.parts.iter().map(|part| part.job))
@@ -337,7 +370,7 @@ fn jobs(result: &ToolResult) -> Vec<u32> {
 }
 
 /// An option's value, a job's own or that of all jobs, else the job's fact of its name.
-fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> {
+pub(super) fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> {
     let of = |job| {
         let mut options = result.options.iter();
         options.find(|option| option.name == name && option.job == job)
@@ -346,6 +379,26 @@ fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> {
     option
         .map(|option| option.value.clone())
         .or_else(|| Some(result.fact(Some(job), name)?.value.to_string()))
+}
+
+/// Whether several jobs are told as one (`group_reporting`): by the name of the first, in JSON
+/// with the options of the last.
+pub(super) fn is_of_several(result: &ToolResult, job: u32) -> bool {
+    let name = result.fact(Some(job), "jobname");
+    let mut own = result.options.iter();
+    let own = own.find(|option| option.job == Some(job) && option.name == "name");
+    let is_other = own
+        .zip(name)
+        .is_some_and(|(own, name)| name.value.to_string() != own.value);
+    is_other || result.fact(Some(job), SEVERAL_JOBS).is_some()
+}
+
+/// The fact that text for people tells a job as one of several.
+pub(super) const SEVERAL_JOBS: &str = "several-jobs";
+
+/// How many clones a job is told for, at least one.
+pub(super) fn clones(result: &ToolResult, job: u32) -> u32 {
+    number(result, Some(job), "jobs").unwrap_or(1).max(1)
 }
 
 fn number(result: &ToolResult, job: Option<u32>, name: &str) -> Option<u32> {

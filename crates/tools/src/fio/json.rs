@@ -13,13 +13,15 @@
 //! are named by number up to 2.19 and by time since. Directions of
 //! which nothing was done are printed with zeros: they become no part.
 
+use super::consistency::note_printed;
 use super::human::lines;
 use super::json_latency::read_latencies;
 use super::json_node::Node;
+use super::under_way::names_of_disks;
 use super::{terse, version_numbers, version_text};
 use crate::Operation;
 use crate::error::ParseError;
-use crate::number::{differ, whole};
+use crate::number::whole;
 use crate::result::{
     DiskCounters, DiskUse, Part, Reported, ReportedOption, ReportedValue, ToolResult,
 };
@@ -37,7 +39,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let root = Node::root(&document, line)?;
     let version = root.text("fio version")?.unwrap_or_default();
     result.version = version_text(version);
-    for key in ["time", "timestamp_ms"] {
+    for key in ["time", "timestamp", "timestamp_ms"] {
         result.facts.extend(fact(&root, None, key, key));
     }
     if let Some(options) = root.object("global options")? {
@@ -57,6 +59,9 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     for disk in root.objects("disk_util")? {
         result.disks.push(read_disk(&disk)?);
     }
+    let disks = names_of_disks(&result);
+    let disks = disks.map(|names| Reported::new(None, "disks", names, ""));
+    result.facts.extend(disks);
     count_clones(&mut result);
     result.time_flushes();
     Ok(result)
@@ -329,9 +334,15 @@ fn read_direction(
         .count("runtime")?
         .filter(|&milliseconds| milliseconds > 0)
         .map(|milliseconds| milliseconds.saturating_mul(1_000_000));
-    part.operations_per_second = direction.number("iops")?.filter(|&rate| rate > 0.0);
+    let requests = direction.number("iops")?;
+    part.operations_per_second = requests.filter(|&rate| rate > 0.0);
     part.compute_rates();
-    note_printed_rate(direction, part)?;
+    let rate = printed_rate(direction)?;
+    note_printed(
+        part,
+        rate.map(|rate| (rate, 1024.0)),
+        requests.map(|rate| (rate, 1.0)),
+    );
     part.file_size_bytes = ["filesize", "size"]
         .into_iter()
         .find_map(|name| option(result, part.job, &[name]))
@@ -363,24 +374,12 @@ fn read_direction(
     Ok(true)
 }
 
-/// Keeps the rate that fio printed where it is not bytes by time: `bw` is
-/// rounded down to KiB/s, hence the step of one.
-fn note_printed_rate(direction: &Node<'_>, part: &mut Part) -> Result<(), ParseError> {
-    let printed = match direction.number("bw_bytes")? {
+/// The rates that fio printed: `bw` is rounded down to KiB/s, hence the step.
+fn printed_rate(direction: &Node<'_>) -> Result<Option<f64>, ParseError> {
+    Ok(match direction.number("bw_bytes")? {
         Some(rate) => Some(rate),
         None => direction.number("bw")?.map(|rate| rate * 1024.0),
-    };
-    let Some(printed) = printed else {
-        return Ok(());
-    };
-    match part.bytes_per_second {
-        Some(rate) if differ(rate, printed, 0.01) && (rate - printed).abs() > 1024.0 => {
-            part.note("printed-rate", printed, "bytes/s");
-        }
-        None if printed > 0.0 => part.note("printed-rate", printed, "bytes/s"),
-        _ => {}
-    }
-    Ok(())
+    })
 }
 
 /// The value of an option of a job, its own or that of all jobs.

@@ -1,6 +1,7 @@
 //! fio: its kinds of output, what it says of its jobs, and whether it took the options
 //! that it was given.
 
+mod consistency;
 mod facts;
 pub mod human;
 mod json;
@@ -10,6 +11,7 @@ mod json_runs;
 mod options;
 mod terse;
 mod terse_runs;
+mod under_way;
 
 pub use json::parse as parse_json;
 pub use json_runs::runs as json_runs;

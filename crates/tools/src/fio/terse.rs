@@ -10,6 +10,7 @@
 //! Counts of requests and their size are not given, but the rate is the whole part of
 //! count by time: where a power of two is the one size that agrees, it is taken.
 
+use super::consistency::note_printed;
 use super::version_text;
 use crate::Operation;
 use crate::error::ParseError;
@@ -131,7 +132,9 @@ fn read_direction(fields: &[&str], part: &mut Part) -> Result<bool, &'static str
     part.operations_per_second = Some(number(2)?).filter(|&rate| rate > 0.0);
     part.bytes_per_second = Some(number(1)? * 1024.0).filter(|&rate| rate > 0.0);
     settle_block_size(part);
+    let printed = part.bytes_per_second.map(|rate| (rate, 1024.0));
     part.compute_rates();
+    note_printed(part, printed, None);
     for (place, kind) in [
         (4, LatencyKind::Submission),
         (8, LatencyKind::Completion),

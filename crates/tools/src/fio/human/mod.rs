@@ -16,6 +16,8 @@ pub(super) mod lines;
 #[cfg(test)]
 mod tests;
 
+use super::consistency::note_printed;
+use super::facts::SEVERAL_JOBS;
 use crate::Operation;
 use crate::error::ParseError;
 use crate::result::{LatencyKind, Part, Reported, ReportedLatency, ReportedValue, ToolResult};
@@ -148,6 +150,7 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
             .map_err(|expected| ParseError::line(index, expected, lines[index]))?;
     }
     reader.finish_job();
+    reader.mark_several_jobs();
     reader.name_untold_jobs();
     reader.result.time_flushes();
     Ok(reader.result)
@@ -214,6 +217,28 @@ impl Reader {
             for (name, value) in &definition.options {
                 facts.push(Reported::new(Some(job), name, value.as_str(), ""));
             }
+        }
+    }
+
+    /// Jobs that stand for others, too: their group has definitions of other names than those
+    /// that have a result (`group_reporting`).
+    fn mark_several_jobs(&mut self) {
+        let facts = &self.result.facts;
+        let with = |name: &str, value: ReportedValue| -> Vec<Option<u32>> {
+            let own = facts
+                .iter()
+                .filter(|fact| fact.name == name && fact.value == value);
+            own.map(|fact| fact.job).collect()
+        };
+        let hidden = self.definitions.iter().filter(|known| {
+            let told = with("jobname", known.name.as_str().into());
+            told.is_empty()
+        });
+        let groups = hidden.filter_map(|known| Some(ReportedValue::Count(known.group?)));
+        let jobs: Vec<Option<u32>> = groups.flat_map(|group| with("groupid", group)).collect();
+        for job in jobs {
+            let fact = Reported::new(job, SEVERAL_JOBS, 1, "");
+            self.result.facts.push(fact);
         }
     }
 
@@ -388,13 +413,26 @@ impl Reader {
             .iter_mut()
             .zip(&self.printed[first..])
         {
+            let rates = [part.bytes_per_second, part.operations_per_second];
             if let Some((bytes, step)) = *printed {
                 settle_bytes(part, bytes, step);
             }
             part.compute_rates();
+            note_printed_rates(part, rates, printed.map_or(0.0, |(_, step)| step));
         }
         self.first_part = self.result.parts.len();
     }
+}
+
+/// Rates of bytes are as coarse as the bytes that they are compared with, and in text for
+/// people neither has more than three digits.
+#[expect(clippy::cast_precision_loss, reason = "a step of a rounded number")]
+fn note_printed_rates(part: &mut Part, [bytes, requests]: [Option<f64>; 2], step: f64) {
+    let seconds = part.runtime_ns.map_or(1.0, |time| time as f64 / 1e9);
+    let rounded = |rate: f64, step: f64| (rate, step + 0.02 * rate);
+    let bytes = bytes.map(|rate| rounded(rate, step / seconds));
+    let requests = requests.map(|rate| rounded(rate, 1.0));
+    note_printed(part, bytes, requests);
 }
 
 /// Takes the exact product of requests and block size for the printed bytes

@@ -1,0 +1,196 @@
+//! What fio's jobs were told that decides their figures: rates not to be exceeded, times to
+//! think, clones on one region; and how many of their requests were under way.
+
+use super::facts::{clones, is_of_several, jobs, text};
+use crate::Operation;
+use crate::facts::Facts;
+use crate::result::{LatencyKind, Part, ReportedValue, ToolResult};
+use raidlab_results::fact::{self, rate_of};
+use raidlab_units::{parse_bytes, parse_duration};
+use std::collections::BTreeMap;
+
+/// Adds all of it that can be told.
+pub(super) fn add(result: &ToolResult, all: &mut Facts) {
+    limits(result, all);
+    let thinking = jobs(result).into_iter();
+    let thinking = thinking.filter(|&job| !is_of_several(result, job));
+    let most = thinking.filter_map(|job| thinking_percent(result, job));
+    if let Some(percent) = most.reduce(f64::max) {
+        all.add(fact::FIO_THINKING_PERCENT, &format!("{percent:.1}"), "%");
+    }
+    depths(result, all);
+    if let Some(streams) = streams_on_one_region(result) {
+        let name = fact::FIO_STREAMS_ON_ONE_REGION;
+        all.add(name, &streams.to_string(), "");
+    }
+    let disks = result.facts.iter().find(|fact| fact.name == "disks");
+    if let Some(disks) = disks {
+        all.say(fact::FIO_DISKS, disks);
+    }
+}
+
+/// The parts of a job that move data, each request in one of them: with
+/// `unified_rw_reporting=both` what is of all of them is told a second time.
+fn directions(result: &ToolResult, job: u32) -> Vec<&Part> {
+    use Operation::{Mixed, Read, Trim, Write};
+    let own = |operations: &[Operation]| -> Vec<&Part> {
+        let parts = result.parts.iter();
+        parts
+            .filter(|part| part.job == job && operations.contains(&part.operation))
+            .filter(|part| result.tool.is_row(part))
+            .collect()
+    };
+    let apart = own(&[Read, Write, Trim]);
+    if apart.is_empty() {
+        own(&[Mixed])
+    } else {
+        apart
+    }
+}
+
+/// The rates that all clones together were not to exceed, where each job has one.
+fn limits(result: &ToolResult, all: &mut Facts) {
+    let operations = [Operation::Read, Operation::Write, Operation::Trim];
+    for (place, operation) in operations.into_iter().enumerate() {
+        for (option, what) in [("rate", rate_of::BYTES), ("rate_iops", rate_of::REQUESTS)] {
+            let doing = jobs(result).into_iter().filter(|&job| {
+                let mut parts = directions(result, job).into_iter();
+                parts.any(|part| part.operation == operation)
+            });
+            let limit = |job| {
+                if is_of_several(result, job) {
+                    return None;
+                }
+                let each = of_three(&text(result, job, option)?, place)?;
+                Some(each * f64::from(clones(result, job)))
+            };
+            let sum: Option<f64> = doing.map(limit).sum();
+            if let Some(sum) = sum.filter(|sum| *sum > 0.0) {
+                all.add(&fact::fio_limit(operation, what), &sum.to_string(), "");
+            }
+        }
+    }
+}
+
+/// The value for reads, writes or trims of an option such as `rate=10m,,5m`: those that are
+/// not there have the last one's, those that are empty none (fio(1), `bs`).
+#[expect(clippy::cast_precision_loss, reason = "a rate")]
+pub(super) fn of_three(value: &str, place: usize) -> Option<f64> {
+    let values: Vec<&str> = value.split(',').map(str::trim).collect();
+    let own = values.get(place).or(values.last())?;
+    let number = parse_bytes(own).ok()?.0;
+    (number > 0).then_some(number as f64)
+}
+
+/// A time in nanoseconds; a plain number is of microseconds.
+#[expect(clippy::cast_precision_loss, reason = "a share of a time")]
+fn microseconds(value: &str) -> Option<f64> {
+    match value.parse::<u64>() {
+        Ok(number) => Some(number as f64 * 1e3),
+        Err(_) => parse_duration(value).ok().map(|time| time.0 as f64),
+    }
+}
+
+/// How much of its time each clone of a job waited because it was told to think.
+#[expect(clippy::cast_precision_loss, reason = "a share of a time")]
+fn thinking_percent(result: &ToolResult, job: u32) -> Option<f64> {
+    let time = |name| microseconds(&text(result, job, name)?).filter(|time| *time > 0.0);
+    let think = time("thinktime")?;
+    if let Some(between) = time("thinktime_iotime") {
+        return Some(100.0 * think / (think + between));
+    }
+    let blocks = text(result, job, "thinktime_blocks").and_then(|text| text.parse().ok());
+    let blocks: f64 = blocks.filter(|blocks| *blocks >= 1.0).unwrap_or(1.0);
+    let parts = directions(result, job);
+    let ran = parts.iter().filter_map(|part| part.runtime_ns).max()?;
+    let requests = parts.iter().filter_map(|part| part.total_ios);
+    let each = requests.sum::<u64>() as f64 / f64::from(clones(result, job));
+    let share = each / blocks * think / ran.max(1) as f64;
+    Some(100.0 * share.min(1.0))
+}
+
+/// Requests under way on the mean, and how many there may be at most.
+fn depths(result: &ToolResult, all: &mut Facts) {
+    let working = jobs(result).into_iter();
+    let working: Vec<u32> = working
+        .filter(|&job| !directions(result, job).is_empty())
+        .collect();
+    if working.is_empty() {
+        return;
+    }
+    let had: Option<f64> = working.iter().map(|&job| in_flight(result, job)).sum();
+    if let Some(had) = had {
+        all.add(fact::FIO_IN_FLIGHT, &format!("{had:.3}"), "");
+    }
+    let asked: Option<u64> = working.iter().map(|&job| asked_depth(result, job)).sum();
+    if let Some(asked) = asked {
+        all.add(fact::FIO_ASKED_IN_FLIGHT, &asked.to_string(), "");
+    }
+}
+
+/// By Little's law: the sum of all latencies over the time. What did not run for the same
+/// time, as reads that verify, did not run at the same time either.
+#[expect(clippy::cast_precision_loss, reason = "a mean")]
+fn in_flight(result: &ToolResult, job: u32) -> Option<f64> {
+    let one = |part: &Part| {
+        let total = |kind| part.latencies.iter().find(|known| known.kind == kind);
+        let known = total(LatencyKind::Total).or_else(|| total(LatencyKind::Completion))?;
+        let ran = part.runtime_ns.filter(|ran| *ran > 0)?;
+        Some((ran, known.mean_ns? * part.total_ios? as f64 / ran as f64))
+    };
+    let all: Option<Vec<(u64, f64)>> = directions(result, job).into_iter().map(one).collect();
+    let all = all?;
+    let times = all.iter().map(|(ran, _)| *ran);
+    let together = times.clone().max()? - times.min()? <= all[0].0 / 100;
+    let had = all.iter().map(|(_, had)| *had);
+    if together {
+        Some(had.sum())
+    } else {
+        had.reduce(f64::max)
+    }
+}
+
+fn asked_depth(result: &ToolResult, job: u32) -> Option<u64> {
+    if is_of_several(result, job) {
+        return None;
+    }
+    // fio repeats all options that were given.
+    let default = (!result.options.is_empty()).then(|| "1".to_owned());
+    let depth = text(result, job, "iodepth").or(default)?;
+    let depth: u64 = depth.parse().ok()?;
+    Some(depth.saturating_mul(u64::from(clones(result, job))))
+}
+
+/// The most streams in sequence, clones or jobs, that begin at the same place of the same
+/// file; `None` where no file is named, as each clone has its own then.
+fn streams_on_one_region(result: &ToolResult) -> Option<u32> {
+    let mut regions: BTreeMap<[String; 3], u32> = BTreeMap::new();
+    for job in jobs(result) {
+        let (Some(file), false) = (
+            text(result, job, "filename"),
+            directions(result, job).is_empty(),
+        ) else {
+            continue;
+        };
+        let option = |name| text(result, job, name).unwrap_or_default();
+        let pattern = option("rw");
+        let pattern = pattern.split([':', ',']).next().unwrap_or_default();
+        let is_apart = of_three(&option("offset_increment"), 0).is_some()
+            || option("offset_increment").ends_with('%');
+        if pattern.starts_with("rand") {
+            continue;
+        }
+        let own = if is_apart { 1 } else { clones(result, job) };
+        let offset = Some(option("offset")).filter(|offset| offset != "0");
+        let streams = regions.entry([file, offset.unwrap_or_default(), pattern.to_owned()]);
+        let streams = streams.or_default();
+        *streams = streams.saturating_add(own);
+    }
+    regions.into_values().max()
+}
+
+/// The names of disks as one fact: fio tells them for all groups of jobs together.
+pub(super) fn names_of_disks(result: &ToolResult) -> Option<ReportedValue> {
+    let names: Vec<&str> = result.disks.iter().map(|disk| disk.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(" ").into())
+}
