@@ -396,9 +396,18 @@ pub(crate) fn honours_direct(case: &Case<'_>, row: &Measurement) -> bool {
     (major, minor) >= (Some(2), Some(3))
 }
 
+/// Whether the members' counters are of the whole job. fio reads those of disks once in a
+/// quarter of a second and not at a job's end (`DISK_UTIL_MSEC` of its diskutil.h).
+pub(crate) fn is_counted_whole(row: &Measurement) -> bool {
+    row.bench != "import" || tool(row) != "fio" || row.runtime_ns >= 2_500_000_000
+}
+
 /// Bytes that the members read and wrote during the job; `None` where they
 /// were not counted.
 pub(crate) fn member_bytes(row: &Measurement) -> Option<(u64, u64)> {
+    if !is_counted_whole(row) {
+        return None;
+    }
     let sum = |of: fn(&raidlab_store::MemberUse) -> u64| {
         row.members
             .iter()

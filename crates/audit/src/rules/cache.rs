@@ -4,8 +4,8 @@
 use crate::bound::{TOLERANCE, bound, megabytes, random_iops};
 use crate::case::Case;
 use crate::devices::{
-    copies_on_write, dd_operand, is_direct, is_flushed, is_random, may_be_cached, member_bytes,
-    members, tool, working_set,
+    copies_on_write, dd_operand, is_counted_whole, is_direct, is_flushed, is_random, may_be_cached,
+    member_bytes, members, tool, working_set,
 };
 use crate::finding::Ruling;
 use crate::rule::Check;
@@ -105,6 +105,7 @@ fn device_share(row: &Measurement, bytes: fn((u64, u64)) -> u64) -> Option<f64> 
 /// were not counted. Streams are merged on the way, random reads are not.
 fn command_share(row: &Measurement) -> Option<f64> {
     let enough = is_random(row) && row.total_ios >= 1000 && !row.members.is_empty();
+    let enough = enough && is_counted_whole(row);
     if !enough || member_bytes(row).is_some_and(|bytes| bytes != (0, 0)) {
         return None;
     }
@@ -160,7 +161,10 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     }
     let mut signs = Vec::new();
     let mut worst = 0.0_f64;
-    if let Some(share) = device_share(row, |(read, _)| read) {
+    // The disks of a trace's files are unknown to fio when it begins to count.
+    let is_trace = case.text(row, &fact::fio_option("read_iolog")).is_some();
+    let share = device_share(row, |(read, _)| read).filter(|_| !is_trace);
+    if let Some(share) = share {
         ruling.judged();
         if share < 0.9 {
             let percent = share * 100.0;
@@ -170,7 +174,7 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
             worst = worst.max(1.0 - share);
         }
     }
-    if let Some(share) = command_share(row) {
+    if let Some(share) = command_share(row).filter(|_| !is_trace) {
         ruling.judged();
         if share < 0.5 {
             let percent = share * 100.0;

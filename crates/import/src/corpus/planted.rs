@@ -247,6 +247,20 @@ const PLANTS: &[Plant] = &[
 /// Edits that leave a file as true as it was, and a rule that would be wrong to find one.
 const SOUND: &[Plant] = &[
     (
+        "reads of a quarter of a second",
+        include_str!("rare/verified.json"),
+        &[],
+        &[],
+        "C2",
+    ),
+    (
+        "reads of a trace",
+        include_str!("rare/traced.json"),
+        &[(r#""runtime":3015"#, r#""runtime":6015"#)],
+        &[],
+        "C2",
+    ),
+    (
         "a limit that is far off",
         ONE_BY_ONE,
         &[(r#""bs":"4k""#, r#""bs":"4k","rate_iops":"5000""#)],

@@ -1,7 +1,7 @@
 //! Whether what fio says of a job can be true together. fio computes all of it from the same
 //! counts, so what does not fit was changed afterwards, or is of something else.
 
-use super::facts::{clones, is_of_several, jobs, text};
+use super::jobs::{clones, is_of_several, jobs, text};
 use super::under_way::of_three;
 use crate::Operation;
 use crate::number::{differ, measured, whole};

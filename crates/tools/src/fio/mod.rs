@@ -4,6 +4,7 @@
 mod consistency;
 mod facts;
 pub mod human;
+mod jobs;
 mod json;
 mod json_latency;
 mod json_node;

@@ -1,7 +1,7 @@
 //! What fio's jobs were told that decides their figures: rates not to be exceeded, times to
 //! think, clones on one region; and how many of their requests were under way.
 
-use super::facts::{clones, is_of_several, jobs, text};
+use super::jobs::{clones, is_of_several, jobs, text};
 use crate::Operation;
 use crate::facts::Facts;
 use crate::result::{LatencyKind, Part, ReportedValue, ToolResult};

@@ -17,7 +17,7 @@ pub(super) mod lines;
 mod tests;
 
 use super::consistency::note_printed;
-use super::facts::SEVERAL_JOBS;
+use super::jobs::SEVERAL_JOBS;
 use crate::Operation;
 use crate::error::ParseError;
 use crate::result::{LatencyKind, Part, Reported, ReportedLatency, ReportedValue, ToolResult};

@@ -1,0 +1,63 @@
+//! What is told of each of fio's jobs by name: its options, and the facts in their place.
+
+use crate::result::{ReportedValue, ToolResult};
+
+/// The numbers of a result's jobs, rising.
+pub(super) fn jobs(result: &ToolResult) -> Vec<u32> {
+    let of_facts = result.facts.iter().filter_map(|fact| fact.job);
+    let mut jobs: Vec<u32> = of_facts
+        .chain(result.parts.iter().map(|part| part.job))
+        .collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs
+}
+
+/// An option's value, a job's own or that of all jobs, else the job's fact of its name.
+pub(super) fn text(result: &ToolResult, job: u32, name: &str) -> Option<String> {
+    let of = |job| {
+        let mut options = result.options.iter();
+        options.find(|option| option.name == name && option.job == job)
+    };
+    let option = of(Some(job)).or_else(|| of(None));
+    option
+        .map(|option| option.value.clone())
+        .or_else(|| Some(result.fact(Some(job), name)?.value.to_string()))
+}
+
+/// Whether several jobs are told as one (`group_reporting`): by the name of the first, in JSON
+/// with the options of the last.
+pub(super) fn is_of_several(result: &ToolResult, job: u32) -> bool {
+    let name = result.fact(Some(job), "jobname");
+    let mut own = result.options.iter();
+    let own = own.find(|option| option.job == Some(job) && option.name == "name");
+    let is_other = own
+        .zip(name)
+        .is_some_and(|(own, name)| name.value.to_string() != own.value);
+    is_other || result.fact(Some(job), SEVERAL_JOBS).is_some()
+}
+
+/// The fact that text for people tells a job as one of several.
+pub(super) const SEVERAL_JOBS: &str = "several-jobs";
+
+/// How many clones a job is told for, at least one.
+pub(super) fn clones(result: &ToolResult, job: u32) -> u32 {
+    number(result, Some(job), "jobs").unwrap_or(1).max(1)
+}
+
+pub(super) fn number(result: &ToolResult, job: Option<u32>, name: &str) -> Option<u32> {
+    let mut options = result.options.iter();
+    let own = options.find(|option| option.name == name && option.job == job);
+    let shared = result
+        .options
+        .iter()
+        .find(|option| option.name == name && option.job.is_none());
+    if let Some(option) = own.or(shared) {
+        return option.value.parse().ok();
+    }
+    let value = match &result.fact(job, name)?.value {
+        ReportedValue::Count(count) => return u32::try_from(*count).ok(),
+        value => value.to_string(),
+    };
+    value.parse().ok()
+}
