@@ -68,6 +68,9 @@ pub struct Array {
     /// Requests are cut by chunk, also where all members hold each of them
     /// ([`MdRules::cuts_full_copies`](crate::MdRules)).
     cut_by_chunk: Option<Sectors>,
+    /// Requests are cut into pieces of this length from where they begin, too: md's RAID 0 takes
+    /// no longer ones than a chunk (`raid0_set_limits` in raid0.c: `max_hw_sectors`).
+    longest_piece: Option<Sectors>,
     requests: Slab<RequestState>,
     pieces: Slab<Piece>,
     commands: Slab<Command>,
@@ -204,6 +207,8 @@ impl Array {
         let cut_by_chunk = (md.cuts_full_copies && is_md10 && config.shape.level == Level::Raid10)
             .then_some(config.shape.chunk)
             .filter(|chunk| chunk.0 > 0);
+        let is_md0 = recovery.threads.is_some() && config.shape.level == Level::Raid0;
+        let longest_piece = is_md0.then_some(config.shape.chunk);
         let limit = recovery.threads.map(|threads| {
             let longest = recovery.merged.unwrap_or(recovery.block);
             (threads.requests, longest.to_sectors())
@@ -216,6 +221,7 @@ impl Array {
             members: Members::new(config.members, rules),
             maximum_request: config.maximum_request,
             cut_by_chunk,
+            longest_piece: longest_piece.filter(|chunk| chunk.0 > 0),
             requests: Slab::new(),
             pieces: Slab::new(),
             commands: Slab::new(),
@@ -301,11 +307,14 @@ impl Array {
         }
     }
 
-    /// How many sectors from `start` may be one command of a range that ends
-    /// at `end`.
+    /// How many sectors from `start` on may be one command of this request.
     #[inline]
-    fn command_limit(&self, start: Sectors, end: Sectors) -> Sectors {
+    fn command_limit(&self, request: &Request, start: Sectors) -> Sectors {
+        let end = request.start + request.count;
         let mut limit = Sectors(end.0 - start.0).min(self.map.extent(start).contiguous);
+        if let Some(longest) = self.longest_piece {
+            limit = limit.min(Sectors(longest.0 - (start.0 - request.start.0) % longest.0));
+        }
         if self.maximum_request > Sectors::ZERO {
             limit = limit.min(self.maximum_request);
         }

@@ -43,7 +43,7 @@ impl Array {
         let (start, end) = (request.start, request.start + request.count);
         let end = self.recovery.boundary(start).map_or(end, |it| it.min(end));
         let range = Span { start, end };
-        let limit = start + self.command_limit(start, request.start + request.count);
+        let limit = start + self.command_limit(request, start);
         let waits = self.recovery.write_waits(range) && !self.passes_raised_barrier(request, limit);
         let barrier = self.recovery.barrier_mut();
         if waits {

@@ -26,7 +26,7 @@ impl Array {
         let request = self.requests.get(key).request;
         let end = request.start + request.count;
         while start < end {
-            let limit = start + self.command_limit(start, end);
+            let limit = start + self.command_limit(&request, start);
             if self.recovery.read_waits() && !self.passes_raised_barrier(&request, limit) {
                 self.recovery.barrier_mut().write_begins_waiting(start);
                 self.requests.get_mut(key).remaining += 1;

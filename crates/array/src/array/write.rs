@@ -27,7 +27,7 @@ impl Array {
         let mut start = request.start;
         let mut entered = self.has_entered(request);
         while start < end {
-            let limit = start + self.command_limit(start, end);
+            let limit = start + self.command_limit(request, start);
             let range = Span { start, end: limit };
             let piece = self.add_piece(key, range);
             entered &= self.is_inside_barrier(request, range);

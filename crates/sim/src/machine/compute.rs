@@ -10,7 +10,7 @@ use crate::explain::{
 };
 use crate::processor::{Action, Processor, Role};
 use crate::steps::answer;
-use raidlab_array::{CommandId, Operation, Request};
+use raidlab_array::{CommandId, Request};
 
 /// How many requests are at each place at this moment.
 pub(super) fn counts(processor: Option<&Processor>, drives: &[Drive]) -> Counts {

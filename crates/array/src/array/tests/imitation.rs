@@ -8,7 +8,7 @@ use crate::policy::ReadPolicyKind;
 use crate::recovery::{MdRules, MdThreads, RecoveryConfig, Throttle, WriteBarrier};
 use crate::request::{Event, MemberCommand, Request, Slot};
 use crate::senders::HostRequests;
-use raidlab_geometry::{Copies, Layout, Level, Shape};
+use raidlab_geometry::{Copies, Layout, Level, Shape, ZoneLayout};
 use raidlab_units::{Bytes, Nanos, Sectors};
 
 /// Linux drivers/md/raid10.c, `raid10_sync_request` and `sync_request_write`: a resync
@@ -256,6 +256,29 @@ fn requests_of_mds_raid_10_are_cut_by_chunk() {
     let first = (0..3).map(|slot| (slot, WRITE, 4, 4));
     let second = (0..3).map(|slot| (slot, WRITE, 8, 4));
     assert_eq!(Story::sent(&sent), first.chain(second).collect::<Vec<_>>());
+}
+
+/// Linux drivers/md/raid0.c, `raid0_set_limits` (`max_hw_sectors`): the block layer cuts a request
+/// into pieces of a chunk's length from where it begins, and RAID 0 each of these at the chunk's end.
+#[test]
+fn requests_of_mds_raid_0_are_cut_from_where_they_begin_too() {
+    for (threads, commands) in [
+        (None, &[(0, 6, 2), (1, 0, 8), (0, 8, 6)][..]),
+        (
+            Some(MdThreads::LINUX_6_12),
+            &[(0, 6, 2), (1, 0, 6), (1, 6, 2), (0, 8, 6)],
+        ),
+    ] {
+        let layout = Layout::Zones(ZoneLayout::Original);
+        let shape = Shape::uniform(Level::Raid0, layout, Sectors(8), 2, Sectors(32));
+        let mut config = with(shape, all(2));
+        config.recovery.threads = threads;
+        let sent = Story::new(config).submit(1, READ, 6, 16);
+        let commands = commands
+            .iter()
+            .map(|&(slot, at, count)| (slot, READ, at, count));
+        assert_eq!(Story::sent(&sent), commands.collect::<Vec<_>>());
+    }
 }
 
 /// Linux drivers/md/raid10.c, `stop_waiting_barrier`: a write that was let in has set its
