@@ -173,6 +173,7 @@ impl Small {
             ..Enumerated::default()
         };
         let losses = world.possible_losses();
+        let served = world.surely_served();
         for pattern in Pattern::every(&world.volatile_writes()) {
             for loss in &losses {
                 result.cases += 1;
@@ -180,7 +181,7 @@ impl Small {
                     |disk, place, _: &PendingWrite| pattern.landing(disk, place),
                     *loss,
                 );
-                if let Err(violation) = after.come_up_and_settle() {
+                if let Err(violation) = after.come_up_and_settle(served) {
                     let place = describe(event, pattern, *loss);
                     result.violation.get_or_insert((place, violation));
                 }
@@ -221,8 +222,9 @@ fn options(
     log: bool,
     bitmap_chunk: Option<u64>,
 ) -> Options {
-    // Two stripes; mdadm makes no bitmap for less.
-    let used = if level == Level::Raid1 { 256 } else { 128 };
+    // Two stripes; mdadm makes no bitmap for less. What is copied last of a mirror's member that
+    // is replaced is a small part of it.
+    let used = if level == Level::Raid1 { 264 } else { 128 };
     Options {
         bitmap_chunk,
         log,

@@ -19,6 +19,7 @@ const MAGIC: u32 = 0xa92b_4efc;
 const BITMAP_MAGIC: u32 = 0x6d74_6962;
 const FEATURE_BITMAP: u32 = 1;
 const FEATURE_RECOVERY: u32 = 2;
+const FEATURE_BAD_BLOCKS: u32 = 8;
 
 /// What a member's superblock says, as far as promises depend on it.
 #[derive(Debug, Clone)]
@@ -65,11 +66,7 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 
 impl Superblock {
     fn read(disk: &Pages, version: Version) -> Option<Self> {
-        let sector = match version {
-            Version::V1_0 => (disk.sectors() - 16) & !7,
-            Version::V1_1 => 0,
-            _ => 8,
-        };
+        let sector = superblock_sector(disk.sectors(), version);
         let mut bytes = vec![0; 8 * SECTOR];
         disk.read(sector, &mut bytes);
         let roles = word(&bytes, 220) as usize;
@@ -117,10 +114,27 @@ fn checksum(bytes: &[u8]) -> bool {
     ((sum & 0xffff_ffff) as u32).wrapping_add((sum >> 32) as u32) != found
 }
 
+/// Where the superblock lies on a disk of so many sectors.
+#[must_use]
+pub const fn superblock_sector(sectors: u64, version: Version) -> u64 {
+    match version {
+        Version::V1_0 => sectors.saturating_sub(16) & !7,
+        Version::V1_1 => 0,
+        _ => 8,
+    }
+}
+
 /// The event count of a disk's superblock, if it has one.
 #[must_use]
 pub fn events(disk: &Pages, version: Version) -> Option<u64> {
     Superblock::read(disk, version).map(|superblock| superblock.events)
+}
+
+/// Whether a disk's superblock says that there are bad blocks on it.
+#[must_use]
+pub fn has_bad_blocks(disk: &Pages, version: Version) -> bool {
+    let own = Superblock::read(disk, version);
+    own.is_some_and(|own| own.features & FEATURE_BAD_BLOCKS != 0)
 }
 
 /// Whether a disk's superblock counts another disk, under the number that it

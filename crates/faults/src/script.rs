@@ -4,7 +4,10 @@
 //! A fault in the list is a wish: it comes true if the budget allows it when
 //! its turn comes. Everything random about a step stands in the step.
 
+mod orders;
 mod stories;
+
+pub use orders::{Mistake, Verb};
 
 use crate::options::{Options, Weights, between};
 use raidlab_random::Stream;
@@ -49,6 +52,13 @@ pub enum Action {
     Flush,
     /// Nothing until all requests are answered.
     Drain,
+    /// Nothing until this has come.
+    Await {
+        /// What is waited for.
+        moment: Moment,
+        /// Nanoseconds after which it is not waited for any longer.
+        most_ns: u64,
+    },
     /// Some sectors of a disk cannot be read from now on, until they are written.
     Unreadable {
         /// The slot whose disk it happens to.
@@ -154,67 +164,13 @@ pub enum Action {
     Settle,
 }
 
-/// An order that an administrator gives beside those that faults need.
+/// A moment in the life of the array, which no script can know beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// A new disk is added: it fills an empty slot, or waits as a spare.
-    Spare,
-    /// A member is replaced by a spare that is added for it.
-    Replace {
-        /// The slot whose member is replaced.
-        member: usize,
-    },
-    /// A disk that serves no slot, a spare or one that is being filled to replace
-    /// a member, dies.
-    LoseSpare,
-    /// The next commands fail of a disk that is attached and serves no slot: a spare, a disk that
-    /// is filled to replace a member, or one whose place another has just taken.
-    SpareErrs {
-        /// So many commands fail; at least 1.
-        commands: u32,
-    },
-    /// The sync that runs ends early.
-    Idle,
-    /// Syncs go at least and at most so fast.
-    Speed {
-        /// In KiB/s, while others use the array.
-        minimum: u64,
-        /// In KiB/s, never more than this.
-        maximum: u64,
-    },
-    /// No more writes, when all requests are answered.
-    ReadOnly,
-    /// No more writes than those under way.
-    ReadOnlyAtOnce,
-    /// The array takes writes again.
-    ReadWrite,
-}
-
-/// An order that must be refused, and change nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mistake {
-    /// A member that is in service is removed.
-    Remove {
-        /// The slot whose member is to be removed.
-        member: usize,
-    },
-    /// A member is failed that the array cannot do without.
-    FailNeeded {
-        /// The slot whose member is to be failed.
-        member: usize,
-    },
-    /// A disk that is in service is put in once more.
-    ReAddInService {
-        /// The slot whose disk is put in again.
-        member: usize,
-    },
-    /// A disk is added that has no room for what a member holds.
-    AddSmall,
-    /// A member is replaced that is not in sync, or though there is no spare.
-    ReplaceWithNothing {
-        /// The slot whose member is to be replaced.
-        member: usize,
-    },
+pub enum Moment {
+    /// Some slot has another disk than when the step began.
+    Handover,
+    /// A superblock is on its way to a disk that was not when the step began.
+    Superblocks,
 }
 
 /// How a disk corrupts silently.
@@ -256,6 +212,8 @@ pub fn draw(seed: u64, options: &Options, array_size: u64) -> Vec<Step> {
     stories::members::insert(story, &draw, &mut steps);
     let story = Stream::new(seed).fork("story", 2);
     stories::crossings::insert(story, &draw, &mut steps);
+    let story = Stream::new(seed).fork("story", 3);
+    stories::handovers::insert(story, &draw, &mut steps);
     steps
 }
 

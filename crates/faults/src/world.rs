@@ -33,6 +33,7 @@ mod dispatch;
 mod enumerate;
 mod faults;
 mod glance;
+mod hands;
 mod meeting;
 mod noted;
 mod restart;
@@ -99,6 +100,8 @@ struct Asked {
 struct Standing {
     /// How many of the disk's next commands will fail once.
     transient: u32,
+    /// The array has called it failed since it was put in.
+    failed: bool,
     /// Errors of it may still be in work.
     erring: bool,
     /// The oracle's moment when it was last seen in sync.
@@ -119,6 +122,8 @@ pub struct World<'a> {
     handles: Vec<Option<usize>>,
     /// Which disk serves each slot, a failed one included.
     slots: Vec<Option<usize>>,
+    /// Slots that another disk has taken over from a member that had not failed.
+    handed_over: SlotSet,
     /// Disks that were taken out and still live, with their slots.
     retired: Vec<(usize, usize)>,
     driver: Option<Driver>,
@@ -189,6 +194,7 @@ impl<'a> World<'a> {
             shelf,
             handles: (0..disks.len()).map(Some).collect(),
             slots: (0..disks.len()).map(Some).collect(),
+            handed_over: SlotSet::EMPTY,
             retired: Vec::new(),
             driver: None,
             buffers: BufferPool::default(),
@@ -263,6 +269,7 @@ impl<'a> World<'a> {
             Action::Discard { start, count } => self.discard(start, count),
             Action::Flush => self.ask(Operation::Flush, 0, 0, false),
             Action::Drain => self.drain(),
+            Action::Await { moment, most_ns } => self.await_moment(moment, most_ns),
             Action::Settle => self.settle(),
             Action::Check { repair } => self.check(repair),
             Action::Silent {
@@ -407,6 +414,8 @@ impl<'a> World<'a> {
         let started = Driver::start(ready, self.options, nanos(self.now), traced);
         self.driver = Some(started.map_err(|error| violation("start", error))?);
         self.call(|_, _| ())?;
+        self.handed_over = SlotSet::EMPTY;
+        self.standing.iter_mut().for_each(|it| it.failed = false);
         self.logged = self.driver.as_ref().is_some_and(Driver::keeps_log);
         let syncs = self.driver.as_ref().is_some_and(Driver::is_syncing);
         if syncs && self.in_sync().len() == self.slots.len() {
@@ -414,15 +423,6 @@ impl<'a> World<'a> {
             self.hole_open |= self.options.level.parity_count() > 0 && !self.first_sync;
         }
         Ok(())
-    }
-
-    /// Which disk serves each slot may have changed.
-    fn follow_slots(&mut self) {
-        let Some(driver) = &self.driver else {
-            return;
-        };
-        let disk = |handle: Option<usize>| self.handles.get(handle?).copied().flatten();
-        self.slots = driver.served().into_iter().map(disk).collect();
     }
 
     /// A disk is put in: its number.

@@ -22,6 +22,7 @@
 //!   as the others have it.
 
 pub(super) mod crossings;
+pub(super) mod handovers;
 pub(super) mod members;
 
 use super::{Action, Draw, Restart, Step, between};

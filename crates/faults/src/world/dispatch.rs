@@ -41,7 +41,7 @@ pub(super) struct Flight {
     /// Of a flush: the stamp of the newest write that it makes durable.
     mark: u64,
     /// When it was sent, among all commands.
-    sent: u64,
+    pub(super) sent: u64,
     /// When it was sent, in time.
     pub(super) since: u64,
     /// Its time was drawn while the disk was so slow that the driver may give it up, and
@@ -155,6 +155,12 @@ impl World<'_> {
         match event {
             Event::Mismatch { start, count } => self.mismatches.push((start.0, count.0)),
             Event::SyncStarted(_) | Event::SyncCheckpoint(_) => {}
+            Event::MemberFailed(handle) => {
+                if let Some(disk) = self.handles.get(handle.index()).copied().flatten() {
+                    self.standing[disk].failed = true;
+                }
+                self.oracle.members_changed();
+            }
             _ => self.oracle.members_changed(),
         }
     }

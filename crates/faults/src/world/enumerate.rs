@@ -80,6 +80,7 @@ impl<'a> World<'a> {
             shelf: Shelf::new(self.interruptions.clone()),
             handles: self.handles.clone(),
             slots: self.slots.clone(),
+            handed_over: self.handed_over,
             retired: self.retired.clone(),
             driver: None,
             buffers: BufferPool::default(),
@@ -126,13 +127,11 @@ impl<'a> World<'a> {
         after
     }
 
-    /// The power comes back, everything settles and is verified.
-    pub(crate) fn come_up_and_settle(&mut self) -> Result<(), Violation> {
-        let lost = self
-            .slots
-            .iter()
-            .flatten()
-            .any(|disk| !self.is_alive(*disk));
+    /// The power comes back, everything settles and is verified. Where no disk was lost, the
+    /// slots that were `served` are.
+    pub(crate) fn come_up_and_settle(&mut self, served: SlotSet) -> Result<(), Violation> {
+        let mut disks = self.slots.iter().flatten();
+        let lost = disks.any(|disk| !self.is_alive(*disk));
         let restart = Restart {
             seed: 0,
             missing: None,
@@ -140,6 +139,9 @@ impl<'a> World<'a> {
             again: None,
         };
         self.come_up(restart, lost)?;
+        if !lost {
+            self.costs_no_member(restart, served)?;
+        }
         self.settle()
     }
 }

@@ -339,6 +339,7 @@ impl World<'_> {
                     self.handles.resize(handle + 1, None);
                 }
                 self.handles[handle] = Some(disk);
+                self.standing[disk].failed = false;
             }
             Err(refused) => {
                 let text = format_args!("  adding disk {disk} is refused: {refused}");

@@ -44,9 +44,10 @@ impl World<'_> {
         self.costs_no_member(restart, served)
     }
 
-    /// Slots whose members serve, as all superblocks say, on disks that live on; none where
-    /// some of a superblock or a log cannot be read, as that may cost any member.
-    fn surely_served(&self) -> SlotSet {
+    /// Slots whose members serve, as all superblocks say, on disks that live on; and those that
+    /// another disk has taken over from a member that has not failed, whatever the superblocks
+    /// say. None where some of a superblock or a log cannot be read, as that may cost any member.
+    pub(crate) fn surely_served(&self) -> SlotSet {
         let dies = |disk: usize| self.standing[disk].hung.is_some_and(|(_, dies)| dies);
         let mut attached = self.handles.iter().flatten();
         if attached.any(|disk| self.has_spoilt_metadata(*disk)) {
@@ -55,7 +56,9 @@ impl World<'_> {
         let lives = |slot: &usize| self.slots[*slot].is_some_and(|disk| !dies(disk));
         let living: SlotSet = (0..self.slots.len()).filter(lives).map(slot_of).collect();
         match self.said() {
-            Some(said) if self.reader.redundancy() > 0 => self.in_sync() & said.current() & living,
+            Some(said) if self.reader.redundancy() > 0 => {
+                self.in_sync() & (said.current() | self.safely_handed_over()) & living
+            }
             _ => SlotSet::EMPTY,
         }
     }
@@ -63,7 +66,11 @@ impl World<'_> {
     /// A crash alone takes no member out: whatever of its superblocks has landed, a slot
     /// that was served is. Where disks stay away or come back late, a slot may be lost with
     /// them.
-    fn costs_no_member(&self, restart: Restart, served: SlotSet) -> Result<(), Violation> {
+    pub(super) fn costs_no_member(
+        &self,
+        restart: Restart,
+        served: SlotSet,
+    ) -> Result<(), Violation> {
         let all_came = restart.missing.is_none() && !restart.stale && restart.again.is_none();
         if self.beyond || self.ended || !all_came {
             return Ok(());

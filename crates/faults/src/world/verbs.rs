@@ -4,6 +4,7 @@
 //! if it had not been made. While the array is read-only, writes must be refused,
 //! and nothing of them may ever be seen.
 
+use super::dispatch::TRYING_SLOWNESS;
 use super::{Violation, World, violation};
 use crate::disk::{Disk, Health};
 use crate::driver::{Driver, Order};
@@ -22,6 +23,7 @@ impl World<'_> {
             Verb::Replace { member } => self.replace(member)?.then_some("replace"),
             Verb::LoseSpare => self.lose_spare().then_some("lost spare"),
             Verb::SpareErrs { commands } => self.spare_errs(commands).then_some("spare that errs"),
+            Verb::SlowSpare { factor } => self.slow_spare(factor).then_some("slow spare"),
             Verb::Idle => {
                 self.paused = true;
                 self.order(Order::Idle)?.is_ok().then_some("idle")
@@ -117,6 +119,19 @@ impl World<'_> {
         };
         self.standing[disk].transient = commands;
         self.standing[disk].erring = true;
+        true
+    }
+
+    /// The disk that came last of those that are attached and serve no slot is slow from now on.
+    fn slow_spare(&mut self, factor: u64) -> bool {
+        let attached = self.handles.iter().flatten().copied();
+        let spares = attached.filter(|disk| !self.slots.contains(&Some(*disk)));
+        // A slower one may be given up, and would have to count as one that is lost.
+        let factor = factor.min(TRYING_SLOWNESS - 1);
+        match spares.filter(|disk| self.is_alive(*disk)).max() {
+            Some(disk) => self.disks[disk].slowness = factor,
+            None => return false,
+        }
         true
     }
 

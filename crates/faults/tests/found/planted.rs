@@ -1,7 +1,7 @@
 //! Seeded bugs that seeds hardly ever meet: for each a script that keeps every promise,
 //! and breaks one with the bug.
 
-use super::steps::{after, cut, kill, mend, replace, tear, unreadable, write};
+use super::steps::{after, cut, durable, kill, mend, replace, tear, unreadable, write};
 use raidlab_array::WritePolicy;
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_faults::script::{Action, Step, Verb};
@@ -147,4 +147,54 @@ fn a_replacement_that_has_died_takes_no_place() {
     ];
     let seed = 400_000_237_319;
     is_found_from(seed, Mutation::ReplacementUnasked, &options, &script);
+}
+
+/// A member fails while superblocks are being written, which takes long: a spare sleeps. Before
+/// that failure is recorded another spare takes the slot, has all data, and fails as well, when
+/// its superblock is written: the superblocks call it current.
+#[test]
+fn a_spare_takes_no_slot_whose_failure_is_not_recorded() {
+    let script = [
+        after(0, Action::Administer(Verb::Spare)),
+        after(
+            12 * SECOND,
+            Action::Slow {
+                member: 2,
+                factor: 99,
+            },
+        ),
+        // The dirty mark takes some ten milliseconds.
+        after(0, durable(300, 8)),
+        after(12_000_000, Action::Fail { member: 0 }),
+        after(43_000_000, Action::Fail { member: 0 }),
+        after(0, Action::Drain),
+        after(0, cut(1, None, false, None)),
+    ];
+    let options = Options {
+        latency_low_ns: 100_000,
+        latency_high_ns: 100_000,
+        sync_block: 128,
+        sync_depth: 4,
+        ..mirror(3)
+    };
+    is_found(Mutation::SpareSeatedEarly, &options, &script);
+}
+
+/// The last piece of a member that is replaced is so short that no superblock is written for
+/// its sake, and the new device is so slow that the others have their superblocks long before.
+#[test]
+fn a_replacement_is_full_by_its_superblock_before_it_takes_the_slot() {
+    let options = Options {
+        latency_low_ns: 100_000,
+        latency_high_ns: 100_000,
+        tear: tear(0, 0, 0),
+        ..Options::plain(Level::Raid1, Layout::None, 2, (16, 264))
+    };
+    let script = [
+        after(0, speed(1000)),
+        after(0, replace(0)),
+        after(0, Action::Administer(Verb::SlowSpare { factor: 99 })),
+        after(205_000_000, cut(1, None, false, None)),
+    ];
+    is_found(Mutation::ReplacementSeatedEarly, &options, &script);
 }

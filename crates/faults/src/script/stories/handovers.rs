@@ -1,0 +1,172 @@
+//! Stories of slots that change hands while superblocks take long, drawn apart from the others, so
+//! that a seed that has none of them stays what it was.
+//!
+//! Who holds a slot is what the superblocks say, and they are written one by one. A disk that is
+//! slow makes that take so long that much can happen before the last of them is written:
+//!
+//! - *Failed twice.* A member fails while superblocks are being written that cannot tell of it any
+//!   more. A spare is there, and what takes the slot then is failed by the administrator as well,
+//!   in the next superblocks or those after them. The power is cut as soon as the write that
+//!   waited for all this is acknowledged.
+//! - *Cut at the change.* A member is replaced by a disk that is slow, and the power is cut when
+//!   that disk has just taken the slot: the others may have their superblocks long before it. In
+//!   half of these stories a sector near the member's end cannot be read, so that the last that
+//!   is copied is little.
+
+use super::super::{Action, Draw, Moment, Restart, Step, Verb};
+use super::{at_once, between};
+use raidlab_geometry::Level;
+use raidlab_random::Stream;
+
+/// Seeds of a hundred with such a story.
+const HANDOVER: u32 = 10;
+/// By how much a disk is slower: not so much that a driver would give it up.
+const SLOWNESS: [u64; 3] = [10, 30, 99];
+
+pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
+    let mut teller = Draw {
+        random,
+        options: draw.options,
+        array_size: draw.array_size,
+    };
+    let is_plain = matches!(draw.options.level, Level::Linear | Level::Raid0);
+    if is_plain || !teller.random.percent(HANDOVER) {
+        return;
+    }
+    let at = teller.random.below(steps.len() as u64 + 1) as usize;
+    let story = match teller.random.percent(50) {
+        true => teller.failed_twice(),
+        false => teller.cut_at_the_change(),
+    };
+    steps.splice(at..at, story);
+}
+
+impl Draw<'_> {
+    fn slowness(&mut self) -> u64 {
+        SLOWNESS[self.random.below(SLOWNESS.len() as u64) as usize]
+    }
+
+    /// Disks that stay, and a log that is replayed once.
+    fn cut(&mut self) -> Action {
+        Action::PowerCut(Restart {
+            missing: None,
+            stale: false,
+            again: None,
+            ..self.restart()
+        })
+    }
+
+    /// The array gets what it lacks, and half a minute for it.
+    fn whole(&mut self) -> Vec<Step> {
+        let mend = Action::Mend {
+            fresh: true,
+            healed: true,
+        };
+        vec![
+            at_once(mend),
+            self.idle_seconds(20, 40),
+            at_once(Action::Drain),
+        ]
+    }
+
+    fn failed_twice(&mut self) -> Vec<Step> {
+        let members = self.options.members;
+        let member = self.member();
+        let other = self.random.below(members as u64 - 1) as usize;
+        let other = (member + 1 + other) % members;
+        let factor = self.slowness();
+        let clean_ns = self.options.safe_mode_ms * 1_000_000;
+        let mut steps = self.whole();
+        steps.push(at_once(pace(200_000)));
+        steps.push(at_once(Action::Administer(Verb::Spare)));
+        let is_spare = self.random.percent(50);
+        if is_spare {
+            steps.push(at_once(Action::Administer(Verb::Spare)));
+            steps.push(at_once(Action::Administer(Verb::SlowSpare { factor })));
+        }
+        // The array is marked clean, so that the write has superblocks written.
+        let after_ns = clean_ns + between(&mut self.random, 1, 2) * 1_000_000_000;
+        steps.push(Step {
+            after_ns,
+            action: Action::Drain,
+        });
+        if !is_spare {
+            let member = other;
+            steps.push(at_once(Action::Slow { member, factor }));
+        }
+        // All members have a part in a whole row.
+        let row = (self.options.chunk * members as u64).min(self.array_size);
+        steps.push(at_once(Action::Write {
+            start: self.random.below(self.array_size / row) * row,
+            count: row,
+            force_unit_access: true,
+        }));
+        for _ in 0..2 {
+            steps.push(at_once(until(Moment::Superblocks)));
+            steps.push(self.soon(factor / 2, Action::Fail { member }));
+        }
+        steps.push(at_once(Action::Drain));
+        let cut = self.cut();
+        steps.push(at_once(cut));
+        steps.push(self.everything());
+        let member = other;
+        steps.push(at_once(Action::Slow { member, factor: 1 }));
+        steps.push(self.idle_seconds(1, 8));
+        steps
+    }
+
+    fn cut_at_the_change(&mut self) -> Vec<Step> {
+        let member = self.member();
+        let factor = self.slowness();
+        let longest = self.options.latency_high_ns * factor;
+        // In the time of 4 KiB superblocks are written, which takes some three latencies.
+        let speed = (2_000_000_000 / (3 * longest)).clamp(1, 200_000);
+        let mut steps = self.whole();
+        if self.random.percent(70) {
+            let used = self.options.used;
+            steps.push(at_once(Action::Unreadable {
+                member,
+                sector: used - 1 - self.random.below(used.min(64)),
+                count: between(&mut self.random, 1, 8),
+            }));
+        }
+        steps.extend([
+            at_once(pace(speed)),
+            at_once(Action::Administer(Verb::Replace { member })),
+            at_once(Action::Administer(Verb::SlowSpare { factor })),
+        ]);
+        if self.random.percent(50) {
+            steps.extend(self.writes(2));
+        }
+        steps.push(at_once(until(Moment::Handover)));
+        if self.random.percent(80) {
+            steps.push(at_once(until(Moment::Superblocks)));
+        }
+        let cut = self.cut();
+        steps.push(self.soon(factor, cut));
+        steps.push(self.everything());
+        steps.push(at_once(Action::Slow { member, factor: 1 }));
+        steps.push(at_once(Action::Administer(Verb::Speed {
+            minimum: 1000,
+            maximum: 200_000,
+        })));
+        steps.push(self.idle_seconds(1, 8));
+        steps
+    }
+}
+
+/// Syncs go so fast, in KiB/s.
+const fn pace(speed: u64) -> Action {
+    Action::Administer(Verb::Speed {
+        minimum: speed,
+        maximum: speed,
+    })
+}
+
+/// An hour at most.
+const fn until(moment: Moment) -> Action {
+    Action::Await {
+        moment,
+        most_ns: 3_600_000_000_000,
+    }
+}

@@ -1,0 +1,67 @@
+//! Slots change hands: a member that has not failed is replaced by another disk.
+
+use super::{Violation, World};
+use crate::inspect;
+use crate::reader::slot_of;
+use crate::script::Moment;
+use raidlab_array::{Operation, Purpose};
+use raidlab_geometry::SlotSet;
+
+impl World<'_> {
+    /// Which disk serves each slot may have changed.
+    pub(super) fn follow_slots(&mut self) {
+        let Some(driver) = &self.driver else {
+            return;
+        };
+        let disk = |handle: Option<usize>| self.handles.get(handle?).copied().flatten();
+        let slots: Vec<Option<usize>> = driver.served().into_iter().map(disk).collect();
+        for (slot, (old, new)) in self.slots.iter().zip(&slots).enumerate() {
+            if old != new {
+                let lived = old.is_some_and(|old| !self.standing[old].failed);
+                let slot = slot_of(slot);
+                self.handed_over = match lived && new.is_some() {
+                    true => self.handed_over.with(slot),
+                    false => self.handed_over.without(slot),
+                };
+            }
+        }
+        self.slots = slots;
+    }
+
+    /// Slots that another disk has taken over from a member that had not failed, where a crash
+    /// must not cost the slot, whatever of the superblocks that tell of it has landed. Not where
+    /// the new disk's superblock names bad blocks: what the old one could not read may still
+    /// have to be filled from the others.
+    pub(super) fn safely_handed_over(&self) -> SlotSet {
+        let is_sound = |disk: usize| {
+            let pages = self.disks[disk].pristine();
+            self.is_alive(disk) && !inspect::has_bad_blocks(pages, self.options.version)
+        };
+        let slots = self.handed_over.iter();
+        slots
+            .filter(|slot| self.slots[slot.index()].is_some_and(is_sound))
+            .collect()
+    }
+
+    /// Lets time pass until the moment has come, at most so long.
+    pub(super) fn await_moment(&mut self, moment: Moment, most_ns: u64) -> Result<(), Violation> {
+        let deadline = self.now + most_ns;
+        let (slots, order) = (self.slots.clone(), self.order);
+        let version = self.options.version;
+        let has_come = |world: &Self| match moment {
+            Moment::Handover => world.slots != slots,
+            Moment::Superblocks => world.flights.values().any(|flight| {
+                let sectors = flight.disk.map_or(0, |disk| world.disks[disk].sectors());
+                let command = &flight.command;
+                flight.sent > order
+                    && command.purpose == Purpose::Metadata
+                    && command.operation == Operation::Write
+                    && command.start.0 == inspect::superblock_sector(sectors, version)
+            }),
+        };
+        while !has_come(self) && self.next_event().is_some_and(|time| time <= deadline) {
+            self.step_event()?;
+        }
+        Ok(())
+    }
+}
