@@ -66,17 +66,8 @@ pub enum ConfigError {
     #[error("an array needs at least one sector")]
     NoSize,
     /// A member that cannot hold the array.
-    #[error(
-        "member {slot} has {size} sectors, but the array needs {needed} (data offset included)"
-    )]
-    MemberTooSmall {
-        /// The slot whose member is too small.
-        slot: u16,
-        /// The sectors of that member.
-        size: u64,
-        /// The sectors that the member has to have, its data offset included.
-        needed: u64,
-    },
+    #[error(transparent)]
+    MemberTooSmall(#[from] MemberTooSmall),
     /// The shape is of another number of slots.
     #[error("{count} members are given for {slots} slots")]
     Slots {
@@ -99,6 +90,18 @@ pub enum ConfigError {
     Recovery(#[source] RecoveryConfigError),
 }
 
+/// A member that cannot hold its part of an array, with copies or with parity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("member {slot} has {size} sectors, but the array needs {needed} (data offset included)")]
+pub struct MemberTooSmall {
+    /// The slot whose member is too small.
+    pub slot: u16,
+    /// The sectors of that member.
+    pub size: u64,
+    /// The sectors that the member has to have, its data offset included.
+    pub needed: u64,
+}
+
 /// Why an administrator's verb is refused. The array is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AdminError {
@@ -118,13 +121,8 @@ pub enum AdminError {
     #[error("it cannot do without the member in slot {}", .0.0)]
     LastInSync(Slot),
     /// The new member cannot hold the array.
-    #[error("the member has {size} sectors, but the array needs {needed} (data offset included)")]
-    TooSmall {
-        /// The sectors of that member.
-        size: u64,
-        /// The sectors that the member has to have, its data offset included.
-        needed: u64,
-    },
+    #[error(transparent)]
+    TooSmall(#[from] MemberTooSmall),
     /// The array keeps a write log, and there is no room for it on the member.
     #[error("the member for slot {} has no room for the write log", .0.0)]
     NoLogArea(Slot),
@@ -181,14 +179,7 @@ impl ArrayConfig {
                     config
                 }
             };
-            let needed = config.needed(map.member_used(slot));
-            if config.size.0 < needed {
-                return Err(ConfigError::MemberTooSmall {
-                    slot: slot.0,
-                    size: config.size.0,
-                    needed,
-                });
-            }
+            config.check_room(slot, map.member_used(slot))?;
         }
         if map
             .copy_sets()
@@ -220,5 +211,21 @@ impl MemberConfig {
     /// Sectors a member must have if `size` of its data area are used.
     pub(crate) const fn needed(&self, size: Sectors) -> u64 {
         self.data_offset.0.saturating_add(size.0)
+    }
+
+    /// Whether the member in a slot has room where `used` sectors of its data area are used.
+    ///
+    /// # Errors
+    /// When it has not.
+    pub(crate) fn check_room(&self, slot: Slot, used: Sectors) -> Result<(), MemberTooSmall> {
+        let (size, needed) = (self.size.0, self.needed(used));
+        match size < needed {
+            true => Err(MemberTooSmall {
+                slot: slot.0,
+                size,
+                needed,
+            }),
+            false => Ok(()),
+        }
     }
 }

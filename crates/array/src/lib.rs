@@ -72,7 +72,7 @@ pub mod parts {
 
 pub use admission::Admission;
 pub use array::Array;
-pub use config::{AdminError, ArrayConfig, ConfigError, Initial, MemberConfig};
+pub use config::{AdminError, ArrayConfig, ConfigError, Initial, MemberConfig, MemberTooSmall};
 pub use engine::{
     EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Imitation, SyncAction,
     SyncRequest,

@@ -111,10 +111,7 @@ pub trait MemberVerbs {
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
         self.members().vacant(slot)?;
-        let (size, needed) = (member.size.0, member.needed(self.used_sectors(slot)));
-        if size < needed {
-            return Err(AdminError::TooSmall { size, needed });
-        }
+        member.check_room(slot, self.used_sectors(slot))?;
         self.make_room(slot, &member)?;
         self.members_mut().admit(slot, member, admission);
         out.events.push(Event::MemberAdded(slot));

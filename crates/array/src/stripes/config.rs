@@ -1,8 +1,8 @@
 //! How a parity array is set up.
 
-use crate::config::{Initial, MemberConfig};
+use crate::config::{Initial, MemberConfig, MemberTooSmall};
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
-use raidlab_geometry::{Level, ParityLayout, StripeMap, StripeMapError};
+use raidlab_geometry::{Level, ParityLayout, Slot, StripeMap, StripeMapError};
 use raidlab_units::{Sectors, Span};
 
 /// Sectors of a block: what md calls a stripe's page.
@@ -96,17 +96,8 @@ pub enum StripeConfigError {
     #[error("there is no such array")]
     Map(#[source] StripeMapError),
     /// A member that cannot hold its part.
-    #[error(
-        "member {slot} has {size} sectors, but the array needs {needed} (data offset included)"
-    )]
-    MemberTooSmall {
-        /// The slot whose member is too small.
-        slot: u16,
-        /// The sectors of that member.
-        size: u64,
-        /// The sectors that the member has to have, its data offset included.
-        needed: u64,
-    },
+    #[error(transparent)]
+    MemberTooSmall(#[from] MemberTooSmall),
     /// More members lost than the level can bear.
     #[error("only {in_sync} members are in sync, but {needed} are needed")]
     TooFew {
@@ -172,14 +163,7 @@ impl StripeConfig {
                 continue;
             };
             in_sync += usize::from(matches!(member, Initial::InSync(_)));
-            let needed = config.needed(map.member_size());
-            if config.size.0 < needed {
-                return Err(StripeConfigError::MemberTooSmall {
-                    slot,
-                    size: config.size.0,
-                    needed,
-                });
-            }
+            config.check_room(Slot(slot), map.member_size())?;
             if let Some(log) = &self.log
                 && !ring_is_sound(log.ring, config, map.member_size())
             {

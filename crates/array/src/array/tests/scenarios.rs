@@ -3,7 +3,7 @@
 use super::story::{READ, Story, WRITE, mirror, recovery};
 use super::{ALL, config, in_sync, member, request};
 use crate::array::Array;
-use crate::config::{AdminError, ArrayConfig, ConfigError};
+use crate::config::{AdminError, ArrayConfig, ConfigError, MemberTooSmall};
 use crate::engine::Engine;
 use crate::recovery::{RecoveryConfig, WriteBarrier};
 use crate::request::{Event, MemberError, Operation, Outputs, Purpose, RequestError, Slot};
@@ -145,11 +145,13 @@ fn verbs_refuse_what_makes_no_sense() {
     assert_eq!(removed, Ok(()));
     let again = story.array.remove(Nanos::ZERO, Slot(1), &mut out);
     assert_eq!(again, Err(AdminError::Empty(Slot(1))));
-    let (size, needed) = (99, 100);
-    assert_eq!(
-        add(&mut story, 1, 99, &mut out),
-        Err(AdminError::TooSmall { size, needed })
-    );
+    let too_small = MemberTooSmall {
+        slot: 1,
+        size: 99,
+        needed: 100,
+    };
+    let refused = add(&mut story, 1, 99, &mut out);
+    assert_eq!(refused, Err(AdminError::TooSmall(too_small)));
     assert_eq!(out.events, [Event::MemberRemoved(Slot(1))]);
 }
 
