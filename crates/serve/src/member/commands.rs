@@ -8,6 +8,7 @@ mod verdict;
 pub use counters::MemberCounters;
 
 use super::nested::{NestedEnded, NestedJobs};
+use super::open::SHRUNK;
 use super::{Backend, Ended, Job, Member, RegisteredMemory, Transfer, Waker};
 use later::Later;
 use raidlab_array::mutation::{self, Mutation};
@@ -22,9 +23,6 @@ use verdict::{Verdict, is_unawaited, judge, plant_in_rest};
 /// Tokens from here on are those of commands to inner arrays, which have no
 /// time limit: they sort behind all that have one.
 const NESTED_TOKENS: u64 = 1 << 63;
-
-/// What is said of a member whose end lies before that with which it was opened.
-const SHRUNK: &str = "it has become shorter than it was";
 
 /// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
 const ATTEMPTS: u32 = 100;
@@ -240,9 +238,9 @@ impl Members {
         }
         if let Member::Storage(storage) = &member
             && !matches!(transfer, Transfer::Read(_))
-            && storage.has_shrunk()
+            && let Some(why) = storage.why_lost()
         {
-            self.lose(place, SHRUNK);
+            self.lose(place, why);
             self.refuse(id, MemberError::Gone, transfer);
             return;
         }

@@ -25,12 +25,17 @@ pub struct OpenOptions {
     pub read_only: bool,
 }
 
+/// What is said of a member whose end lies before that with which it was opened.
+pub(super) const SHRUNK: &str = "it has become shorter than it was";
+
 /// An open member: a regular file or a block device.
 #[derive(Debug)]
 pub struct MemberFile {
     file: File,
     path: PathBuf,
     identity: Identity,
+    /// There was a name for it when it was opened.
+    had_name: bool,
     size: Sectors,
     logical_block_bytes: u32,
     rotational: bool,
@@ -163,6 +168,7 @@ impl MemberFile {
             file,
             path: path.to_owned(),
             identity,
+            had_name: found.st_nlink > 0,
             logical_block_bytes,
             direct,
             read_only: options.read_only,
@@ -187,14 +193,21 @@ impl MemberFile {
         self.identity
     }
 
-    /// Whether a file has become shorter since it was opened, so that what it held
-    /// is lost. A write behind its new end would make it long again, with a hole; so
-    /// this is asked before each. A block device refuses such commands by itself.
+    /// Why nothing is to be written to a file any more, in words. It may have become shorter
+    /// since it was opened, so that what it held is lost; a write behind its new end would make
+    /// it long again, with a hole. Or it may have been deleted: then nobody finds it when it has
+    /// been closed, and what is written to it is lost. So this is asked before each write. A
+    /// block device refuses such commands by itself.
     #[must_use]
-    pub fn has_shrunk(&self) -> bool {
+    pub fn why_lost(&self) -> Option<&'static str> {
         let is_file = matches!(self.identity, Identity::File { .. });
+        let now = fstat(&self.file).ok().filter(|_| is_file)?;
         let opened = i64::try_from(self.size.to_bytes().0).unwrap_or(i64::MAX);
-        is_file && fstat(&self.file).is_ok_and(|now| now.st_size < opened)
+        match (now.st_size < opened, now.st_nlink == 0 && self.had_name) {
+            (true, _) => Some(SHRUNK),
+            (_, true) => Some("its file has been deleted"),
+            _ => None,
+        }
     }
 
     /// Whether it was opened for reading alone.

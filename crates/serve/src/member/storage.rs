@@ -32,10 +32,10 @@ pub trait Storage: Debug + Send + Sync {
         Identity::Other
     }
 
-    /// Whether it has become shorter since it was opened, so that what it held is
-    /// lost.
-    fn has_shrunk(&self) -> bool {
-        false
+    /// Why nothing is to be written to it any more, in words: it has become shorter since it was
+    /// opened, say, so that what it held is lost.
+    fn why_lost(&self) -> Option<&'static str> {
+        None
     }
 
     /// The open file, for a backend that hands commands to the kernel by its
@@ -87,8 +87,8 @@ impl Storage for MemberFile {
         Self::identity(self)
     }
 
-    fn has_shrunk(&self) -> bool {
-        Self::has_shrunk(self)
+    fn why_lost(&self) -> Option<&'static str> {
+        Self::why_lost(self)
     }
 
     fn file(&self) -> Option<&MemberFile> {

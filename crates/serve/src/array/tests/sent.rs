@@ -86,6 +86,8 @@ struct Scene {
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
     client: Client,
+    /// The member's, which is to have its name.
+    _file: tempfile::NamedTempFile,
 }
 
 impl Export for Scene {
@@ -131,6 +133,7 @@ impl Scene {
             waker,
             thread: Some(std::thread::spawn(move || running.run())),
             client: Client::new(),
+            _file: file,
         }
     }
 

@@ -231,6 +231,32 @@ fn a_shortened_file_is_a_member_that_is_gone() {
     }
 }
 
+/// Nobody finds it when it has been closed. What it holds can be read until then.
+#[test]
+fn a_deleted_file_takes_no_writes() {
+    for kind in [BackendKind::Ring, BackendKind::Threads] {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(8192).expect("room");
+        let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+        let (mut members, waker) = members(kind);
+        members.attach(0, &Member::from(member)).expect("room");
+        std::fs::remove_file(file.path()).expect("it is there");
+        let gone = Err(raidlab_array::MemberError::Gone);
+        let told = [
+            (read(8192), Ok(())),
+            (write(&[1; 512]), gone),
+            (Transfer::Flush, gone),
+        ];
+        for (transfer, result) in told {
+            members.submit(zero(), CommandId(1), 0, 0, transfer);
+            let answers = answer(&mut members, &waker);
+            assert_eq!(answers[0].result, result, "{kind:?}");
+        }
+        let why = members.why_lost(0).expect("it is lost");
+        assert_eq!(why, "its file has been deleted");
+    }
+}
+
 /// No file cuts a command short; so the second attempt alone is made.
 #[test]
 fn an_attempt_goes_on_where_the_one_before_ended() {

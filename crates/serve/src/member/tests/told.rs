@@ -52,6 +52,8 @@ struct Scene {
     script: Script,
     attempts: Arc<Mutex<Vec<usize>>>,
     member: Arc<dyn Storage>,
+    /// The member's, which is to have its name.
+    _file: tempfile::NamedTempFile,
 }
 
 fn scene(script: impl IntoIterator<Item = Option<Ended>>) -> Scene {
@@ -71,6 +73,7 @@ fn scene(script: impl IntoIterator<Item = Option<Ended>>) -> Scene {
         script,
         attempts,
         member,
+        _file: file,
     }
 }
 
