@@ -77,21 +77,15 @@ fn row_of(m: &Measurement) -> Row {
         published.map(|figure| text(&figure.source)),
         published.map(|figure| text(&figure.reliability)),
     ];
-    vec![
-        ("bench", text(&m.bench)),
-        ("suite", text(&m.suite)),
-        ("host", text(&m.host)),
-        ("subject", text(&m.subject)),
-        ("filesystem", text(&m.filesystem)),
-        ("fit", text(&m.fit)),
-        ("sequence", m.sequence.into()),
-        ("repetition", m.repetition.into()),
-        ("tool", text(&m.tool)),
-        ("part", text(&m.part)),
-        ("job", text(&m.job)),
-        ("job_title", text(&m.job_title)),
-        ("class", text(&m.class)),
-        ("op", m.op.name().into()),
+    let [experiment, within, op] = place_of(m);
+    let mut row = vec![("bench", text(&m.bench)), ("suite", text(&m.suite))];
+    row.extend(experiment);
+    row.push(("tool", text(&m.tool)));
+    row.extend(within);
+    row.push(("job_title", text(&m.job_title)));
+    row.push(("class", text(&m.class)));
+    row.extend(op);
+    row.extend([
         ("block_size_bytes", m.block_size_bytes.into()),
         ("queue_depth", m.queue_depth.into()),
         ("streams", m.streams.into()),
@@ -131,21 +125,29 @@ fn row_of(m: &Measurement) -> Row {
         ("disk_band_ratio", m.disk_band.map(|band| band.ratio).into()),
         ("runtime_band_ns", m.runtime_band_ns.into()),
         ("kept_percent", m.kept_percent.into()),
-    ]
+    ]);
+    row
 }
 
-/// What a member did as a row.
-fn member_row_of(m: &Measurement, member: &MemberUse) -> Row {
-    vec![
+/// The cells on which rows of the two files meet: those of the experiment, of what was measured
+/// in it, and the direction.
+fn place_of(m: &Measurement) -> [Row; 3] {
+    let experiment = vec![
         ("host", text(&m.host)),
         ("subject", text(&m.subject)),
         ("filesystem", text(&m.filesystem)),
         ("fit", text(&m.fit)),
         ("sequence", m.sequence.into()),
         ("repetition", m.repetition.into()),
-        ("part", text(&m.part)),
-        ("job", text(&m.job)),
-        ("op", m.op.name().into()),
+    ];
+    let within = vec![("part", text(&m.part)), ("job", text(&m.job))];
+    [experiment, within, vec![("op", m.op.name().into())]]
+}
+
+/// What a member did as a row.
+fn member_row_of(m: &Measurement, member: &MemberUse) -> Row {
+    let mut row = place_of(m).concat();
+    row.extend([
         ("member", text(&member.member)),
         ("model", text(&member.model)),
         ("read_ios", member.read_ios.into()),
@@ -156,7 +158,8 @@ fn member_row_of(m: &Measurement, member: &MemberUse) -> Row {
         ("write_ticks_ns", member.write_ticks_ns.into()),
         ("busy_ns", member.busy_ns.into()),
         ("sync_bytes", member.sync_bytes.into()),
-    ]
+    ]);
+    row
 }
 
 #[cfg(test)]
