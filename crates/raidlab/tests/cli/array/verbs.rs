@@ -50,6 +50,23 @@ fn a_member_cut_short_is_failed_and_named_and_not_made_long_again() {
 }
 
 #[test]
+fn a_member_whose_file_is_deleted_is_failed_and_named() {
+    let place = Place::new(2);
+    let server = mirror(&place, &[]);
+    let mut client = server.client();
+    std::fs::remove_file(place.path("m1")).expect("it is there");
+    let data = pattern(1, 1 << 20);
+    client.write(0, &data, true).expect("the other has it");
+    place.waits_for("degraded [U_]");
+    let detail = place.must(&["detail", "test"]);
+    assert!(
+        detail.contains("Lost : m1: its file has been deleted"),
+        "{detail}"
+    );
+    assert_eq!(client.read(0, 1 << 20).expect("a read"), data);
+}
+
+#[test]
 fn options_that_nothing_would_come_of_are_refused() {
     let place = Place::new(3);
     let served = [
