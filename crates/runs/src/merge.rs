@@ -18,7 +18,7 @@ use crate::typed;
 use raidlab_bench_kernel::PROCESSOR;
 use raidlab_lab::Plan;
 use raidlab_shell::Lock;
-use raidlab_store::output::check_distinct;
+use raidlab_store::output::{check_distinct, remove_database};
 use raidlab_store::{AccuracyNote, KeptPlan, Observation, Run, RunId, Shard, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,13 @@ pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     if let Some(words) = looked.unlike_processors() {
         front.say(&format!("warning: {words}"));
     }
-    looked.write(asked, missing)
+    let begins = !asked.store.exists();
+    let merged = looked.write(asked, missing);
+    if merged.is_err() && begins {
+        // It holds nothing, and may be large where the disk is full.
+        remove_database(&asked.store);
+    }
+    merged
 }
 
 /// The files themselves: those of folders in the order of their names. With `partial` those

@@ -92,7 +92,7 @@ pub enum StoreError {
     },
     /// The disk with the store has no room left.
     #[error(
-        "no space left for the store {path}: everything up to the last complete row is kept",
+        "no space left for the store {path}: what was complete in it is kept",
         path = visible_path(.path)
     )]
     Full {

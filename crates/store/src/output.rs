@@ -191,6 +191,16 @@ pub fn check_distinct(outputs: &[(&str, &Path)]) -> Result<(), OutputError> {
 /// The names that `SQLite` makes of a database's own.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
+/// Removes a database with its journals, as far as they are there. Nobody may have it open.
+pub fn remove_database(path: &Path) {
+    for ending in [""].into_iter().chain(JOURNALS) {
+        let mut name = OsString::from(path);
+        name.push(ending);
+        // What stays says so itself when the next one opens it.
+        drop(fs::remove_file(name));
+    }
+}
+
 fn is_journal(database: &Path, path: &Path) -> bool {
     JOURNALS.iter().any(|ending| {
         let mut name = OsString::from(database);

@@ -119,3 +119,23 @@ fn a_partial_merge_takes_begun_shards_of_a_folder() {
     let rows = |store: &str| lab.ok(&["report", "--json-lines", "-", "--store", store]);
     assert_eq!(rows("begun.db"), rows("whole.db"));
 }
+
+/// A file that may not grow stands for a full disk. In the new store there is nothing, so it goes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_merge_that_finds_no_room_leaves_no_store() {
+    let (lab, ..) = lab();
+    make(&lab, 2, "s");
+    let before = lab.files();
+    let whole = lab.command(&["merge", "s", "--store", "new.db"]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 300; exec \"$@\"", "sh"]);
+    limited.arg(whole.get_program()).args(whole.get_args());
+    limited.current_dir(whole.get_current_dir().expect("the lab's folder"));
+    let ended = limited.output().expect("a shell");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(4), "{said}");
+    let mut after = lab.files();
+    after.retain(|name| !name.ends_with(".lock"));
+    assert_eq!(after, before, "{said}");
+}
