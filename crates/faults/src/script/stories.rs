@@ -26,6 +26,7 @@ pub(super) mod handovers;
 pub(super) mod members;
 
 use super::{Action, Draw, Restart, Step, between};
+use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
 /// Seeds of a hundred that have a story.
@@ -36,11 +37,7 @@ const LATER: u64 = 1 << 16;
 
 /// The seed's story, if it has one, is put among the steps.
 pub(super) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
-    let mut teller = Draw {
-        random,
-        options: draw.options,
-        array_size: draw.array_size,
-    };
+    let mut teller = draw.apart(random);
     if !teller.random.percent(PERCENT) {
         return;
     }
@@ -68,6 +65,22 @@ pub(super) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
     let number = teller.random.below(fit.len() as u64) as usize;
     let story = fit[number](&mut teller);
     steps.splice(at..at, story);
+}
+
+impl<'a> Draw<'a> {
+    /// One that draws by itself, so that a seed without the story stays what it was.
+    fn apart(&self, random: Stream) -> Draw<'a> {
+        Draw {
+            random,
+            options: self.options,
+            array_size: self.array_size,
+        }
+    }
+
+    /// Whether a member may be lost.
+    fn bears_a_loss(&self) -> bool {
+        !matches!(self.options.level, Level::Linear | Level::Raid0)
+    }
 }
 
 const fn at_once(action: Action) -> Step {

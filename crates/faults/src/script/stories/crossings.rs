@@ -13,20 +13,14 @@
 
 use super::super::{Action, Draw, Restart, Step, Verb};
 use super::{at_once, between};
-use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
 /// Seeds of a hundred with such a story.
 const CROSSING: u32 = 15;
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
-    let mut teller = Draw {
-        random,
-        options: draw.options,
-        array_size: draw.array_size,
-    };
-    let is_plain = matches!(draw.options.level, Level::Linear | Level::Raid0);
-    if is_plain || !teller.random.percent(CROSSING) {
+    let mut teller = draw.apart(random);
+    if !draw.bears_a_loss() || !teller.random.percent(CROSSING) {
         return;
     }
     // A new array that is not in sync has its first resync at the beginning only.

@@ -15,7 +15,6 @@
 
 use super::super::{Action, Draw, Moment, Restart, Step, Verb};
 use super::{at_once, between};
-use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
 /// Seeds of a hundred with such a story.
@@ -24,13 +23,8 @@ const HANDOVER: u32 = 10;
 const SLOWNESS: [u64; 3] = [10, 30, 99];
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
-    let mut teller = Draw {
-        random,
-        options: draw.options,
-        array_size: draw.array_size,
-    };
-    let is_plain = matches!(draw.options.level, Level::Linear | Level::Raid0);
-    if is_plain || !teller.random.percent(HANDOVER) {
+    let mut teller = draw.apart(random);
+    if !draw.bears_a_loss() || !teller.random.percent(HANDOVER) {
         return;
     }
     let at = teller.random.below(steps.len() as u64 + 1) as usize;

@@ -13,7 +13,6 @@
 
 use super::super::{Action, Draw, Restart, Step, Verb};
 use super::{at_once, between};
-use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
 /// Seeds of a hundred with a noted member, of those that can have one.
@@ -24,13 +23,9 @@ const LOST: u32 = 50;
 const REPLACED: u32 = 6;
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
-    let mut teller = Draw {
-        random,
-        options: draw.options,
-        array_size: draw.array_size,
-    };
+    let mut teller = draw.apart(random);
     let options = draw.options;
-    if matches!(options.level, Level::Linear | Level::Raid0) {
+    if !draw.bears_a_loss() {
         return;
     }
     if !options.assume_clean && teller.random.percent(LOST) {

@@ -24,6 +24,16 @@ fn members_with(kind: BackendKind, registered_bytes: u64) -> (Members, Arc<Waker
     (members, waker)
 }
 
+/// A member in a file of 8 KiB, in place 0.
+fn one_member(kind: BackendKind) -> (tempfile::NamedTempFile, Members, Arc<Waker>) {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    file.as_file().set_len(8192).expect("room");
+    let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+    let (mut members, waker) = members(kind);
+    members.attach(0, &Member::from(member)).expect("room");
+    (file, members, waker)
+}
+
 /// Sleeps as an owner does, until something is answered.
 fn answer(members: &mut Members, waker: &Waker) -> Vec<Answer> {
     let mut answers = Vec::new();
@@ -212,11 +222,7 @@ fn threads_take_many() {
 #[test]
 fn a_shortened_file_is_a_member_that_is_gone() {
     for kind in [BackendKind::Ring, BackendKind::Threads] {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        file.as_file().set_len(8192).expect("room");
-        let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
-        let (mut members, waker) = members(kind);
-        members.attach(0, &Member::from(member)).expect("room");
+        let (file, mut members, waker) = one_member(kind);
         file.as_file().set_len(4096).expect("shorter");
         for transfer in [read(8192), write(&[1; 512]), Transfer::Flush] {
             members.submit(zero(), CommandId(1), 0, 0, transfer);
@@ -235,11 +241,7 @@ fn a_shortened_file_is_a_member_that_is_gone() {
 #[test]
 fn a_deleted_file_takes_no_writes() {
     for kind in [BackendKind::Ring, BackendKind::Threads] {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        file.as_file().set_len(8192).expect("room");
-        let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
-        let (mut members, waker) = members(kind);
-        members.attach(0, &Member::from(member)).expect("room");
+        let (file, mut members, waker) = one_member(kind);
         std::fs::remove_file(file.path()).expect("it is there");
         let gone = Err(raidlab_array::MemberError::Gone);
         let told = [
