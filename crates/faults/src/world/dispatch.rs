@@ -152,15 +152,14 @@ impl World<'_> {
 
     fn happened(&mut self, event: &Event) {
         self.trace.note(self.now, &[4], format_args!("  {event:?}"));
+        if let Event::MemberFailed(handle) = event
+            && let Some(disk) = self.handles.get(handle.index()).copied().flatten()
+        {
+            self.standing[disk].failed = true;
+        }
         match event {
             Event::Mismatch { start, count } => self.mismatches.push((start.0, count.0)),
             Event::SyncStarted(_) | Event::SyncCheckpoint(_) => {}
-            Event::MemberFailed(handle) => {
-                if let Some(disk) = self.handles.get(handle.index()).copied().flatten() {
-                    self.standing[disk].failed = true;
-                }
-                self.oracle.members_changed();
-            }
             _ => self.oracle.members_changed(),
         }
     }
