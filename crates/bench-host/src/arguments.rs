@@ -32,7 +32,7 @@ pub struct Invocation {
 ///
 /// # Errors
 /// When the tool cannot do it there.
-pub fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invocation, HostError> {
+pub(crate) fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invocation, HostError> {
     let state = memory_state(&session.target, session.machine.system())?;
     let mut invocation = planned(job, &session.place, state.total_bytes)?;
     if let Some(clock) = session.machine.fio_clock() {

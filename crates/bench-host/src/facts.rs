@@ -13,7 +13,7 @@ use raidlab_workload::JobGroup;
 
 /// How many events of a job never came due. No rule reads it: the time line
 /// tells which.
-pub const EVENTS_MISSED: &str = "job.events_missed";
+pub(crate) const EVENTS_MISSED: &str = "job.events_missed";
 
 /// Observations of one scope as they are made.
 pub struct Facts {
@@ -117,7 +117,7 @@ fn fio_data(facts: &mut Facts, invocation: &Invocation) {
 }
 
 /// The members' temperatures, degrees Celsius.
-pub fn temperatures(facts: &mut Facts, members: &[String], snapshot: &Snapshot) {
+pub(crate) fn temperatures(facts: &mut Facts, members: &[String], snapshot: &Snapshot) {
     for member in members {
         if let Some(degrees) = snapshot.temperatures_millicelsius.get(member) {
             let name = fact::disk(member, fact::disk_property::TEMPERATURE_CELSIUS);

@@ -218,7 +218,7 @@ pub fn settle(
 }
 
 /// The members' kernel names, slot by slot.
-pub fn member_names(session: &Session<'_>) -> Vec<String> {
+pub(crate) fn member_names(session: &Session<'_>) -> Vec<String> {
     let members = session.built.members.iter();
     members
         .map(|member| crate::sampler::kernel_name(&member.device).to_owned())

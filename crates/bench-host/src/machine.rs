@@ -211,7 +211,7 @@ impl Machine {
 
     /// The clock that fio is to read, if it is not to choose.
     #[must_use]
-    pub fn fio_clock(&self) -> Option<&str> {
+    pub(crate) fn fio_clock(&self) -> Option<&str> {
         self.fio_clock.as_deref()
     }
 

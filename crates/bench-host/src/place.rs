@@ -83,7 +83,7 @@ impl Place {
     }
 
     /// Whether tools that make files can run.
-    pub const fn is_folder(&self) -> bool {
+    pub(crate) const fn is_folder(&self) -> bool {
         self.is_folder
     }
 

@@ -66,7 +66,7 @@ fn place(experiment: &Experiment, system: &dyn ArraySystem, built: &Built) -> Pl
 ///
 /// # Errors
 /// When a tool cannot do its job there.
-pub fn invocations<'a>(
+pub(crate) fn invocations<'a>(
     machine: &Machine,
     experiment: &'a Experiment,
 ) -> Result<Vec<(&'a PlannedJob, Invocation)>, HostError> {
@@ -86,7 +86,7 @@ pub fn invocations<'a>(
 ///
 /// # Errors
 /// The first event that cannot.
-pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostError> {
+pub(crate) fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostError> {
     let system = &**spec(experiment)?;
     let mut then = built.clone();
     // LVM lets a member go only from a volume that is not active, and a mounted

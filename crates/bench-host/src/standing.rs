@@ -60,7 +60,7 @@ impl<'a> Standing<'a> {
     ///
     /// # Errors
     /// When something is still there afterwards, or nobody can say.
-    pub fn take_down(&mut self) -> Result<(), HostError> {
+    pub(crate) fn take_down(&mut self) -> Result<(), HostError> {
         self.down = true;
         let mut commands = take_down_commands(self.experiment, self.system, &self.built);
         commands.append(&mut self.restore);
@@ -112,7 +112,7 @@ impl Drop for Standing<'_> {
 }
 
 /// The commands that take everything down.
-pub fn take_down_commands(
+pub(crate) fn take_down_commands(
     experiment: &Experiment,
     system: &dyn ArraySystem,
     built: &Built,
@@ -129,7 +129,7 @@ pub fn take_down_commands(
 ///
 /// # Errors
 /// As [`Target::run`].
-pub fn run_patiently(target: &dyn Target, command: &Command) -> Result<Output, TargetError> {
+pub(crate) fn run_patiently(target: &dyn Target, command: &Command) -> Result<Output, TargetError> {
     let deadline = Instant::now() + BUSY;
     loop {
         match target.run(command) {

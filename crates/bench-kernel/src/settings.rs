@@ -106,11 +106,7 @@ pub(crate) fn charges(numbers: &ProcessorNumbers) -> Charges {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "numbers of a processor, within their ranges"
-)]
+// Numbers of a processor, within their ranges.
 fn femtoseconds(number: f64) -> u64 {
     number.round() as u64
 }

@@ -150,7 +150,6 @@ impl Order {
     }
 
     /// What a member had to do in so many nanoseconds; `None` where that was nothing.
-    #[expect(clippy::cast_precision_loss, reason = "shares of counters")]
     fn load(self, member: &MemberUse, counted_ns: u64) -> Option<Load> {
         let (reads, writes) = (member.read_ios as f64, member.write_ios as f64);
         if reads + writes <= 0.0 {

@@ -61,7 +61,6 @@ pub(crate) fn rows(
         .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;

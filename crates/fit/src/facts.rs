@@ -278,7 +278,6 @@ fn check_told_once<T>(
 
 impl RawFact {
     /// The fact that begins on `line` of `file`.
-    #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
     fn read(&self, file: &str, line: usize) -> Result<Fact, FactsError> {
         let wrong = |message: String| FactsError::Syntax {
             file: file.to_owned(),

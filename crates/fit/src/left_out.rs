@@ -262,7 +262,6 @@ impl LeftOut {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
 fn simulated(disk: &LeftOutDisk, fact: &LeftOutFact) -> Fact {
     let reads = fact.op == Direction::Read;
     let blocks = disk.sheet.capacity_sectors * SECTOR_BYTES / fact.block_bytes.max(1);

@@ -48,7 +48,7 @@ impl Kernel {
     /// The kernel of the highest release in a folder that has the contents of
     /// kernels' packages, one folder each.
     #[must_use]
-    pub fn newest_below(folder: &Path) -> Option<Self> {
+    pub(crate) fn newest_below(folder: &Path) -> Option<Self> {
         fs::read_dir(folder)
             .ok()?
             .flatten()

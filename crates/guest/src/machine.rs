@@ -149,7 +149,7 @@ impl BootFiles<'_> {
 }
 
 /// The ports, by their names behind `raidlab.`.
-pub const PORTS: [&str; 3] = ["stdout", "stderr", "result"];
+pub(crate) const PORTS: [&str; 3] = ["stdout", "stderr", "result"];
 
 impl Machine {
     /// The arguments for QEMU 7 or later.

@@ -87,7 +87,7 @@ impl Modules {
     ///
     /// # Errors
     /// When one is neither a module nor built in, or cannot be read.
-    pub fn closure<'a>(
+    pub(crate) fn closure<'a>(
         &self,
         wanted: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<Module>, ModuleError> {
@@ -193,7 +193,7 @@ pub fn add(
 /// The text of `modules.dep` for some modules, as modprobe(8) reads it: each
 /// with all that it needs, the last to load first.
 #[must_use]
-pub fn dependency_file(modules: &[Module]) -> String {
+pub(crate) fn dependency_file(modules: &[Module]) -> String {
     let by_name: BTreeMap<&str, &Module> = modules.iter().map(|m| (m.name.as_str(), m)).collect();
     let mut text = String::new();
     for module in modules {
@@ -220,7 +220,7 @@ pub fn dependency_file(modules: &[Module]) -> String {
 
 /// The text of `modules.alias` for some modules.
 #[must_use]
-pub fn alias_file(modules: &[Module]) -> String {
+pub(crate) fn alias_file(modules: &[Module]) -> String {
     let mut text = String::new();
     for module in modules {
         for alias in &module.aliases {

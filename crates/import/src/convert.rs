@@ -94,7 +94,6 @@ fn row(
 
 /// Rates where only the mean time of an operation is told: one process does one
 /// operation after the other.
-#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
 fn rate_of_one_by_one(part: &Part, row: &mut Measurement) {
     let mean = part.latency().and_then(|latency| latency.mean_ns);
     if let Some(mean) = mean.filter(|mean| *mean > 0.0) {
@@ -112,7 +111,6 @@ fn tool_name(result: &ToolResult) -> String {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
 fn per_second(count: u64, time_ns: u64) -> f64 {
     count as f64 * 1e9 / time_ns as f64
 }
@@ -144,7 +142,6 @@ fn latency(parts: &[&Part]) -> Latency {
 
 /// The mean of all parts' latencies; `None` where one of them tells none or, of several, not
 /// how many it is the mean of.
-#[expect(clippy::cast_precision_loss, reason = "a mean is a statistic")]
 fn mean_ns(parts: &[&Part]) -> Option<f64> {
     let timed = parts
         .iter()

@@ -36,12 +36,7 @@ pub(crate) fn members(
     members.iter().enumerate().map(member).collect()
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a time that fits"
-)]
+// A share of a time that fits.
 fn busy_ns(util_percent: Option<f64>, runtime_ns: u64) -> u64 {
     let share = util_percent.unwrap_or(0.0).clamp(0.0, 100.0) / 100.0;
     (share * runtime_ns as f64) as u64

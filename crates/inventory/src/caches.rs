@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The part of the cache that may stay.
-pub const KEPT_PERCENT: u64 = 20;
+pub(crate) const KEPT_PERCENT: u64 = 20;
 
 /// What may stay besides mapped and locked pages, which no drop frees: the
 /// pages that the drop itself and the tools around it read back at once.
 /// Programs, libraries and directories of an idle Debian server are some ten
 /// MiB; no suite reads a data set as small as this.
-pub const KEPT_BYTES: u64 = 64 << 20;
+pub(crate) const KEPT_BYTES: u64 = 64 << 20;
 
 /// A drop of caches, and whether it worked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -244,7 +244,7 @@ pub fn memory_state(target: &dyn Target, system: System) -> Result<MemoryState, 
 ///
 /// # Errors
 /// When the machine cannot be asked.
-pub fn devices_now(
+pub(crate) fn devices_now(
     target: &dyn Target,
     system: System,
 ) -> Result<BTreeMap<String, DeviceCounters>, InventoryError> {
@@ -268,7 +268,7 @@ impl Snapshot {
     /// The part of the processors' time since boot that a machine below took
     /// away.
     #[must_use]
-    pub fn steal_since_boot(&self) -> Option<f64> {
+    pub(crate) fn steal_since_boot(&self) -> Option<f64> {
         let boot = Self {
             cpu: Some(CpuTicks::default()),
             ..Self::default()

@@ -126,7 +126,7 @@ impl Disk {
 
     /// Whether this drive and another tell the same of themselves. By two paths it is one drive.
     #[must_use]
-    pub fn tells_like(&self, other: &Self) -> bool {
+    pub(crate) fn tells_like(&self, other: &Self) -> bool {
         let told = |disk: &Self| {
             let names = [&disk.serial, &disk.wwn, &disk.model].map(Clone::clone);
             (disk.kind, names, disk.size_bytes)
@@ -138,7 +138,7 @@ impl Disk {
     /// USB bridge, and to a SATA drive, no second path leads. Bridges and the cheapest drives
     /// often have a serial number that all of their make have.
     #[must_use]
-    pub fn is_namesake(&self, other: &Self) -> bool {
+    pub(crate) fn is_namesake(&self, other: &Self) -> bool {
         let has_one_path =
             |disk: &Self| matches!(disk.transport.as_deref(), Some("usb" | "sata" | "ata"));
         let both = has_one_path(self) && has_one_path(other);
@@ -149,7 +149,7 @@ impl Disk {
     /// aligned. From the start sector where there is one: a partition at
     /// sector 63 of a drive with 4096-byte sectors misses by 3584.
     #[must_use]
-    pub fn misaligned_bytes(&self) -> u64 {
+    pub(crate) fn misaligned_bytes(&self) -> u64 {
         let physical = self.physical_sector_bytes.max(1);
         match self.start_sector {
             Some(start) => start.wrapping_mul(raidlab_units::SECTOR_BYTES) % physical,

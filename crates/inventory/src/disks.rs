@@ -69,7 +69,7 @@ impl Inventory {
 
     /// The drive, or loop device, of which a partition is a part; any other device itself.
     #[must_use]
-    pub fn drive_of<'a>(&'a self, disk: &'a Disk) -> &'a Disk {
+    pub(crate) fn drive_of<'a>(&'a self, disk: &'a Disk) -> &'a Disk {
         let mut parents = disk.on.iter().filter_map(|below| self.find(below));
         let parent = parents.next().filter(|_| disk.kind == DiskKind::Partition);
         parent.unwrap_or(disk)
@@ -103,7 +103,7 @@ impl Inventory {
 
     /// Whether there is another drive that tells the same of itself as this one.
     #[must_use]
-    pub fn has_namesake(&self, drive: &Disk) -> bool {
+    pub(crate) fn has_namesake(&self, drive: &Disk) -> bool {
         self.disks.iter().any(|other| drive.is_namesake(other))
     }
 
@@ -156,7 +156,7 @@ impl Inventory {
     /// (but not of that disk's other partitions). That it rests on others
     /// itself is no use of them.
     #[must_use]
-    pub fn uses_of(&self, device: &str) -> Vec<&Use> {
+    pub(crate) fn uses_of(&self, device: &str) -> Vec<&Use> {
         let mut touched: BTreeSet<String> = self.above(device).into_iter().collect();
         touched.extend(self.below(device));
         self.uses
@@ -168,7 +168,7 @@ impl Inventory {
 
     /// Whether the root file system lies on the same whole disk.
     #[must_use]
-    pub fn shares_root(&self, device: &str) -> bool {
+    pub(crate) fn shares_root(&self, device: &str) -> bool {
         self.below(device)
             .iter()
             .any(|lower| self.root.contains(lower))

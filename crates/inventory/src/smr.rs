@@ -24,7 +24,7 @@ const TOSHIBA: &str = "Toshiba Electronic Devices & Storage, news of 2020-04-28 
                        consumer drives";
 
 /// The families, by maker.
-pub const MODELS: &[Model] = &[
+pub(crate) const MODELS: &[Model] = &[
     by("WD20EFAX", WESTERN_DIGITAL),
     by("WD30EFAX", WESTERN_DIGITAL),
     by("WD40EFAX", WESTERN_DIGITAL),

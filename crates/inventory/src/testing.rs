@@ -80,7 +80,7 @@ impl Machine {
         self
     }
 
-    pub fn edit_command(mut self, begins: &str, from: &str, to: &str) -> Self {
+    pub(crate) fn edit_command(mut self, begins: &str, from: &str, to: &str) -> Self {
         let (_, said) = self
             .commands
             .iter_mut()

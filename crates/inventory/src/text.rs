@@ -21,7 +21,10 @@ pub fn optional(target: &dyn Target, path: &str) -> Result<Option<String>, Inven
 ///
 /// # Errors
 /// As [`optional`].
-pub fn optional_number(target: &dyn Target, path: &str) -> Result<Option<u64>, InventoryError> {
+pub(crate) fn optional_number(
+    target: &dyn Target,
+    path: &str,
+) -> Result<Option<u64>, InventoryError> {
     Ok(optional(target, path)?.and_then(|text| text.parse().ok()))
 }
 
@@ -30,7 +33,7 @@ pub fn optional_number(target: &dyn Target, path: &str) -> Result<Option<u64>, I
 ///
 /// # Errors
 /// Only when the machine cannot be reached at all.
-pub fn optional_output(
+pub(crate) fn optional_output(
     target: &dyn Target,
     command: &raidlab_shell::Command,
 ) -> Result<Option<String>, InventoryError> {

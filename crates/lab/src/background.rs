@@ -370,17 +370,11 @@ const fn title(op: Operation) -> &'static str {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a percentage is known to fewer digits; below zero is none"
-)]
+// A percentage is known to fewer digits; below zero is none.
 fn part(whole: Bytes, percent: f64) -> Bytes {
     Bytes((whole.0 as f64 * percent / 100.0).round() as u64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 fn share(part: Nanos, whole: Nanos) -> f64 {
     match whole.0 {
         0 => 0.0,

@@ -180,7 +180,7 @@ pub fn hosts() -> Result<Vec<Host>, LoadError> {
 ///
 /// # Errors
 /// When the file is wrong, or not among them.
-pub fn hosts_of(files: &Files) -> Result<Vec<Host>, LoadError> {
+pub(crate) fn hosts_of(files: &Files) -> Result<Vec<Host>, LoadError> {
     let folder = Kind::Subject.folder();
     let hosts = Entry {
         name: HOSTS,

@@ -206,7 +206,6 @@ impl Cell {
     }
 
     /// The figures as a measurement carries them, the raw log first.
-    #[expect(clippy::cast_precision_loss, reason = "rates are statistics")]
     fn figures(&self, block_size_bytes: u64) -> Vec<PublishedFigure> {
         let figure = |source: &str, iops: f64, reliability: &str, sync_percent| PublishedFigure {
             source: source.to_owned(),
@@ -235,7 +234,6 @@ impl Cell {
 impl Log {
     /// Operations per second over the whole run, as fio divides.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
     pub fn iops(&self) -> f64 {
         self.ios as f64 * 1000.0 / self.runtime_ms as f64
     }

@@ -191,12 +191,7 @@ impl Zfs {
     /// What a block takes on a disk: compressed, in whole sectors of the pool, or as it is
     /// where that would save less than an eighth (`zio_compress_data`).
     #[must_use]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "a block of 128 KiB at most, and a ratio from 1"
-    )]
+    // A block of 128 KiB at most, and a ratio from 1.
     pub fn placed_block(&self) -> Bytes {
         let block = self.volume_block.0;
         let small = (block as f64 / self.compression_ratio).ceil() as u64;
@@ -421,7 +416,7 @@ impl Subject {
 
     /// How many members it has where a suite has so many `disks`.
     #[must_use]
-    pub fn member_count(&self, disks: usize) -> usize {
+    pub(crate) fn member_count(&self, disks: usize) -> usize {
         match (&self.members, self.kind) {
             (Some(members), _) => members.len(),
             (None, SubjectKind::Disk) => disks.min(1),
@@ -445,7 +440,7 @@ impl Subject {
     /// Whether it goes on without one of its members: not a single disk, not md's
     /// linear and RAID 0.
     #[must_use]
-    pub fn can_lose_a_member(&self) -> bool {
+    pub(crate) fn can_lose_a_member(&self) -> bool {
         let bare = matches!(
             &self.build,
             Some(ArraySpec::Md(md)) if matches!(md.level, MdLevel::Linear | MdLevel::Raid0)

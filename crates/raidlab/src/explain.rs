@@ -134,11 +134,7 @@ fn bar_width(all: &[ExplainedJob], terminal: Option<u16>) -> usize {
 
 /// A bar as long as this share of `width` characters, to an eighth of one; in whole ones of
 /// ASCII where it must be plain.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a few characters"
-)]
+// A share of a few characters.
 fn bar(share: f64, width: usize, plain: bool) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * 8.0 * width as f64).round() as usize;

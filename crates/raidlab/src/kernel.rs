@@ -224,11 +224,7 @@ impl Bar {
 }
 
 /// A share of the whole, on the bar.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share between 0 and 1"
-)]
+// A share between 0 and 1.
 fn position(done: f64) -> u64 {
     (done * 1000.0) as u64
 }

@@ -59,7 +59,6 @@ pub(crate) fn signed_percent_fine(percent: f64) -> String {
 }
 
 /// Median, 90 %, 99 % and 99.9 %, milliseconds.
-#[expect(clippy::cast_precision_loss, reason = "for printing")]
 pub(crate) fn percentiles_ms(latency: &Latency) -> [f64; 4] {
     [
         latency.p50_ns,

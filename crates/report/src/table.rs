@@ -64,7 +64,6 @@ pub(crate) struct LatencyCell {
 }
 
 /// Every row whose latencies are known.
-#[expect(clippy::cast_precision_loss, reason = "for printing")]
 pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
     fn known<'a>(cell: &Option<Cell<'a>>) -> Option<Cell<'a>> {
         cell.filter(|cell| cell.m.latency.max_ns > 0)

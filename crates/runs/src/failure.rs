@@ -172,7 +172,7 @@ impl Failure {
     /// A preset that cannot be had, and the place where a file names it, if one does. It is
     /// that file that is wrong then.
     #[must_use]
-    pub fn of_preset(place: Option<&String>, error: LoadPresetError) -> Self {
+    pub(crate) fn of_preset(place: Option<&String>, error: LoadPresetError) -> Self {
         let said = in_one_line(&error);
         let leads_nowhere = match &error {
             LoadPresetError::Unknown { .. } => true,

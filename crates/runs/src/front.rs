@@ -60,7 +60,7 @@ pub enum KeepError {
 
 impl KeepError {
     /// With the kind that decides the exit code.
-    pub fn into_failure(self) -> Failure {
+    pub(crate) fn into_failure(self) -> Failure {
         match self {
             Self::Store(error) => error.into(),
             Self::Line(error) => error.into(),

@@ -115,7 +115,7 @@ pub fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
 ///
 /// # Errors
 /// When there is none, or it is of another version.
-pub fn from_store(
+pub(crate) fn from_store(
     store: &Path,
     run: &RunSummary,
     front: &dyn Front,

@@ -42,7 +42,7 @@ pub fn chosen(task: &Task) -> Result<(Suite, Vec<Subject>), Failure> {
 ///
 /// # Errors
 /// When a file is missing or wrong, or names do not go together.
-pub fn for_model(task: &Task) -> Result<Prepared, Failure> {
+pub(crate) fn for_model(task: &Task) -> Result<Prepared, Failure> {
     let (asked, files) = (&task.asked, &task.files);
     let (mut suite, mut subjects) = chosen(task)?;
     let unmodelled = leave_out_unmodelled(asked, &mut subjects);
@@ -194,7 +194,7 @@ pub fn permission(allowed: &[String]) -> Result<Permission, Failure> {
 
 /// What is allowed, with the value of each variable that is allowed by name alone: who
 /// goes on with the run, and a guest, may have another environment.
-pub fn with_values(allowed: &[String]) -> Vec<String> {
+pub(crate) fn with_values(allowed: &[String]) -> Vec<String> {
     let valued = |text: &String| {
         let name = text.strip_prefix("${");
         let name = name.and_then(|rest| rest.strip_suffix('}'));
@@ -210,7 +210,7 @@ pub fn with_values(allowed: &[String]) -> Vec<String> {
 ///
 /// # Errors
 /// When a name leads nowhere or is given twice.
-pub fn chosen_subjects(
+pub(crate) fn chosen_subjects(
     suite: &Suite,
     files: &Files,
     named: &[String],
@@ -245,7 +245,7 @@ pub fn chosen_subjects(
 ///
 /// # Errors
 /// When there are fewer than the suite speaks of.
-pub fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> {
+pub(crate) fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> {
     match named {
         [] => {}
         [one] => suite.use_disks(vec![one.clone(); suite.disks.len()]),
@@ -290,7 +290,11 @@ pub fn processor(
 ///
 /// # Errors
 /// When a preset is wrong, or lacks the set that is asked for.
-pub fn chosen_fits(files: &Files, suite: &Suite, asked: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn chosen_fits(
+    files: &Files,
+    suite: &Suite,
+    asked: &str,
+) -> Result<Vec<String>, Failure> {
     let mut places = suite.places.disks.iter();
     let presets = suite.disks.iter().map(|disk| {
         let place = places.next();

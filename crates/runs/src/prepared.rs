@@ -39,7 +39,7 @@ impl Prepared {
     }
 
     /// Whether a subject is a real system that no model stands for.
-    pub fn needs_real_systems(&self) -> bool {
+    pub(crate) fn needs_real_systems(&self) -> bool {
         let mut kinds = self.experiments.iter().map(|one| one.subject.kind);
         kinds.any(|kind| kind == SubjectKind::System)
     }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// How long an open pipe is waited for after its process has ended and the
 /// last byte came.
-pub const LINGER: Duration = Duration::from_millis(200);
+pub(crate) const LINGER: Duration = Duration::from_millis(200);
 
 /// The same where a daemon goes on talking.
 const LINGER_AT_MOST: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ pub struct State {
 
 impl State {
     /// Nothing came for a moment, and if something still does, not for ever.
-    pub fn quiet_since(&self, moment: Instant) -> bool {
+    pub(crate) fn quiet_since(&self, moment: Instant) -> bool {
         self.grown.max(moment).elapsed() >= LINGER || moment.elapsed() >= LINGER_AT_MOST
     }
 
@@ -200,7 +200,7 @@ impl Process {
     }
 
     /// Takes what came on its standard output since the last call.
-    pub fn take_stdout(&self) -> Vec<u8> {
+    pub(crate) fn take_stdout(&self) -> Vec<u8> {
         std::mem::take(&mut self.shared.lock().stdout)
     }
 

@@ -41,7 +41,7 @@ static WARDEN: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
 /// To be called before a command is started: it is known to the warden a moment
 /// later then, and not only once there is one.
-pub fn stand_by() {
+pub(crate) fn stand_by() {
     begin_if_none(&mut WARDEN.lock().unwrap_or_else(PoisonError::into_inner));
 }
 

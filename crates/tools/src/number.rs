@@ -17,11 +17,7 @@ pub(crate) fn percent(text: &str) -> Option<f64> {
 }
 
 /// The whole number nearest to a number from 0 to 2^64.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range is checked"
-)]
+// The range is checked.
 pub(crate) fn whole(number: f64) -> Option<u64> {
     (number.is_finite() && (0.0..1.8e19).contains(&number)).then(|| number.round() as u64)
 }

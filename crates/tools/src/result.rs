@@ -196,7 +196,6 @@ impl Part {
     }
 
     /// Computes the rates from counts and time, where both are there.
-    #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
     pub(crate) fn compute_rates(&mut self) {
         let Some(seconds) = self
             .runtime_ns
@@ -352,7 +351,7 @@ pub enum ReportedValue {
 impl ReportedValue {
     /// As a number, if it is one.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^53")]
+    // Counts here are far below 2^53.
     pub const fn number(&self) -> Option<f64> {
         match self {
             Self::Count(count) => Some(*count as f64),

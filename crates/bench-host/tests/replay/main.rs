@@ -113,7 +113,6 @@ fn a_recorded_experiment_gives_rows_events_and_facts_and_leaves_nothing() {
     let told: Vec<(Operation, f64, f64)> = rebuilt[..2]
         .iter()
         .map(|row| {
-            #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a few seconds")]
             let band = row.runtime_band_ns as f64 / 1e9;
             (row.op, (row.value() * 10.0).round(), (band * 10.0).round())
         })

@@ -62,7 +62,6 @@ fn random(name: &str, rw: &str, depth: u32, size: &str) -> String {
 }
 
 /// Commands to all members for each request.
-#[expect(clippy::cast_precision_loss, reason = "a ratio")]
 fn per_request(row: &Measurement) -> (f64, f64) {
     let reads: u64 = row.members.iter().map(|member| member.read_ios).sum();
     let writes: u64 = row.members.iter().map(|member| member.write_ios).sum();

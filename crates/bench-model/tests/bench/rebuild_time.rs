@@ -87,7 +87,7 @@ fn run(steps: &str) -> Kept {
 
 /// Seconds that a disk needs to be written from the first to the last byte, by the
 /// rates that its preset has along it.
-#[expect(clippy::cast_precision_loss, reason = "2^53 bytes are enough")]
+// 2^53 bytes are enough.
 fn seconds_of_the_platters() -> f64 {
     const PIECES: u32 = 1000;
     let preset = presets::load("wd4000fyyz").expect("built in");

@@ -357,7 +357,6 @@ fn printed_row(template: &Measurement, figure: &Cell) -> Result<Measurement, Str
 
 /// Operations and bytes per second of a printed value; what cannot be known of
 /// the two is 0.
-#[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
 fn rates(value: &str, figure: &Cell, block_bytes: u64) -> Result<(f64, f64), String> {
     let number: f64 = value
         .parse()

@@ -110,7 +110,6 @@ fn the_article_has_the_same_numbers_as_the_published_figures_of_the_suite() {
                 .expect("an operation");
             let row = find(&article, subject, cell["job"].as_str().expect("a job"), op);
             let printed = cell["article"].as_integer().expect("a whole number");
-            #[expect(clippy::cast_precision_loss, reason = "a small number")]
             let printed = printed as f64;
             assert!(
                 (row.iops - printed).abs() < 0.01,
@@ -260,12 +259,7 @@ proptest! {
     ) {
         let Entry { name, text } = *super::built_in().nth(which).expect("one of them");
         let mut letters: Vec<char> = text.chars().collect();
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a place in a text"
-        )]
+        // A place in a text.
         let from = (place * letters.len() as f64) as usize;
         let to = (from + length).min(letters.len());
         letters.splice(from..to, instead.chars());

@@ -162,7 +162,6 @@ impl Context<'_> {
 
     /// How much of a volume the jobs before this one filled in order; `None`
     /// where its size is not told.
-    #[expect(clippy::cast_precision_loss, reason = "a percentage")]
     fn written_percent(&self, sequence: u32) -> Option<f64> {
         let mut properties = self.log.machine.properties.iter();
         let size = &properties.find(|one| one.name == "volsize")?.value;

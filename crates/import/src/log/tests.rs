@@ -265,12 +265,7 @@ proptest! {
         let (name, text) = LOGS[log];
         let mut letters: Vec<char> = text.chars().collect();
         for (place, length, instead) in cuts {
-            #[expect(
-                clippy::cast_precision_loss,
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a place in a text"
-            )]
+            // A place in a text.
             let from = (place * letters.len() as f64) as usize;
             let to = (from + length).min(letters.len());
             letters.splice(from..to, instead.chars());

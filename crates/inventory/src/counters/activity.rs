@@ -25,7 +25,6 @@ pub struct DeviceActivity {
     pub restarted: bool,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rates are statistics")]
 impl DeviceActivity {
     /// Reads a second.
     #[must_use]
@@ -137,7 +136,6 @@ impl Activity {
         self.share(|cpu| cpu.steal)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a share is a statistic")]
     fn share(&self, part: impl Fn(&CpuTicks) -> u64) -> Option<f64> {
         let cpu = self.cpu?;
         let total = [cpu.user, cpu.system, cpu.idle, cpu.iowait, cpu.steal];

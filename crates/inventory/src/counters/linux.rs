@@ -8,12 +8,12 @@ use raidlab_units::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
 /// Where OpenZFS shows its cache.
-pub const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
+pub(crate) const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
 /// The devices of `/proc/diskstats` (Documentation/admin-guide/iostats.rst):
 /// major, minor, name, then 11 fields, since Linux 4.18 also 4 of discards and
 /// since 5.5 also 2 of flushes. Sectors are of 512 bytes whatever the disk's.
-pub fn diskstats(text: &str) -> BTreeMap<String, DeviceCounters> {
+pub(crate) fn diskstats(text: &str) -> BTreeMap<String, DeviceCounters> {
     text.lines()
         .filter_map(|line| {
             let mut words = line.split_whitespace();
@@ -104,7 +104,7 @@ pub fn pressure(text: &str) -> Option<Pressure> {
 }
 
 /// The line `size 4 <bytes>` of `arcstats`.
-pub fn arc_size(text: &str) -> Option<u64> {
+pub(crate) fn arc_size(text: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         (words.next()? == "size").then(|| words.nth(1)?.parse().ok())?
@@ -113,7 +113,7 @@ pub fn arc_size(text: &str) -> Option<u64> {
 
 /// The files with disks' temperatures, by kernel name of the disk: those of
 /// the `drivetemp` module for SCSI and ATA, and of the NVMe driver.
-pub fn thermometers(target: &dyn Target) -> Result<Vec<(String, String)>, InventoryError> {
+pub(crate) fn thermometers(target: &dyn Target) -> Result<Vec<(String, String)>, InventoryError> {
     let mut found = Vec::new();
     for monitor in target.list("/sys/class/hwmon")? {
         let folder = format!("/sys/class/hwmon/{monitor}");

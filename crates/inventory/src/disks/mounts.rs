@@ -37,7 +37,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
 
 /// The devices that `/proc/swaps` lists; swap files, which lie in mounted file
 /// systems, are left out.
-pub fn parse_swaps(swaps: &str) -> Vec<String> {
+pub(crate) fn parse_swaps(swaps: &str) -> Vec<String> {
     swaps
         .lines()
         .skip(1)
@@ -51,7 +51,7 @@ pub fn parse_swaps(swaps: &str) -> Vec<String> {
 
 /// The members in `/proc/mdstat`, active or not: the kernel name of each, with
 /// the array and its level (`md0 (md raid1)`).
-pub fn parse_members(mdstat: &str) -> Vec<(String, String)> {
+pub(crate) fn parse_members(mdstat: &str) -> Vec<(String, String)> {
     let mut members = Vec::new();
     for line in mdstat.lines() {
         let Some((array, state)) = line.split_once(" : ") else {

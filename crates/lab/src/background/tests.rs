@@ -39,7 +39,6 @@ fn rows_of(looks: impl IntoIterator<Item = ArrayLook>) -> Vec<Measurement> {
 /// member, percent at the end, `>` where it went on.
 fn told(looks: impl IntoIterator<Item = ArrayLook>) -> Vec<String> {
     let words = |row: &Measurement| {
-        #[expect(clippy::cast_precision_loss, reason = "small numbers")]
         let [from, took, band] =
             [row.started_ns, row.runtime_ns, row.runtime_band_ns].map(|time| time as f64 / 1e9);
         let open = if row.is_unfinished() { ">" } else { "" };

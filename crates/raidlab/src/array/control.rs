@@ -393,7 +393,6 @@ pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
 }
 
 /// A share as `12.5 %`.
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 / whole.max(1) as f64 * 100.0)
 }

@@ -156,17 +156,10 @@ fn row(device: &DeviceReport, earlier: Option<(&DeviceReport, f64)>) -> Vec<Stri
     ]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 fn per_second(count: u64, seconds: f64) -> String {
     format!("{:.0}", count as f64 / seconds.max(1e-9))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "for people"
-)]
 fn rate(bytes: u64, seconds: f64) -> String {
     Bytes((bytes as f64 / seconds.max(1e-9)) as u64).to_string()
 }

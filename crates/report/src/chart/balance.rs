@@ -52,7 +52,6 @@ fn panel(view: &View<'_>, rows: &[&Row<'_>], subject: usize) -> Panel {
         .filter(|row| row.cells[subject].is_some_and(|c| read_shares_percent(c.m).is_some()))
         .collect();
     let names = rows.iter().map(|row| short(&row.label));
-    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
     let end = rows.len() as f64 - 0.5;
     let y_axis = json!({
         "tickvals": (0..rows.len()).collect::<Vec<_>>(), "ticktext": names.collect::<Vec<_>>(),
@@ -103,14 +102,12 @@ fn stack(name: &str, rows: &[&Row<'_>], subject: usize) -> Vec<Value> {
             else {
                 continue;
             };
-            #[expect(clippy::cast_precision_loss, reason = "for printing")]
             let reads = thousands(own.read_ios as f64);
             let text = format!("member {}: {reads} reads, {share:.1} %", own.member);
             shares.push(share);
             places.push(place);
             texts.push(hover(name, &row.label, &text));
         }
-        #[expect(clippy::cast_precision_loss, reason = "a few members")]
         let opacity = 0.9 - 0.65 * slot as f64 / (members.max(2) - 1) as f64;
         json!({
             "type": "bar", "orientation": "h", "x": shares, "y": places, "meta": name,

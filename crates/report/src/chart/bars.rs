@@ -44,7 +44,6 @@ struct Frame {
 }
 
 /// The panels for rows of which some cells are to be drawn.
-#[expect(clippy::cast_precision_loss, reason = "a few rows and subjects")]
 fn frames(view: &View<'_>, rows: &[&Row<'_>], wanted: impl Fn(&Cell<'_>) -> bool) -> Vec<Frame> {
     let there = |row: &Row<'_>, column: usize| row.cells[column].as_ref().is_some_and(&wanted);
     let columns: Vec<usize> = (0..view.names.len())
@@ -116,7 +115,6 @@ impl Frame {
             .iter()
             .map(|(at, name)| (*at, name.as_str()))
             .unzip();
-        #[expect(clippy::cast_precision_loss, reason = "a few names")]
         let end = self.names.len() as f64 - 0.5;
         let settings = json!({
             "tickvals": places, "ticktext": names, "range": [end, -0.5], "showgrid": false,

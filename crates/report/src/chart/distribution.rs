@@ -65,7 +65,6 @@ fn class_figures(data: &RunData, view: &View<'_>, number: usize, class: &str) ->
     .figures()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for drawing")]
 fn lines(view: &View<'_>, row: &Row<'_>) -> Vec<Line> {
     let line = |(column, name): (usize, &String)| {
         let cell = row.cells[column];

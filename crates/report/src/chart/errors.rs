@@ -84,7 +84,6 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a handful of classes")]
 fn error_layout(data: &RunData, classes: &[&str], farthest: f64) -> Value {
     let edge = 1.15 * farthest.max(1.0);
     let titles = classes
@@ -116,10 +115,6 @@ struct Lanes {
     subjects: Vec<usize>,
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a handful of classes and subjects"
-)]
 impl Lanes {
     fn height(&self) -> f64 {
         0.8 / self.subjects.len().max(1) as f64

@@ -26,7 +26,6 @@ impl<'v, 'a> Family<'v, 'a> {
     fn steps(&self) -> Vec<(f64, String)> {
         let mut steps: Vec<(f64, String)> = Vec::new();
         for (number, _) in self.ladders.iter().flat_map(|(_, ladder)| &ladder.steps) {
-            #[expect(clippy::float_cmp, reason = "whole numbers")]
             let known = |step: &(f64, String)| step.0 == number.value;
             if !steps.iter().any(known) {
                 steps.push((number.value, number.text.clone()));
@@ -92,7 +91,6 @@ fn families<'v, 'a>(all: Vec<Ladder<'v, 'a>>) -> Vec<Family<'v, 'a>> {
             Parameter::Streams,
             Parameter::ReadShare,
         ];
-        #[expect(clippy::float_cmp, reason = "whole numbers")]
         let differs = |parameter: &&Parameter| {
             let value = |ladder: &Ladder<'_, '_>| ladder.fixed(parameter);
             let first = value(family.first());

@@ -250,7 +250,6 @@ impl Lines {
     }
 
     fn plot(&self, traces: Vec<Value>, scale: Scale, height: usize) -> Value {
-        #[expect(clippy::cast_precision_loss, reason = "pixels")]
         let pixels = height as f64 - FRAME_PIXELS;
         let x_axis = match &self.along {
             Along::Steps(title, steps, ratios) => steps_axis(title, steps, *ratios, AXIS_PIXELS),
@@ -283,7 +282,6 @@ impl Lines {
             more["xaxis"] = json!({"tickvals": axis["tickvals"], "ticktext": axis["ticktext"]});
         }
         let end = self.points().map(|point| point.x).fold(f64::MIN, f64::max);
-        #[expect(clippy::float_cmp, reason = "the same step")]
         let at_end = |line: &&Line| line.points.last().is_some_and(|point| point.x == end);
         let lines: Vec<&Line> = group.lines.iter().filter(at_end).collect();
         if lines.len() > 1 {
@@ -318,7 +316,6 @@ impl Lines {
 
 /// Names beside the ends of lines, moved apart where ends are near to each other; and the
 /// characters of the longest.
-#[expect(clippy::cast_precision_loss, reason = "pixels")]
 fn labels_at_ends(lines: &[&Line], scale: Scale) -> (Vec<Value>, usize) {
     const LINE: f64 = 16.0;
     let gap = LINE / (TALL as f64 - FRAME_PIXELS);
@@ -377,7 +374,6 @@ fn behind(lines: &[Line], but: usize) -> Value {
 fn covers(later: &Line, line: &Line, scale: Scale) -> bool {
     const NEAR: f64 = 0.012;
     line.points.iter().all(|point| {
-        #[expect(clippy::float_cmp, reason = "the same step")]
         let mut same = later.points.iter().filter(|other| other.x == point.x);
         same.any(|other| (scale.part(other.y) - scale.part(point.y)).abs() < NEAR)
     })

@@ -14,7 +14,6 @@ use crate::format::figure;
 const MOST_JOBS: usize = 12;
 
 /// The figures: rates in operations and in bytes apart.
-#[expect(clippy::cast_precision_loss, reason = "a few members")]
 pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
     let kinds = member_lines(view);
     let mut members: Vec<usize> = kinds
@@ -65,7 +64,6 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
     all
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few members")]
 fn lines(row: &Row<'_>, kinds: &[shape::MemberLine], megabytes: bool) -> Vec<Line> {
     let line = |(place, kind): (usize, &shape::MemberLine)| {
         let points = kind.columns.iter().filter_map(|&(members, column)| {

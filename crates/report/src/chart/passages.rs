@@ -20,7 +20,6 @@ pub(super) fn around_events(data: &RunData, view: &View<'_>) -> Vec<Figure> {
         .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few jobs")]
 fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) -> Vec<Figure> {
     let head = passage.jobs[0].1.head();
     let megabytes = head.rate.is_bytes();

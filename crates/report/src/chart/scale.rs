@@ -172,7 +172,6 @@ pub(super) fn steps_axis(title: &str, steps: &[(f64, String)], ratios: bool, pix
     let span = (place(last) - place(first)).max(f64::MIN_POSITIVE);
     let room = if last > first { 0.05 * span } else { 1.0 };
     let (from, to) = (place(first) - room, place(last) + room);
-    #[expect(clippy::cast_precision_loss, reason = "short words")]
     let width = |words: &str| words.chars().count() as f64 * 7.5 + 8.0;
     let at = |value: f64| (place(value) - from) / (to - from) * pixels;
     let mut kept: Vec<&(f64, String)> = Vec::new();

@@ -60,7 +60,6 @@ struct Clock {
     end: f64,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for drawing")]
 impl Clock {
     fn of(own: &Timeline<'_>) -> Self {
         let (unit, unit_ns) = match own.end_ns / 1_000_000_000 {

@@ -281,7 +281,6 @@ fn share_points(base: &ComparedCell, other: &ComparedCell) -> Option<f64> {
 }
 
 /// Parts of the whole; nothing where there is no whole.
-#[expect(clippy::cast_precision_loss, reason = "shares for people")]
 fn shares(counts: impl Iterator<Item = u64> + Clone) -> Vec<f64> {
     let all: u64 = counts.clone().sum();
     match all {

@@ -46,7 +46,6 @@ pub(crate) struct Errors {
 
 impl Errors {
     /// Errors of `(subject, label, percent)`; `None` if there are none.
-    #[expect(clippy::cast_precision_loss, reason = "a handful of cells")]
     fn of<'a>(errors: impl Iterator<Item = (usize, &'a str, f64)>) -> Option<Self> {
         let mut all = Self::default();
         let mut sum = 0.0;

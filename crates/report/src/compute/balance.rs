@@ -4,7 +4,6 @@ use raidlab_store::Measurement;
 
 /// Each member's share of the read commands of a job, percent, in slot order,
 /// resync included; `None` where the members read nothing.
-#[expect(clippy::cast_precision_loss, reason = "for printing")]
 pub(crate) fn read_shares_percent(m: &Measurement) -> Option<Vec<f64>> {
     let total: u64 = m.members.iter().map(|member| member.read_ios).sum();
     (total > 0).then(|| {

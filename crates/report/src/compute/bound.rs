@@ -31,7 +31,6 @@ pub(crate) fn percent_of_disks(facts: &Facts<'_>, row: &Row<'_>, cell: Cell<'_>)
 }
 
 /// Bytes per second that the members could read, or store of a file.
-#[expect(clippy::cast_precision_loss, reason = "a few members")]
 fn bound(facts: &Facts<'_>, m: &Measurement) -> Option<f64> {
     let devices = (0..MOST_MEMBERS).map_while(|slot| {
         let device = facts.value(m, &fact::member_device(slot))?;

@@ -63,7 +63,6 @@ impl Limits {
 
     /// Of a geometric mean of ratios, each with its own limits: those of one disk err
     /// together, so the mean errs as they do on average. Ratios without limits count.
-    #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
     pub(crate) fn mean(all: &[Option<Self>]) -> Option<Self> {
         let there: Vec<&Self> = all.iter().flatten().collect();
         let first = there.first()?;

@@ -325,7 +325,6 @@ pub(crate) fn command_groups(data: &RunData, view: &View<'_>) -> Vec<CommandGrou
     groups.collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for printing")]
 fn command_row(command: &CommandRecord, left: &mut usize) -> CommandRow {
     CommandRow {
         at: format!("{:.1}\u{a0}s", command.at_ns as f64 / 1e9),

@@ -165,7 +165,6 @@ impl Ranking {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
 fn verdict(data: &RunData, view: &View<'_>, class: &str, of_jobs: bool) -> Option<Verdict> {
     let (mut rows, left_out) = comparable(view, class, of_jobs);
     // Not every array has a third recovery, nor is one that goes on to be ranked.
@@ -278,7 +277,6 @@ fn going_on(rows: &[&Row<'_>], names: &[String]) -> Option<String> {
 }
 
 /// Whom the best of these scores, sums of logarithms over `rows`, may really not lead.
-#[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
 fn open(rows: &[&Row<'_>], scores: &[(usize, f64)]) -> Option<Open> {
     let (top, best) = *scores.first()?;
     let against = |subject: usize| {

@@ -139,7 +139,6 @@ impl Rate {
     }
 
     /// Iops of `m`'s block size in this unit.
-    #[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
     pub(crate) fn convert_iops(self, iops: f64, m: &Measurement) -> f64 {
         self.bytes()
             .map_or(iops, |bytes| iops * m.block_size_bytes as f64 / bytes)

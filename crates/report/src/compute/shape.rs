@@ -153,7 +153,6 @@ impl<'v, 'a> Job<'v, 'a> {
         let head = self.head().head;
         match parameter {
             Parameter::QueueDepth => f64::from(head.queue_depth / head.streams.max(1)),
-            #[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
             Parameter::BlockSize => head.block_size_bytes as f64,
             Parameter::Streams => f64::from(head.streams),
             Parameter::ReadShare => self.share,
@@ -205,7 +204,6 @@ impl<'a> Figure<'a> {
 
     /// A cell's figure, in megabytes or in operations per second.
     fn new(row: &Row<'_>, cell: Cell<'a>, megabytes: bool) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
         let block = cell.m.block_size_bytes as f64;
         let of = |value: f64| match (megabytes, row.rate.is_bytes()) {
             (true, true) => row.rate.in_megabytes(value),
@@ -388,12 +386,10 @@ fn step(parameter: &Parameter, job: &Job<'_, '_>) -> Number {
 /// Groups of jobs, as positions, that differ in this quantity alone; of jobs with the
 /// same value the first.
 fn families(jobs: &[Job<'_, '_>], parameter: &Parameter) -> Vec<Vec<usize>> {
-    #[expect(clippy::float_cmp, reason = "whole numbers")]
     let alike = |a: &Job<'_, '_>, b: &Job<'_, '_>| {
         let mut others = STRUCTURED.iter().filter(|other| *other != parameter);
         others.all(|other| a.value(other) == b.value(other))
     };
-    #[expect(clippy::float_cmp, reason = "whole numbers")]
     let same = |a: usize, b: usize| jobs[a].value(parameter) == jobs[b].value(parameter);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (place, job) in jobs.iter().enumerate() {
@@ -422,7 +418,6 @@ fn named_ladders<'v, 'a>(class: &'a str, load: Load, jobs: &[Job<'v, 'a>]) -> Ve
     let named = |job: &Job<'_, '_>| job.head().head.job.clone();
     let texts: [fn(&Job<'_, '_>) -> String; 2] = [titled, named];
     let alike = |a: &Job<'_, '_>, b: &Job<'_, '_>| {
-        #[expect(clippy::float_cmp, reason = "whole numbers")]
         let same = |own: &Parameter| a.value(own) == b.value(own);
         STRUCTURED.iter().all(same)
     };
@@ -445,7 +440,6 @@ fn named_ladders<'v, 'a>(class: &'a str, load: Load, jobs: &[Job<'v, 'a>]) -> Ve
             }
             let mut steps: Vec<(Number, Job<'_, '_>)> = Vec::new();
             for (number, &place) in numbers.into_iter().zip(&family) {
-                #[expect(clippy::float_cmp, reason = "both were read from text")]
                 let known = |(own, _): &(Number, Job<'_, '_>)| own.value == number.value;
                 if !steps.iter().any(known) {
                     steps.push((number, jobs[place].clone()));

@@ -134,7 +134,6 @@ fn timeline<'a>(
 
 /// Samples in bins; a bin without samples is `None`. Points may come in any
 /// order.
-#[expect(clippy::cast_precision_loss, reason = "a count of samples")]
 fn binned(points: &[(u64, f64)], bin_ns: u64, end_ns: u64) -> Vec<Option<Bin>> {
     let count = usize::try_from(end_ns / bin_ns).map_or(0, |last| last + 1);
     let mut bins: Vec<Option<(Bin, usize)>> = vec![None; count];

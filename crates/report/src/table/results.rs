@@ -145,7 +145,6 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
     let sync = sync.then(|| progress_percent(cell.m)).flatten();
     let (mut spread, mut half_width) = (Vec::new(), Vec::new());
     if row.rate == Rate::Seconds && cell.used == 1 && cell.m.runtime_band_ns > 0 {
-        #[expect(clippy::cast_precision_loss, reason = "for people")]
         let band = cell.m.runtime_band_ns as f64 / 1e9;
         half_width.push(format!("±{band:.1}\u{a0}s"));
         spread.clone_from(&half_width);

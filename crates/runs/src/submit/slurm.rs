@@ -151,7 +151,7 @@ fn log(folder: &Path, task: &str) -> String {
 
 /// Refuses a folder that Slurm cannot be told of for the tasks' logs: a backslash in the name of
 /// a file keeps it from putting in the tasks' numbers.
-pub fn check_folder(folder: &Path) -> Result<(), Failure> {
+pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
     let name = folder.to_str();
     if name.is_some_and(|name| !name.contains(|one: char| one == '\\' || one.is_control())) {
         return Ok(());

@@ -149,7 +149,7 @@ impl Connection {
 }
 
 /// The last line that says anything.
-pub fn last_line(text: &str) -> &str {
+pub(crate) fn last_line(text: &str) -> &str {
     text.lines()
         .rev()
         .map(str::trim)

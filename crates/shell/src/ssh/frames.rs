@@ -109,7 +109,7 @@ impl Parser {
 }
 
 /// The statuses that are success, for each source.
-pub fn successes(sources: &[Watched]) -> Vec<Vec<i32>> {
+pub(crate) fn successes(sources: &[Watched]) -> Vec<Vec<i32>> {
     sources
         .iter()
         .map(|source| match source {

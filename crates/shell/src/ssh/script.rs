@@ -197,7 +197,7 @@ pub enum Trailer {
 }
 
 /// Takes the trailer out of a command's output; `None` while there is none.
-pub fn trailer(mark: &str, stdout: &[u8]) -> Option<(Trailer, Vec<u8>)> {
+pub(crate) fn trailer(mark: &str, stdout: &[u8]) -> Option<(Trailer, Vec<u8>)> {
     let needle = format!("\n{mark} ").into_bytes();
     let tail = stdout.len().saturating_sub(TAIL_BYTES);
     let begin = stdout[tail..]

@@ -124,11 +124,7 @@ pub(super) fn size(text: &str, unit: u64) -> Option<u64> {
     let text = text.trim();
     let number = measured(text)?;
     let factor = match number.unit {
-        "" => {
-            #[expect(clippy::cast_precision_loss, reason = "1 or 1 MiB")]
-            let unit = unit as f64;
-            unit
-        }
+        "" => unit as f64,
         letters => raidlab_units::bytes_in(letters, 1024.0)?,
     };
     whole(number.value * factor)

@@ -129,7 +129,7 @@ fn option(letter: &str) -> Option<Takes> {
 ///
 /// # Errors
 /// Where there is none, or one has a field that is no value.
-pub fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
+pub(crate) fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
     let mut result = ToolResult::new(crate::bonnie::CSV);
     let mut runs = 0;
     for (index, line) in text.lines().enumerate() {
@@ -146,6 +146,6 @@ pub fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
 ///
 /// # Errors
 /// Where there is none, or one has a cell that is no value.
-pub fn parse_table(text: &str) -> Result<ToolResult, ParseError> {
+pub(crate) fn parse_table(text: &str) -> Result<ToolResult, ParseError> {
     table::parse(text)
 }

@@ -97,7 +97,6 @@ fn asked_size(result: &ToolResult, part: &Part) -> Option<u64> {
 }
 
 /// Requests times their size are the bytes, but for those that were short.
-#[expect(clippy::cast_precision_loss, reason = "compared within two percent")]
 fn wrong_size(result: &ToolResult, part: &Part) -> Option<String> {
     let is_short = |name| {
         let count = part.fact(name).and_then(|fact| fact.value.number());
@@ -179,7 +178,6 @@ fn wrong_latencies(part: &Part) -> Vec<String> {
 }
 
 /// What is out of order within the latencies of one kind.
-#[expect(clippy::cast_precision_loss, reason = "compared within two percent")]
 fn out_of_order(latency: &ReportedLatency) -> Option<String> {
     let more = |less: f64, than: f64| less > than * (1.0 + TOLERANCE) + 2e3;
     let [least, most] = [latency.min_ns, latency.max_ns].map(|time| time.map(|time| time as f64));
@@ -220,7 +218,6 @@ fn out_of_order(latency: &ReportedLatency) -> Option<String> {
 }
 
 /// A group's line of status sums up its jobs: `READ: bw=..., io=...`.
-#[expect(clippy::cast_precision_loss, reason = "compared within two percent")]
 fn wrong_sum(result: &ToolResult, said: &Reported) -> Option<String> {
     let name = said.name.strip_prefix("run status ")?;
     let operation: Operation = name.parse().ok()?;

@@ -24,7 +24,6 @@ pub(super) fn read_latencies(direction: &Node<'_>, part: &mut Part) -> Result<()
 }
 
 /// A latency in units of `factor` nanoseconds; none where nothing was timed.
-#[expect(clippy::cast_precision_loss, reason = "the factor is 1 or 1000")]
 fn read_latency(
     node: &Node<'_>,
     kind: LatencyKind,

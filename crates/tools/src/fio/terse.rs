@@ -179,10 +179,6 @@ const LEAST_TELLING_RATE: f64 = 50.0;
 
 /// Takes the size of all requests, and so their number, where bytes, rate and time agree
 /// with a power of two.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "compared within a step of the rate"
-)]
 fn settle_block_size(part: &mut Part) {
     let (Some(bytes), Some(time), Some(rate)) = (
         part.total_bytes,

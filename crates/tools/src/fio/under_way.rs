@@ -74,7 +74,6 @@ fn limits(result: &ToolResult, all: &mut Facts) {
 
 /// The value for reads, writes or trims of an option such as `rate=10m,,5m`: those that are
 /// not there have the last one's, those that are empty none (fio(1), `bs`).
-#[expect(clippy::cast_precision_loss, reason = "a rate")]
 pub(super) fn of_three(value: &str, place: usize) -> Option<f64> {
     let values: Vec<&str> = value.split(',').map(str::trim).collect();
     let own = values.get(place).or(values.last())?;
@@ -83,7 +82,6 @@ pub(super) fn of_three(value: &str, place: usize) -> Option<f64> {
 }
 
 /// A time in nanoseconds; a plain number is of microseconds.
-#[expect(clippy::cast_precision_loss, reason = "a share of a time")]
 fn microseconds(value: &str) -> Option<f64> {
     match value.parse::<u64>() {
         Ok(number) => Some(number as f64 * 1e3),
@@ -92,7 +90,6 @@ fn microseconds(value: &str) -> Option<f64> {
 }
 
 /// How much of its time each clone of a job waited because it was told to think.
-#[expect(clippy::cast_precision_loss, reason = "a share of a time")]
 fn thinking_percent(result: &ToolResult, job: u32) -> Option<f64> {
     let time = |name| microseconds(&text(result, job, name)?).filter(|time| *time > 0.0);
     let think = time("thinktime")?;
@@ -130,7 +127,6 @@ fn depths(result: &ToolResult, all: &mut Facts) {
 
 /// By Little's law: the sum of all latencies over the time. What did not run for the same
 /// time, as reads that verify, did not run at the same time either.
-#[expect(clippy::cast_precision_loss, reason = "a mean")]
 fn in_flight(result: &ToolResult, job: u32) -> Option<f64> {
     let one = |part: &Part| {
         let total = |kind| part.latencies.iter().find(|known| known.kind == kind);

@@ -95,7 +95,6 @@ impl Bench for MockBench {
 
 impl MockBench {
     /// A row with canned numbers.
-    #[expect(clippy::cast_precision_loss, reason = "rates are statistics")]
     fn measure(
         &self,
         experiment: &Experiment,

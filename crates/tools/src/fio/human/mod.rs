@@ -426,7 +426,6 @@ impl Reader {
 
 /// Rates of bytes are as coarse as the bytes that they are compared with, and in text for
 /// people neither has more than three digits.
-#[expect(clippy::cast_precision_loss, reason = "a step of a rounded number")]
 fn note_printed_rates(part: &mut Part, [bytes, requests]: [Option<f64>; 2], step: f64) {
     let seconds = part.runtime_ns.map_or(1.0, |time| time as f64 / 1e9);
     let rounded = |rate: f64, step: f64| (rate, step + 0.02 * rate);
@@ -437,7 +436,6 @@ fn note_printed_rates(part: &mut Part, [bytes, requests]: [Option<f64>; 2], step
 
 /// Takes the exact product of requests and block size for the printed bytes
 /// where both agree to the last digit printed; else tells how coarse they are.
-#[expect(clippy::cast_precision_loss, reason = "compared with a rounded number")]
 fn settle_bytes(part: &mut Part, bytes: f64, step: f64) {
     let product = part
         .block_size_bytes
