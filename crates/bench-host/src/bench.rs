@@ -17,7 +17,7 @@ use raidlab_lab::{
     Bench, BenchError, Condition, Experiment, Finish, Observer, PlannedJob, PlannedStep, Progress,
     Rounds, Wait,
 };
-use raidlab_statistics::{SteadyCriteria, SteadyState};
+use raidlab_statistics::SteadyState;
 use raidlab_store::{CellResult, Measurement, Observation, Operation, Records, Scope};
 use raidlab_systems::ArrayStatus;
 use raidlab_units::Nanos;
@@ -417,7 +417,7 @@ fn do_rounds(
             records: Records::default(),
         })
         .collect();
-    let mut steady = SteadyState::new(SteadyCriteria::SNIA);
+    let mut steady = SteadyState::default();
     let mut attained = false;
     for round in 1..=rounds.at_most {
         let mut tracked = None;
@@ -429,11 +429,10 @@ fn do_rounds(
             append(result, done);
         }
         let value = tracked.unwrap_or(f64::NAN);
-        let report = steady.push(value).map_err(|error| HostError::Unsuitable {
+        attained = steady.push(value).map_err(|error| HostError::Unsuitable {
             what: format!("job `{}` gave no figure to track: {error}", rounds.track),
         })?;
-        if report.is_some() {
-            attained = true;
+        if attained {
             let text = format!("rounds `{}` are steady after round {round}", rounds.name);
             session.note("steady", None, text);
             break;

@@ -13,8 +13,6 @@ use crate::sample::Sample;
 /// Resemblance of a series to itself at a lag.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Autocorrelation {
-    /// Steps between the values compared.
-    pub lag: usize,
     /// The correlation coefficient at this lag, from -1 to 1.
     pub value: f64,
     /// Values within this distance of zero may be chance.
@@ -49,7 +47,6 @@ pub fn autocorrelation(
     let total: f64 = scaled.iter().map(|d| d * d).sum();
     let shared: f64 = scaled.iter().zip(&scaled[lag..]).map(|(a, b)| a * b).sum();
     Some(Autocorrelation {
-        lag,
         value: (shared / total).clamp(-1.0, 1.0),
         bound: normal_quantile(confidence.upper()) / (values.len() as f64).sqrt(),
     })

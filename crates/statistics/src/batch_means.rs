@@ -14,7 +14,7 @@
 //!
 //! What a multiple of m leaves over is left out at the start, where a
 //! transient would be. The method takes the series as stationary: test
-//! [`crate::trend`] and [`crate::change_point`] first.
+//! [`crate::change_point`] first.
 
 use crate::distributions::{normal_quantile, student_t_quantile};
 use crate::interval::{Confidence, Interval};
@@ -34,91 +34,39 @@ pub struct BatchMeans {
     pub mean: f64,
     /// Student's t interval of the mean over the batches.
     pub interval: Interval,
-    /// Standard error of the mean.
-    pub standard_error: f64,
-    /// Samples per batch, 1 for a series without resemblance.
-    pub batch_samples: usize,
-    /// Batches, 10 or more.
-    pub batches: usize,
-    /// Samples left out at the start, fewer than `batch_samples`.
-    pub left_out: usize,
-    /// How many independent samples would give the same standard error; at
-    /// most the samples used.
-    pub effective_samples: f64,
-}
-
-/// Why a series gives no interval.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum NoBatchMeans {
-    /// Too short to test for resemblance.
-    #[error("too short: {samples} samples, at least {least} are needed")]
-    TooShort {
-        /// The number of samples that the series has.
-        samples: usize,
-        /// The fewest samples with which a series is tested.
-        least: usize,
-    },
-    /// Even the largest batches resemble their neighbours.
-    #[error("too correlated: batches of {batch_samples} samples still resemble their neighbours")]
-    TooCorrelated {
-        /// The largest batch tried.
-        batch_samples: usize,
-    },
-    /// All samples are equal, so there is no spread to judge by.
-    #[error("all samples are equal, the spread is hidden below their resolution")]
-    NoSpread,
 }
 
 /// Mean and interval of `series`, whose samples stand in order of time at
-/// equal distances.
-///
-/// # Errors
-/// Fewer than 20 samples, resemblance up to the largest batch, no spread.
-pub fn batch_means(series: &Sample, confidence: Confidence) -> Result<BatchMeans, NoBatchMeans> {
+/// equal distances. `None` for fewer than 20 samples, too short to test for
+/// resemblance; where even the largest batches resemble their neighbours; and
+/// where all are equal, with no spread to judge by.
+#[must_use]
+pub fn batch_means(series: &Sample, confidence: Confidence) -> Option<BatchMeans> {
     let samples = series.len();
-    if samples < LEAST_SAMPLES {
-        return Err(NoBatchMeans::TooShort {
-            samples,
-            least: LEAST_SAMPLES,
-        });
-    }
-    if series.is_constant() {
-        return Err(NoBatchMeans::NoSpread);
+    if samples < LEAST_SAMPLES || series.is_constant() {
+        return None;
     }
     let mut batch_samples = 1;
-    let mut last_tried = 1;
     while samples / batch_samples >= LEAST_BATCHES {
-        let left_out = samples % batch_samples;
-        let used = &series.values()[left_out..];
+        let used = &series.values()[samples % batch_samples..];
         let averages: Vec<f64> = used.chunks_exact(batch_samples).map(mean).collect();
         if independent(&averages) {
-            let found = finish(used, &averages, confidence).ok_or(NoBatchMeans::NoSpread)?;
-            return Ok(BatchMeans {
-                batch_samples,
-                left_out,
-                ..found
-            });
+            return finish(&averages, confidence);
         }
-        last_tried = batch_samples;
         batch_samples *= 2;
     }
-    Err(NoBatchMeans::TooCorrelated {
-        batch_samples: last_tried,
-    })
+    None
 }
 
 /// The interval over independent averages; `None` when they are all equal.
-fn finish(used: &[f64], averages: &[f64], confidence: Confidence) -> Option<BatchMeans> {
-    let batches = averages.len();
-    let count = batches as f64;
+fn finish(averages: &[f64], confidence: Confidence) -> Option<BatchMeans> {
+    let count = averages.len() as f64;
     let centre = mean(averages);
     let variance = squares(averages) / (count - 1.0) / count;
     if variance <= 0.0 {
         return None;
     }
-    let standard_error = variance.sqrt();
-    let reach = student_t_quantile(confidence.upper(), count - 1.0) * standard_error;
-    let per_sample = squares(used) / (used.len() as f64 - 1.0);
+    let reach = student_t_quantile(confidence.upper(), count - 1.0) * variance.sqrt();
     Some(BatchMeans {
         mean: centre,
         interval: Interval {
@@ -126,11 +74,6 @@ fn finish(used: &[f64], averages: &[f64], confidence: Confidence) -> Option<Batc
             high: centre + reach,
             confidence,
         },
-        standard_error,
-        batch_samples: 1,
-        batches,
-        left_out: 0,
-        effective_samples: (per_sample / variance).min(used.len() as f64),
     })
 }
 
@@ -150,7 +93,7 @@ fn independent(averages: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoBatchMeans, batch_means};
+    use super::{BatchMeans, batch_means};
     use crate::distributions::normal_quantile;
     use crate::interval::Confidence;
     use crate::sample::Sample;
@@ -170,7 +113,7 @@ mod tests {
         Sample::new(&values).expect("finite")
     }
 
-    fn find(series: &Sample) -> Result<super::BatchMeans, NoBatchMeans> {
+    fn find(series: &Sample) -> Option<BatchMeans> {
         batch_means(series, Confidence::NINETY_FIVE)
     }
 
@@ -183,11 +126,14 @@ mod tests {
             let (mut held, mut found, mut naive, mut sum) = (0, 0, 0, 0.0);
             for _ in 0..300 {
                 let values = series(600, rho, &mut stream);
-                let Ok(batch) = find(&values) else { continue };
+                let Some(batch) = find(&values) else { continue };
                 found += 1;
                 held += u32::from(batch.interval.contains(100.0));
-                sum += batch.effective_samples;
-                let error = values.standard_deviation().expect("many") / 600_f64.sqrt();
+                let deviation = values.standard_deviation().expect("many");
+                // So many independent samples would have an interval of this width.
+                let width = (batch.interval.high - batch.interval.low) / 2.0;
+                sum += (1.96 * deviation / width).powi(2);
+                let error = deviation / 600_f64.sqrt();
                 naive += u32::from((values.mean() - 100.0).abs() < 1.96 * error);
             }
             let share = f64::from(held) / f64::from(found);
@@ -205,30 +151,24 @@ mod tests {
 
     #[test]
     fn short_constant_and_drifting_series_are_refused() {
-        let short = Sample::new(&[1.0; 19]).expect("finite");
-        let refused = Err(NoBatchMeans::TooShort {
-            samples: 19,
-            least: 20,
-        });
-        assert_eq!(find(&short), refused);
-        let flat = Sample::new(&[7.0; 60]).expect("finite");
-        assert_eq!(find(&flat), Err(NoBatchMeans::NoSpread));
         let ramp: Vec<f64> = (0..60).map(f64::from).collect();
-        let ramp = Sample::new(&ramp).expect("finite");
-        assert_eq!(
-            find(&ramp),
-            Err(NoBatchMeans::TooCorrelated { batch_samples: 4 })
-        );
+        for values in [&[1.0, 2.0].repeat(10)[..19], &[7.0; 60], &ramp] {
+            let series = Sample::new(values).expect("finite");
+            assert_eq!(find(&series), None, "{values:?}");
+        }
+        let longer = Sample::new(&[1.0, 2.0].repeat(10)).expect("finite");
+        assert!(find(&longer).is_some());
     }
 
     /// A square wave of period two: single seconds differ, pairs do not.
     #[test]
-    fn alternating_series_counts_at_most_its_samples() {
+    fn an_alternating_series_is_not_batched() {
         let values: Vec<f64> = (0..40)
             .map(|t| if t % 2 == 0 { 9.0 } else { 11.0 })
             .collect();
         let batch = find(&Sample::new(&values).expect("finite")).expect("no resemblance");
-        assert_eq!((batch.batch_samples, batch.mean), (1, 10.0));
-        assert!(batch.effective_samples <= 40.0);
+        assert_eq!(batch.mean, 10.0);
+        // t(0.975, 39) = 2.0227 and the deviation of 40 single samples, 1.0127, over sqrt(40).
+        assert!((batch.interval.high - 10.3239).abs() < 1e-3);
     }
 }

@@ -1,5 +1,4 @@
-//! Bootstrap intervals of a mean, a median, and their ratio between two
-//! samples.
+//! Bootstrap intervals of a median, and of the ratio of two samples' medians.
 //!
 //! The values are drawn again with replacement, `resamples` times, and the
 //! statistic of each resample gives its distribution. The percentile interval
@@ -9,8 +8,7 @@
 //! resamples below the estimate (equal ones counted half), and the
 //! acceleration a, the skewness of the leave-one-out values; for two samples
 //! equation 5.26 of Davison and Hinkley, Bootstrap Methods and their
-//! Application, 1997. Where either is undefined the percentiles stand, and
-//! the method says so.
+//! Application, 1997. Where either is undefined the percentiles stand.
 //!
 //! Small samples. Three values have ten distinct resamples, none beyond the
 //! smallest or the largest value, and the range of three values holds the
@@ -20,67 +18,28 @@
 //! normal (for ratios, log-normal: Welch 1947 on logarithms, about the ratio
 //! of geometric means). At 3 values it reaches 2.5 standard deviations to
 //! either side; a skewed or two-peaked source still cannot be seen.
-//!
-//! A mean needs more: resamples of a small sample spread too little, by
-//! sqrt((n-1)/n), and their ends stand at normal distances instead of
-//! Student's (Hesterberg, What Teachers Should Know About the Bootstrap, The
-//! American Statistician 69, 2015). Of six normal values it covered 85 %
-//! instead of 95 % in this file's test, so below 15 values a mean gets t.
-//!
-//! A mean of very skewed values is covered less often than stated, at 30
-//! log-normal values of deviation 1 about nine times in ten instead of 95 %.
 
 use raidlab_random::Stream;
 
 use crate::distributions::{normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
-use crate::interval::{Confidence, Estimate, Interval, Method, NoInterval, Percentile};
+use crate::interval::{Confidence, Estimate, Interval, NoInterval};
+use crate::quantile::quantile_of_sorted;
 use crate::sample::{Sample, mean, squares};
-use crate::summary::quantile_of_sorted;
 
-/// Fewer resamples than this leave the ends of the interval to chance.
-const LEAST_RESAMPLES: usize = 100;
-
-/// Fewest values for which the bootstrap of a mean is trusted.
-const LEAST_FOR_MEAN: usize = 15;
-
-/// Fewest values for which `how` resamples; fewer get Student's t.
-fn least_values(how: &Bootstrap) -> usize {
-    match how.centre {
-        Centre::Median => how.confidence.least_values(),
-        Centre::Mean => how.confidence.least_values().max(LEAST_FOR_MEAN),
-    }
-}
-
-/// The number that stands for a whole sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Centre {
-    /// The arithmetic mean of the sample's values.
-    Mean,
-    /// The middle one of the ordered values, or the mean of the middle two.
-    Median,
-}
-
-/// How often and with which centre a sample is drawn anew from itself.
+/// How often a sample is drawn anew from itself, and how sure the interval is to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bootstrap {
-    /// The number that stands for a sample.
-    pub centre: Centre,
+pub(crate) struct Bootstrap {
     /// How often the interval is to hold the true value.
     pub confidence: Confidence,
     /// How many resamples, 100 or more.
     pub resamples: usize,
-    /// True for BCa, false for plain percentiles.
-    pub bca: bool,
 }
 
 impl Default for Bootstrap {
-    /// Median, 95 %, 10 000 resamples, BCa.
     fn default() -> Self {
         Self {
-            centre: Centre::Median,
             confidence: Confidence::NINETY_FIVE,
             resamples: 10_000,
-            bca: true,
         }
     }
 }
@@ -96,14 +55,17 @@ pub(crate) struct RatioTest {
     pub p_value: Option<f64>,
 }
 
-/// The centre of `sample` with its interval.
+/// The median of `sample` with its interval at 95 %, of 10 000 resamples.
 ///
-/// Below [`Confidence::least_values`] values (for a mean, 15) the interval is
-/// Student's t around the mean, whichever centre is asked for; it always holds the median
+/// Below 6 values the interval is Student's t around the mean; it always holds the median
 /// too at 80 % and above. One value, or values all equal, have no interval.
 #[must_use]
-pub fn estimate(sample: &Sample, how: &Bootstrap, stream: &mut Stream) -> Estimate {
-    let value = centre_of(sample, how.centre);
+pub fn estimate(sample: &Sample, stream: &mut Stream) -> Estimate {
+    estimate_with(sample, &Bootstrap::default(), stream)
+}
+
+fn estimate_with(sample: &Sample, how: &Bootstrap, stream: &mut Stream) -> Estimate {
+    let value = sample.median();
     Estimate {
         value,
         interval: interval_of(sample, value, how, stream),
@@ -115,50 +77,37 @@ fn interval_of(
     value: f64,
     how: &Bootstrap,
     stream: &mut Stream,
-) -> Result<(Interval, Method), NoInterval> {
+) -> Result<Interval, NoInterval> {
     let deviation = sample.standard_deviation().ok_or(NoInterval::OneValue)?;
     if sample.is_constant() {
         return Err(NoInterval::NoSpread);
     }
-    if sample.len() < least_values(how) {
+    if sample.len() < how.confidence.least_values() {
         let count = sample.len() as f64;
         let reach =
             student_t_quantile(how.confidence.upper(), count - 1.0) * deviation / count.sqrt();
         let centre = sample.mean();
-        let found = interval(centre - reach, centre + reach, how.confidence)?;
-        return Ok((found, Method::StudentT));
+        return interval(centre - reach, centre + reach, how.confidence);
     }
-    enough(how)?;
-    let mut resampler = Resampler::new(sample, how.centre);
+    let mut resampler = Resampler::new(sample);
     let mut replicates: Vec<f64> = (0..how.resamples).map(|_| resampler.draw(stream)).collect();
     replicates.sort_unstable_by(f64::total_cmp);
-    let influences = [leave_one_out(sample, how.centre, |centre| centre)];
-    let (found, method, _) = ends(&replicates, value, &influences, how)?;
-    Ok((found, method))
+    let influences = [leave_one_out(sample, |median| median)];
+    ends(&replicates, value, &influences, how).map(|(found, _)| found)
 }
 
-/// The centre of `other` over the centre of `base`, with its interval.
+/// The median of `other` over the median of `base`, with its interval.
 ///
-/// When either sample has fewer than [`Confidence::least_values`] values (for
-/// means, 15): the ratio of geometric means with Welch's t on logarithms. A sample of one
-/// value, a value not above zero, or two constant samples have no interval.
-#[must_use]
-pub fn estimate_ratio(
-    base: &Sample,
-    other: &Sample,
-    how: &Bootstrap,
-    stream: &mut Stream,
-) -> Estimate {
-    test_ratio(base, other, how, stream).estimate
-}
-
+/// When either sample has fewer than [`Confidence::least_values`] values: the ratio of
+/// geometric means with Welch's t on logarithms. A sample of one value, a value not above
+/// zero, or two constant samples have no interval.
 pub(crate) fn test_ratio(
     base: &Sample,
     other: &Sample,
     how: &Bootstrap,
     stream: &mut Stream,
 ) -> RatioTest {
-    let value = centre_of(other, how.centre) / centre_of(base, how.centre);
+    let value = other.median() / base.median();
     let none = |why| RatioTest {
         estimate: Estimate {
             value,
@@ -178,19 +127,12 @@ pub(crate) fn test_ratio(
     if base.is_constant() && other.is_constant() {
         return none(NoInterval::NoSpread);
     }
-    if base.len().min(other.len()) < least_values(how) {
-        return welch_on_logs(base, other, how.confidence).unwrap_or_else(none);
-    }
-    match resample_ratio(base, other, value, how, stream) {
-        Ok((interval, method, p_value)) => RatioTest {
-            estimate: Estimate {
-                value,
-                interval: Ok((interval, method)),
-            },
-            p_value: Some(p_value),
-        },
-        Err(why) => none(why),
-    }
+    let few = base.len().min(other.len()) < how.confidence.least_values();
+    let found = match few {
+        true => welch_on_logs(base, other, how.confidence),
+        false => resample_ratio(base, other, value, how, stream),
+    };
+    found.unwrap_or_else(none)
 }
 
 fn resample_ratio(
@@ -199,28 +141,26 @@ fn resample_ratio(
     value: f64,
     how: &Bootstrap,
     stream: &mut Stream,
-) -> Result<(Interval, Method, f64), NoInterval> {
-    enough(how)?;
-    let mut below = Resampler::new(base, how.centre);
-    let mut above = Resampler::new(other, how.centre);
+) -> Result<RatioTest, NoInterval> {
+    let mut below = Resampler::new(base);
+    let mut above = Resampler::new(other);
     let mut replicates: Vec<f64> = (0..how.resamples)
         .map(|_| above.draw(stream) / below.draw(stream))
         .collect();
     replicates.sort_unstable_by(f64::total_cmp);
-    let (base_centre, other_centre) = (centre_of(base, how.centre), centre_of(other, how.centre));
+    let (base_median, other_median) = (base.median(), other.median());
     let influences = [
-        leave_one_out(base, how.centre, |centre| other_centre / centre),
-        leave_one_out(other, how.centre, |centre| centre / base_centre),
+        leave_one_out(base, |median| other_median / median),
+        leave_one_out(other, |median| median / base_median),
     ];
-    let (found, method, corrections) = ends(&replicates, value, &influences, how)?;
-    Ok((found, method, p_value(&replicates, 1.0, corrections)))
-}
-
-fn enough(how: &Bootstrap) -> Result<(), NoInterval> {
-    if how.resamples < LEAST_RESAMPLES {
-        return Err(NoInterval::FewResamples);
-    }
-    Ok(())
+    let (found, corrections) = ends(&replicates, value, &influences, how)?;
+    Ok(RatioTest {
+        estimate: Estimate {
+            value,
+            interval: Ok(found),
+        },
+        p_value: Some(p_value(&replicates, 1.0, corrections)),
+    })
 }
 
 fn interval(low: f64, high: f64, confidence: Confidence) -> Result<Interval, NoInterval> {
@@ -235,45 +175,30 @@ fn interval(low: f64, high: f64, confidence: Confidence) -> Result<Interval, NoI
     }
 }
 
-fn centre_of(sample: &Sample, centre: Centre) -> f64 {
-    match centre {
-        Centre::Mean => sample.mean(),
-        Centre::Median => sample.median(),
-    }
-}
-
 /// Draws resamples of one sample.
 struct Resampler<'a> {
     sorted: &'a [f64],
-    centre: Centre,
     /// How often each ordered value was drawn: the median of a resample is
     /// then found by counting, without sorting.
     counts: Vec<u32>,
 }
 
 impl<'a> Resampler<'a> {
-    fn new(sample: &'a Sample, centre: Centre) -> Self {
+    fn new(sample: &'a Sample) -> Self {
         Self {
             sorted: sample.sorted(),
-            centre,
             counts: vec![0; sample.len()],
         }
     }
 
-    /// Draws a sample of the same size with replacement, and gives its centre.
+    /// Draws a sample of the same size with replacement, and gives its median.
     fn draw(&mut self, stream: &mut Stream) -> f64 {
         let size = self.sorted.len();
-        let mut one = || stream.below(size as u64) as usize;
-        match self.centre {
-            Centre::Mean => (0..size).map(|_| self.sorted[one()]).sum::<f64>() / size as f64,
-            Centre::Median => {
-                self.counts.fill(0);
-                for _ in 0..size {
-                    self.counts[one()] += 1;
-                }
-                f64::midpoint(self.ranked((size - 1) / 2), self.ranked(size / 2))
-            }
+        self.counts.fill(0);
+        for _ in 0..size {
+            self.counts[stream.below(size as u64) as usize] += 1;
         }
+        f64::midpoint(self.ranked((size - 1) / 2), self.ranked(size / 2))
     }
 
     /// The value of `rank` (from 0) in the resample just drawn.
@@ -290,18 +215,14 @@ impl<'a> Resampler<'a> {
 }
 
 /// The statistic with each value left out in turn; `turn` makes it from the
-/// centre of what is left. Needs two values.
-fn leave_one_out(sample: &Sample, centre: Centre, turn: impl Fn(f64) -> f64) -> Vec<f64> {
+/// median of what is left. Needs two values.
+fn leave_one_out(sample: &Sample, turn: impl Fn(f64) -> f64) -> Vec<f64> {
     let sorted = sample.sorted();
     let left = sorted.len() - 1;
-    let sum: f64 = sorted.iter().sum();
     (0..sorted.len())
         .map(|out| {
             let ranked = |rank: usize| sorted[if rank < out { rank } else { rank + 1 }];
-            turn(match centre {
-                Centre::Mean => (sum - sorted[out]) / left as f64,
-                Centre::Median => f64::midpoint(ranked((left - 1) / 2), ranked(left / 2)),
-            })
+            turn(f64::midpoint(ranked((left - 1) / 2), ranked(left / 2)))
         })
         .collect()
 }
@@ -333,24 +254,16 @@ fn ends(
     value: f64,
     influences: &[Vec<f64>],
     how: &Bootstrap,
-) -> Result<(Interval, Method, Corrections), NoInterval> {
+) -> Result<(Interval, Corrections), NoInterval> {
     let plain = Corrections {
         bias: 0.0,
         acceleration: 0.0,
     };
-    let chosen = if how.bca {
-        corrections(replicates, value, influences, how.confidence)
-    } else {
-        Err(Percentile::Asked)
-    };
-    let (used, method) = match chosen {
-        Ok(found) => (found, Method::BootstrapBca),
-        Err(why) => (plain, Method::BootstrapPercentile(why)),
-    };
+    let used = corrections(replicates, value, influences, how.confidence).unwrap_or(plain);
     let end = |p| quantile_of_sorted(replicates, used.forward(p));
     let upper = how.confidence.upper();
     let found = interval(end(1.0 - upper), end(upper), how.confidence)?;
-    Ok((found, method, used))
+    Ok((found, used))
 }
 
 /// Share of ascending `replicates` below `value`, equal ones counted half.
@@ -360,15 +273,17 @@ fn share_below(replicates: &[f64], value: f64) -> f64 {
     f64::midpoint(less as f64, not_more as f64) / replicates.len() as f64
 }
 
+/// `None` when all resamples fell on one side of the estimate, where the bias correction is
+/// infinite; and when leaving out any one value changes nothing: the acceleration is 0/0.
 fn corrections(
     replicates: &[f64],
     value: f64,
     influences: &[Vec<f64>],
     confidence: Confidence,
-) -> Result<Corrections, Percentile> {
+) -> Option<Corrections> {
     let share = share_below(replicates, value);
     if share <= 0.0 || share >= 1.0 {
-        return Err(Percentile::BiasUndefined);
+        return None;
     }
     let bias = normal_quantile(share);
     let (mut cubes, mut all_squares) = (0.0, 0.0);
@@ -386,9 +301,9 @@ fn corrections(
     // The denominator 1 - a (z0 + z) must stay above zero at both ends.
     let reach = bias.abs() + normal_quantile(confidence.upper());
     if !acceleration.is_finite() || acceleration.abs() * reach >= 1.0 {
-        return Err(Percentile::AccelerationUndefined);
+        return None;
     }
-    Ok(Corrections { bias, acceleration })
+    Some(Corrections { bias, acceleration })
 }
 
 /// Two-sided probability by turning the interval round: the alpha whose end
@@ -437,7 +352,7 @@ fn welch_on_logs(
     Ok(RatioTest {
         estimate: Estimate {
             value: difference.exp(),
-            interval: Ok((interval(low, high, confidence)?, Method::WelchOnLogs)),
+            interval: Ok(interval(low, high, confidence)?),
         },
         p_value: Some((2.0 * tail).clamp(0.0, 1.0)),
     })

@@ -17,7 +17,7 @@ use raidlab_random::Stream;
 use crate::best::Direction;
 use crate::bootstrap::{Bootstrap, test_ratio};
 use crate::distributions::{normal_cdf, normal_quantile};
-use crate::interval::{Confidence, Estimate, Interval, Method, NoInterval};
+use crate::interval::{Confidence, Estimate, Interval, NoInterval};
 use crate::sample::{Sample, usable};
 use crate::verdict::{CannotTell, Verdict, cannot_tell_text, difference_text, same_text};
 
@@ -25,34 +25,22 @@ use crate::verdict::{CannotTell, Verdict, cannot_tell_text, difference_text, sam
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
     /// Which way is better.
-    pub direction: Direction,
-    /// The relative difference that does not matter, 0.02 for 2 %. Negative
-    /// or not finite is taken as 0: then nothing is ever called the same.
-    pub margin: f64,
-    /// The relative step of the values (see [`crate::relative_resolution`]),
-    /// 0 when not known. Used only when both samples are constant.
-    pub resolution: f64,
+    direction: Direction,
+    /// The relative difference that does not matter, 0.02 for 2 %, or 0: then nothing is
+    /// ever called the same.
+    margin: f64,
     /// How the interval of the ratio is found.
-    pub bootstrap: Bootstrap,
+    bootstrap: Bootstrap,
 }
 
 impl Question {
-    /// A margin of 2 %, unknown resolution, ratio of medians at 95 %.
+    /// A margin of 2 %, and the ratio of medians at 95 %.
     #[must_use]
     pub fn new(direction: Direction) -> Self {
         Self {
             direction,
             margin: 0.02,
-            resolution: 0.0,
             bootstrap: Bootstrap::default(),
-        }
-    }
-
-    fn margin(&self) -> f64 {
-        if self.margin.is_finite() {
-            self.margin.max(0.0)
-        } else {
-            0.0
         }
     }
 }
@@ -62,8 +50,8 @@ impl Question {
 pub struct Measured {
     /// What was measured, such as a mean rate or latency, in its own unit.
     pub value: f64,
-    /// Its interval, which must hold the value; `None` when not known.
-    pub interval: Option<Interval>,
+    /// Its interval, which must hold the value.
+    pub interval: Interval,
 }
 
 /// A comparison's answer and what it rests on. Prints as the report's words.
@@ -71,11 +59,8 @@ pub struct Measured {
 pub struct Comparison {
     /// Whether the other is better, worse or the same, or why nobody can tell.
     pub verdict: Verdict,
-    /// Other over base. NaN as value when there is no ratio.
-    pub ratio: Estimate,
     /// Probability of so large a difference between equals, two-sided;
-    /// `None` without an interval, or when the interval is bounds of
-    /// resolution.
+    /// `None` without an interval.
     pub p_value: Option<f64>,
     /// Which way is better.
     pub direction: Direction,
@@ -105,11 +90,7 @@ pub fn compare_samples(
     stream: &mut Stream,
 ) -> Comparison {
     let tested = test_ratio(base, other, &question.bootstrap, stream);
-    let mut estimate = tested.estimate;
-    if estimate.interval == Err(NoInterval::NoSpread) {
-        estimate.interval = bounds_of_resolution(base, other, question);
-    }
-    let mut found = answer(estimate, tested.p_value, question);
+    let mut found = answer(tested.estimate, tested.p_value, question);
     if base.len() == 1 || other.len() == 1 {
         found.verdict = Verdict::CannotTell {
             why: CannotTell::TooFew {
@@ -119,33 +100,6 @@ pub fn compare_samples(
         };
     }
     found
-}
-
-/// Two constant samples: each true value lies within half a step of what was
-/// read, and with [`Confidence::least_values`] readings that range holds the
-/// median as surely as asked.
-fn bounds_of_resolution(
-    base: &Sample,
-    other: &Sample,
-    question: &Question,
-) -> Result<(Interval, Method), NoInterval> {
-    let half = question.resolution / 2.0;
-    let confidence = question.bootstrap.confidence;
-    let enough = base.len().min(other.len()) >= confidence.least_values();
-    if !(enough && half > 0.0 && half < 1.0) {
-        return Err(NoInterval::NoSpread);
-    }
-    let ratio = other.median() / base.median();
-    let reach = (1.0 + half) / (1.0 - half);
-    let interval = Interval {
-        low: ratio / reach,
-        high: ratio * reach,
-        confidence,
-    };
-    if !interval.high.is_finite() {
-        return Err(NoInterval::Unbounded);
-    }
-    Ok((interval, Method::Resolution))
 }
 
 /// Compares two values by their own intervals.
@@ -164,13 +118,10 @@ pub fn compare_measured(base: &Measured, other: &Measured, question: &Question) 
         found.verdict = Verdict::CannotTell { why };
         found
     };
-    let (Some(base_interval), Some(other_interval)) = (base.interval, other.interval) else {
-        return none(CannotTell::NoUncertainty);
-    };
     let confidence = question.bootstrap.confidence;
     let (base_arms, other_arms) = match (
-        arms(base.value, &base_interval, confidence),
-        arms(other.value, &other_interval, confidence),
+        arms(base.value, &base.interval, confidence),
+        arms(other.value, &other.interval, confidence),
     ) {
         (Ok(base), Ok(other)) => (base, other),
         (Err(why), _) | (_, Err(why)) => return none(CannotTell::NoInterval(why)),
@@ -194,7 +145,7 @@ pub fn compare_measured(base: &Measured, other: &Measured, question: &Question) 
     let p_value = 2.0 * (1.0 - normal_cdf(score));
     let estimate = Estimate {
         value,
-        interval: Ok((interval, Method::FromIntervals)),
+        interval: Ok(interval),
     };
     answer(estimate, Some(p_value.clamp(0.0, 1.0)), question)
 }
@@ -219,16 +170,15 @@ fn arms(value: f64, interval: &Interval, to: Confidence) -> Result<(f64, f64), N
 
 /// The verdict that an interval of the ratio gives.
 fn answer(ratio: Estimate, p_value: Option<f64>, question: &Question) -> Comparison {
-    let margin = question.margin();
+    let margin = question.margin;
     let verdict = match ratio.interval {
         Err(why) => Verdict::CannotTell {
             why: CannotTell::NoInterval(why),
         },
-        Ok((interval, _)) => decide(ratio.value, interval, margin, question.direction),
+        Ok(interval) => decide(ratio.value, interval, margin, question.direction),
     };
     Comparison {
         verdict,
-        ratio,
         p_value,
         direction: question.direction,
         margin,

@@ -1,7 +1,7 @@
 //! The few distribution functions needed, over `statrs`. All arguments are
 //! kept inside the domain here, so that no call can fail or panic.
 
-use statrs::distribution::{ContinuousCDF, Gamma, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Probability kept away from 0 and 1, where quantiles are infinite.
 fn inside(probability: f64) -> f64 {
@@ -41,30 +41,9 @@ fn student_t(freedom: f64) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, freedom).ok()
 }
 
-/// Quantile of the gamma distribution with `shape` > 0 and rate 1, by halving
-/// from the Wilson-Hilferty approximation's neighbourhood.
-pub(crate) fn gamma_quantile(probability: f64, shape: f64) -> f64 {
-    let probability = inside(probability);
-    let Ok(gamma) = Gamma::new(shape, 1.0) else {
-        return 0.0;
-    };
-    let mut low = 0.0;
-    let mut high = shape + 10.0 * shape.sqrt() + 40.0;
-    // A double has 53 bits: after 200 halvings the ends have met.
-    for _ in 0..200 {
-        let middle = f64::midpoint(low, high);
-        if gamma.cdf(middle) < probability {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{gamma_quantile, normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
+    use super::{normal_cdf, normal_quantile, student_t_cdf, student_t_quantile};
 
     fn near(value: f64, expected: f64) -> bool {
         (value - expected).abs() < 5e-4
@@ -78,9 +57,6 @@ mod tests {
         assert!(near(student_t_quantile(0.975, 2.0), 4.3027));
         assert!(near(student_t_quantile(0.975, 29.0), 2.0452));
         assert!(near(student_t_quantile(0.975, 1e9), 1.960));
-        // Half a chi-squared quantile with 2 x shape degrees: 20.4832 / 2.
-        assert!(near(gamma_quantile(0.975, 5.0), 10.2416));
-        assert!(near(gamma_quantile(0.025, 5.0), 1.6235));
     }
 
     #[test]
@@ -88,7 +64,6 @@ mod tests {
         for p in [0.0, 1.0, -1.0, 2.0] {
             assert!(normal_quantile(p).is_finite());
             assert!(student_t_quantile(p, 0.0).is_finite());
-            assert!(gamma_quantile(p, 1.0).is_finite());
         }
         assert!(near(normal_cdf(1.96), 0.975));
         assert!(near(student_t_cdf(4.3027, 2.0), 0.975));

@@ -1,4 +1,4 @@
-//! Intervals, how they were found, and why there is none.
+//! Intervals, and why there is none.
 
 use std::fmt;
 
@@ -27,15 +27,8 @@ impl Confidence {
         }
     }
 
-    /// The fraction, 0.95 for 95 %.
-    #[must_use]
-    pub fn fraction(self) -> f64 {
-        self.0
-    }
-
     /// What is left over: 0.05 for 95 %.
-    #[must_use]
-    pub fn alpha(self) -> f64 {
+    pub(crate) fn alpha(self) -> f64 {
         1.0 - self.0
     }
 
@@ -50,7 +43,7 @@ impl Confidence {
     /// it with probability 2^(1-n) (Conover, Practical Nonparametric
     /// Statistics, section 3.2).
     #[must_use]
-    pub fn least_values(self) -> usize {
+    pub(crate) fn least_values(self) -> usize {
         let mut values = 2;
         while 1.0 - 0.5_f64.powi(values - 1) < self.0 {
             values += 1;
@@ -89,41 +82,6 @@ impl Interval {
     }
 }
 
-/// Why the percentile method stands in for BCa.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Percentile {
-    /// The percentile method was asked for.
-    Asked,
-    /// All resamples fell on one side of the estimate: the bias correction
-    /// is infinite.
-    BiasUndefined,
-    /// Leaving out any one value changes nothing: the acceleration is 0/0.
-    AccelerationUndefined,
-}
-
-/// How an interval was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Bootstrap, bias-corrected and accelerated.
-    BootstrapBca,
-    /// Bootstrap, percentiles of the resamples.
-    BootstrapPercentile(Percentile),
-    /// Student's t around the mean: too few values to resample. Takes the
-    /// values as normally distributed.
-    StudentT,
-    /// Welch's t on logarithms: too few values to resample. The estimate is
-    /// the ratio of geometric means; takes the values as log-normal.
-    WelchOnLogs,
-    /// Exact Poisson limits of a count.
-    PoissonCount,
-    /// Normal approximation of a renewal count.
-    RenewalCount,
-    /// Ratio of two estimates that brought their own intervals.
-    FromIntervals,
-    /// Both samples constant: bounds from the stated resolution alone.
-    Resolution,
-}
-
 /// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoInterval {
@@ -139,19 +97,16 @@ pub enum NoInterval {
     /// The ends of the interval are no longer finite numbers above zero.
     #[error("the spread is too large for the interval to be a number")]
     Unbounded,
-    /// Too few resamples for the ends of the interval.
-    #[error("fewer than 100 resamples")]
-    FewResamples,
 }
 
 /// A value with its interval, or the reason for having none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The estimate itself: the mean or median of a sample, or a ratio of two; NaN where there
-    /// is no ratio.
+    /// The estimate itself: the median of a sample, or a ratio of two; NaN where there is no
+    /// ratio.
     pub value: f64,
-    /// Its interval and how that was found.
-    pub interval: Result<(Interval, Method), NoInterval>,
+    /// Its interval, or why there is none.
+    pub interval: Result<Interval, NoInterval>,
 }
 
 #[cfg(test)]

@@ -20,30 +20,22 @@ mod interval;
 mod multiple;
 mod outliers;
 mod prediction;
+mod quantile;
 mod sample;
 mod steady;
-mod summary;
-mod trend;
 mod verdict;
 
 pub use autocorrelation::{Autocorrelation, autocorrelation};
-pub use batch_means::{BatchMeans, NoBatchMeans, batch_means};
-pub use best::{Change, Direction, Standing, ratio_to_best};
-pub use bootstrap::{Bootstrap, Centre, estimate, estimate_ratio};
+pub use batch_means::{BatchMeans, batch_means};
+pub use best::{Change, Direction};
+pub use bootstrap::estimate;
 pub use changepoint::{ChangePoint, Cliff, change_point, cliff};
 pub use compare::{Comparison, Measured, Question, compare_measured, compare_samples};
-pub use counts::{common_step, count_estimate, relative_resolution, relative_standard_error};
-pub use interval::{
-    Confidence, ConfidenceError, Estimate, Interval, Method, NoInterval, Percentile,
-};
-pub use multiple::{Correction, adjusted_p_values, correct_table};
-pub use outliers::{Outlier, OutlierReason, outliers};
+pub use counts::relative_standard_error;
+pub use interval::{Confidence, ConfidenceError, Estimate, Interval, NoInterval};
+pub use multiple::{Correction, correct_table};
+pub use outliers::outliers;
 pub use prediction::next_value;
-pub use sample::{MAX_MAGNITUDE, Sample, SampleError};
-pub use steady::{
-    SteadyCriteria, SteadyReport, SteadyState, Window, fio_deviation_holds, fio_slope_holds,
-    fio_slope_limit_percent, first_steady, window,
-};
-pub use summary::{Summary, quantile, summary};
-pub use trend::{NoTrend, Trend, trend};
+pub use sample::{Sample, SampleError};
+pub use steady::SteadyState;
 pub use verdict::{CannotTell, Verdict};

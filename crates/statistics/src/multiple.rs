@@ -18,8 +18,6 @@ use crate::verdict::{CannotTell, Verdict};
 /// How the p-values of a table's rows are corrected for being many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Correction {
-    /// None: each row on its own.
-    None,
     /// Holm 1979: the chance of any false row.
     Holm,
     /// Benjamini and Hochberg 1995: the share of false rows.
@@ -28,19 +26,13 @@ pub enum Correction {
 
 /// Adjusted p-values, in the order given, each in `0..=1` and never below its
 /// own; a value that is NaN is taken as 1.
-#[must_use]
-pub fn adjusted_p_values(p_values: &[f64], correction: Correction) -> Vec<f64> {
+fn adjusted_p_values(p_values: &[f64], correction: Correction) -> Vec<f64> {
     let clean = |p: f64| if p.is_nan() { 1.0 } else { p.clamp(0.0, 1.0) };
     let mut order: Vec<(usize, f64)> = p_values.iter().map(|&p| clean(p)).enumerate().collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let rows = order.len() as f64;
     let mut adjusted = vec![1.0; order.len()];
     match correction {
-        Correction::None => {
-            for (row, p) in order {
-                adjusted[row] = p;
-            }
-        }
         Correction::Holm => {
             let mut largest: f64 = 0.0;
             for (rank, (row, p)) in order.into_iter().enumerate() {
@@ -101,7 +93,6 @@ mod tests {
         ));
         let found = adjusted_p_values(&p, Correction::BenjaminiHochberg);
         assert!(near(found, [0.02, 0.04, 0.04, 0.02]));
-        assert_eq!(adjusted_p_values(&p, Correction::None), p);
         assert_eq!(adjusted_p_values(&[f64::NAN], Correction::Holm), [1.0]);
     }
 

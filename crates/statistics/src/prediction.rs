@@ -8,10 +8,7 @@ use crate::sample::Sample;
 /// values of `sample`: mean ± t s √(1 + 1/n), with t of n - 1 degrees of freedom (Hahn
 /// and Meeker, Statistical Intervals, section 4.8). `None` of a single value.
 #[must_use]
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a sample has fewer than 2^53 values"
-)]
+// A sample has fewer than 2^53 values.
 pub fn next_value(sample: &Sample, confidence: Confidence) -> Option<Interval> {
     let deviation = sample.standard_deviation()?;
     let count = sample.len() as f64;

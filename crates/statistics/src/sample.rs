@@ -2,7 +2,7 @@
 
 /// The largest size of a value. Squares of it can be summed a million times
 /// without overflow; no rate, time or count comes near it.
-pub const MAX_MAGNITUDE: f64 = 1e150;
+const MAX_MAGNITUDE: f64 = 1e150;
 
 /// Why values are no sample.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -10,7 +10,7 @@ pub enum SampleError {
     /// There is not a single value.
     #[error("no values")]
     Empty,
-    /// A value that is NaN, infinite or beyond [`MAX_MAGNITUDE`].
+    /// A value that is NaN, infinite or larger than 1e150.
     #[error("value {index} is not usable: {value}")]
     NotFinite {
         /// Position of the value, from 0.
@@ -36,7 +36,7 @@ impl Sample {
     /// A sample of all `values`.
     ///
     /// # Errors
-    /// When there are none, or one is not finite or above [`MAX_MAGNITUDE`].
+    /// When there are none, or one is not finite or above 1e150.
     pub fn new(values: &[f64]) -> Result<Self, SampleError> {
         if let Some(index) = values.iter().position(|&value| !usable(value)) {
             return Err(SampleError::NotFinite {
@@ -76,7 +76,7 @@ impl Sample {
 
     /// True when all values are equal.
     #[must_use]
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         self.min() == self.max()
     }
 
@@ -104,9 +104,16 @@ impl Sample {
         median_of_sorted(&self.sorted)
     }
 
+    /// The standard deviation over the mean; `None` for one value, or a mean not above zero.
+    #[must_use]
+    pub fn coefficient_of_variation(&self) -> Option<f64> {
+        let mean = Some(self.mean()).filter(|mean| *mean > 0.0);
+        Some(self.standard_deviation()? / mean?)
+    }
+
     /// The sample standard deviation (divisor n - 1); `None` for one value.
     #[must_use]
-    pub fn standard_deviation(&self) -> Option<f64> {
+    pub(crate) fn standard_deviation(&self) -> Option<f64> {
         (self.len() > 1).then(|| {
             if self.is_constant() {
                 return 0.0;
@@ -140,6 +147,22 @@ pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{Sample, SampleError};
+
+    #[test]
+    fn one_value_has_no_deviation_and_zero_mean_no_coefficient() {
+        let sample = |values: &[f64]| Sample::new(values).expect("finite");
+        let four = sample(&[8.0, 1.0, 4.0, 2.0]);
+        let expected = (28.75_f64 / 3.0).sqrt();
+        assert!((four.standard_deviation().expect("four values") - expected).abs() < 1e-12);
+        let part = four.coefficient_of_variation().expect("above zero");
+        assert!((part - expected / 3.75).abs() < 1e-12);
+        let one = sample(&[5.0]);
+        assert_eq!((one.standard_deviation(), one.median()), (None, 5.0));
+        assert_eq!(one.coefficient_of_variation(), None);
+        assert_eq!(sample(&[-1.0, 1.0]).coefficient_of_variation(), None);
+        let equal = sample(&[0.1; 10]);
+        assert_eq!((equal.standard_deviation(), equal.mean()), (Some(0.0), 0.1));
+    }
 
     #[test]
     fn what_is_not_finite_is_named() {

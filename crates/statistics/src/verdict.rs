@@ -46,8 +46,6 @@ pub enum CannotTell {
         /// Repetitions of the other.
         other: usize,
     },
-    /// At least one value came without an uncertainty.
-    NoUncertainty,
     /// The interval holds 1 and reaches beyond the margin.
     Overlap {
         /// Interval of the ratio.
@@ -166,7 +164,6 @@ pub(crate) fn cannot_tell_text(why: &CannotTell, direction: Direction) -> String
             format!("{base} {} each", repetitions(*base))
         }
         CannotTell::TooFew { base, other } => format!("{base} against {other} repetitions"),
-        CannotTell::NoUncertainty => "a value without its uncertainty".to_owned(),
         CannotTell::Overlap { interval } => between_text(interval, direction),
         CannotTell::NearMargin { interval } => format!(
             "perhaps too small to matter, {}",

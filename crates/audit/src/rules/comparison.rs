@@ -5,7 +5,7 @@ use crate::case::Case;
 use crate::devices::tool;
 use crate::finding::Ruling;
 use crate::rule::Check;
-use raidlab_statistics::{Sample, outliers, summary};
+use raidlab_statistics::{Sample, outliers};
 use raidlab_store::Severity::{Note, Warning};
 use raidlab_store::{Measurement, Operation, Scope, fact, fact::claim_part};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,7 +118,7 @@ fn repetitions_disagree(case: &Case<'_>, ruling: &mut Ruling) {
             continue;
         };
         ruling.judged();
-        let spread = summary(&sample).coefficient_of_variation.unwrap_or(0.0);
+        let spread = sample.coefficient_of_variation().unwrap_or(0.0);
         let scope = Scope {
             repetition: None,
             ..Scope::of(rows[0])
@@ -133,11 +133,11 @@ fn repetitions_disagree(case: &Case<'_>, ruling: &mut Ruling) {
             ruling.scope(Note, scope, text);
         }
         // Three or four close values make any other look far.
-        for outlier in outliers(&sample).into_iter().filter(|_| sample.len() >= 5) {
-            let away = outlier.value / sample.median() - 1.0;
+        for place in outliers(&sample).into_iter().filter(|_| sample.len() >= 5) {
+            let away = sample.values()[place] / sample.median() - 1.0;
             if away.abs() > 0.05 {
                 let text = format!("{:+.0} % from the median of {}", away * 100.0, sample.len());
-                ruling.row(Note, rows[outlier.index], text);
+                ruling.row(Note, rows[place], text);
             }
         }
     }

@@ -48,7 +48,6 @@ impl Side {
 
     /// A column's scores over several rows: a repetition counts where every
     /// row has it.
-    #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
     pub(crate) fn of_class(rows: &[&Row<'_>], column: usize, series: &[Series]) -> Self {
         if let [row] = rows {
             return Self::of_row(row, column, series);
@@ -129,7 +128,7 @@ fn of_series(rate: Rate, m: &Measurement, series: &[Series]) -> Option<Measured>
         .filter(|(at, _)| (m.started_ns..end).contains(at));
     let values: Vec<f64> = within.map(|(_, value)| *value).collect();
     let inner = values.get(1..values.len().saturating_sub(1))?;
-    let found = batch_means(&Sample::new(inner).ok()?, Confidence::NINETY_FIVE).ok()?;
+    let found = batch_means(&Sample::new(inner).ok()?, Confidence::NINETY_FIVE)?;
     let value = rate.of(m);
     let scale = value / found.mean;
     let interval = Interval {
@@ -138,10 +137,7 @@ fn of_series(rate: Rate, m: &Measurement, series: &[Series]) -> Option<Measured>
         confidence: found.interval.confidence,
     };
     let usable = scale.is_finite() && scale > 0.0;
-    usable.then_some(Measured {
-        value,
-        interval: Some(interval),
-    })
+    usable.then_some(Measured { value, interval })
 }
 
 #[cfg(test)]
@@ -210,6 +206,6 @@ mod tests {
         let side = Side::of_measurements(Rate::MegabytesPerSecond, &[&m], &[series]);
         let measured = side.series.unwrap();
         assert_eq!(measured.value, side.values[0]);
-        assert!(measured.interval.unwrap().contains(measured.value));
+        assert!(measured.interval.contains(measured.value));
     }
 }

@@ -8,7 +8,7 @@
 
 use super::rate::Rate;
 use raidlab_random::Stream;
-use raidlab_statistics::{Bootstrap, Sample, estimate, outliers};
+use raidlab_statistics::{Sample, estimate, outliers};
 use raidlab_store::Measurement;
 
 /// A cell's figure.
@@ -60,13 +60,11 @@ pub(crate) fn fold<'a>(
     // A store keeps finite numbers only, so there is a sample.
     if let (2.., Ok(sample)) = (kept.len(), Sample::new(&values)) {
         let mut stream = stream(seed, head);
-        let found = estimate(&sample, &Bootstrap::default(), &mut stream);
+        let found = estimate(&sample, &mut stream);
         folded.value = found.value;
         // A rate is never below zero, whatever Student's t of three says.
-        let ends = |(interval, _): (raidlab_statistics::Interval, _)| {
-            (interval.low.max(0.0), interval.high)
-        };
-        folded.interval = found.interval.ok().map(ends);
+        let interval = found.interval.ok();
+        folded.interval = interval.map(|interval| (interval.low.max(0.0), interval.high));
         let far = |m: &Measurement| (rate.of(m) - found.value).abs();
         let nearest = kept.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
         folded.m = nearest.copied().unwrap_or(head);
@@ -103,10 +101,7 @@ pub(crate) fn outlying(values: &[f64]) -> Vec<usize> {
     if values.len() < LEAST_FOR_OUTLIERS {
         return Vec::new();
     }
-    Sample::new(values).map_or_else(
-        |_| Vec::new(),
-        |sample| outliers(&sample).iter().map(|o| o.index).collect(),
-    )
+    Sample::new(values).map_or_else(|_| Vec::new(), |sample| outliers(&sample))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use raidlab_random::Stream;
 
 use super::{Comparison, Measured, Question, compare_measured, compare_samples};
 use crate::best::Direction;
-use crate::interval::{Confidence, Interval, Method, NoInterval};
+use crate::interval::{Confidence, Interval, NoInterval};
 use crate::multiple::{Correction, correct_table};
 use crate::sample::Sample;
 use crate::verdict::{CannotTell, Verdict};
@@ -20,11 +20,11 @@ fn measured(value: f64, low: f64, high: f64) -> Measured {
     let confidence = Confidence::NINETY_FIVE;
     Measured {
         value,
-        interval: Some(Interval {
+        interval: Interval {
             low,
             high,
             confidence,
-        }),
+        },
     }
 }
 
@@ -36,15 +36,6 @@ fn once_each_is_never_an_answer() {
     assert_eq!(found.to_string(), "cannot tell: 1 repetition each");
     let found = compare(&[38.0], &[9608.0, 9700.0, 9800.0], &Question::new(RATE));
     assert_eq!(found.to_string(), "cannot tell: 1 against 3 repetitions");
-    let bare = Measured {
-        value: 38.0,
-        interval: None,
-    };
-    let found = compare_measured(&bare, &measured(50.0, 49.0, 51.0), &Question::new(RATE));
-    assert_eq!(
-        found.to_string(),
-        "cannot tell: a value without its uncertainty"
-    );
 }
 
 #[test]
@@ -120,29 +111,18 @@ fn three_repetitions_use_welch() {
         &[111.0, 112.0, 113.0],
         &Question::new(RATE),
     );
-    assert!(matches!(found.ratio.interval, Ok((_, Method::WelchOnLogs))));
     assert_eq!(found.to_string(), "12 % faster (95 % interval 10..14 %)");
 }
 
 #[test]
-fn constant_samples_need_their_resolution() {
-    let question = Question::new(RATE);
-    let blind = compare(&[38.0; 9], &[50.0; 9], &question);
+fn constant_samples_have_no_answer() {
+    let found = compare(&[38.0; 9], &[50.0; 9], &Question::new(RATE));
     assert!(matches!(
-        blind.verdict,
+        found.verdict,
         Verdict::CannotTell {
             why: CannotTell::NoInterval(NoInterval::NoSpread)
         }
     ));
-    let known = Question {
-        resolution: 0.02,
-        ..question
-    };
-    let found = compare(&[38.0; 9], &[50.0; 9], &known);
-    assert!(matches!(found.ratio.interval, Ok((_, Method::Resolution))));
-    assert!(matches!(found.verdict, Verdict::Better { .. }), "{found}");
-    let few = compare(&[38.0; 5], &[50.0; 9], &known);
-    assert!(matches!(few.verdict, Verdict::CannotTell { .. }), "{few}");
 }
 
 #[test]
@@ -164,8 +144,6 @@ fn a_table_of_rows_is_corrected_together() {
         "{}",
         table[0]
     );
-    correct_table(&mut table, Correction::None);
-    assert!(matches!(table[0].verdict, Verdict::Better { .. }));
     correct_table(&mut table, Correction::Holm);
     let text = table[0].to_string();
     assert!(
