@@ -17,9 +17,8 @@ fn sync_bytes(
     let quiet = states
         .iter()
         .all(|state| state.is_some_and(|state| state.sync.is_none()));
-    let members = states.iter().flatten().flat_map(|state| &state.members);
-    let mut members = members.map(|member| member.state);
-    let has_spare = members.any(|state| state == MemberState::Spare);
+    let mut members = states.iter().flatten().flat_map(|state| &state.members);
+    let has_spare = members.any(|state| *state == MemberState::Spare);
     let may_begin = |event| match event {
         EventKind::Remove | EventKind::Fail => has_spare,
         EventKind::Insert | EventKind::ReAdd => true,
@@ -69,7 +68,7 @@ pub fn of(
 mod tests {
     use super::sync_bytes;
     use raidlab_lab::EventKind;
-    use raidlab_systems::{ArrayStatus, Health, MemberState, MemberStatus, SyncKind, SyncStatus};
+    use raidlab_systems::{ArrayStatus, Health, MemberState, SyncKind, SyncStatus};
 
     #[test]
     fn what_a_rebuild_read_and_wrote_is_not_known_and_never_nothing() {
@@ -83,13 +82,9 @@ mod tests {
             kind: SyncKind::Recovery,
             percent: Some(3.0),
             member: None,
-            bytes_per_second: None,
         }));
         let spare = ArrayStatus {
-            members: vec![MemberStatus {
-                device: "sdz".to_owned(),
-                state: MemberState::Spare,
-            }],
+            members: vec![MemberState::Spare],
             ..state(None)
         };
         let (idle, busy, spare) = (Some(&idle), Some(&busy), Some(&spare));

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The time between two looks at the counters.
-pub const PERIOD: Duration = Duration::from_secs(1);
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
 /// Between two frames, above which the time line says that it has a gap: the
 /// machine or the way to it was too busy to look.
@@ -121,7 +121,7 @@ impl Sampler {
     }
 
     /// What was sampled since the last call.
-    pub fn drain_series(&mut self, scope: &Scope) -> Vec<Series> {
+    pub(crate) fn drain_series(&mut self, scope: &Scope) -> Vec<Series> {
         std::mem::take(&mut self.series)
             .into_iter()
             .map(|((name, unit), points)| Series {
@@ -148,7 +148,7 @@ impl Sampler {
     }
 
     /// How the array was seen since the last call.
-    pub fn drain_looks(&mut self) -> Vec<ArrayLook> {
+    pub(crate) fn drain_looks(&mut self) -> Vec<ArrayLook> {
         std::mem::take(&mut self.looks)
     }
 
@@ -169,7 +169,6 @@ impl Sampler {
         for (slot, member) in self.members.clone().iter().enumerate() {
             if let Some(degrees) = snapshot.temperatures_millicelsius.get(member) {
                 let name = series::member(slot, "temperature_celsius");
-                #[expect(clippy::cast_precision_loss, reason = "a temperature")]
                 self.add(name, "celsius", at_ns, *degrees as f64 / 1000.0);
             }
         }
@@ -252,7 +251,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// A kind of background copying.
-pub const fn sync_operation(kind: SyncKind) -> Operation {
+pub(crate) const fn sync_operation(kind: SyncKind) -> Operation {
     match kind {
         SyncKind::Resync => Operation::Resync,
         SyncKind::Recovery => Operation::Recovery,
@@ -263,16 +262,12 @@ pub const fn sync_operation(kind: SyncKind) -> Operation {
 
 /// The array in mdstat's letters: `U` for a member that is up to date.
 pub fn letters(status: &ArrayStatus) -> String {
-    let letter = |state: MemberState| match state {
+    let letter = |state: &MemberState| match state {
         MemberState::InSync => Some('U'),
         MemberState::Recovering | MemberState::Faulty | MemberState::Missing => Some('_'),
         MemberState::Spare => None,
     };
-    let letters: String = status
-        .members
-        .iter()
-        .filter_map(|member| letter(member.state))
-        .collect();
+    let letters: String = status.members.iter().filter_map(letter).collect();
     format!("[{letters}]")
 }
 
@@ -293,7 +288,7 @@ fn look(at: Nanos, status: &ArrayStatus) -> ArrayLook {
 }
 
 /// A health in a word.
-pub const fn health_name(health: Health) -> &'static str {
+pub(crate) const fn health_name(health: Health) -> &'static str {
     match health {
         Health::Optimal => "optimal",
         Health::Degraded => "degraded",

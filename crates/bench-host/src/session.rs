@@ -311,7 +311,7 @@ impl<'a> Session<'a> {
 
     /// The array's state as it was seen after `since` and after the last
     /// event; `None` where it has not been looked at since.
-    pub fn status_since(&self, since: Duration) -> Option<&ArrayStatus> {
+    pub(crate) fn status_since(&self, since: Duration) -> Option<&ArrayStatus> {
         let (at, status) = self.sampler.status()?;
         (at >= since.max(self.changed)).then_some(status)
     }
@@ -320,13 +320,13 @@ impl<'a> Session<'a> {
     /// up to date but those that the suite has taken out, and no spare waits to
     /// step in for them.
     pub fn settled(&self, status: &ArrayStatus) -> bool {
-        let mut states = status.members.iter().map(|member| member.state);
+        let mut states = status.members.iter().copied();
         let spare = states.clone().any(|state| state == MemberState::Spare);
         let behind = states.any(|state| state == MemberState::Recovering);
         let gone = status
             .members
             .iter()
-            .filter(|member| matches!(member.state, MemberState::Faulty | MemberState::Missing))
+            .filter(|state| matches!(state, MemberState::Faulty | MemberState::Missing))
             .count();
         let whole = status.health == Health::Optimal;
         let away = self.deeds.away();
@@ -426,7 +426,7 @@ fn mount(
 ///
 /// # Errors
 /// When its options do not go together.
-pub fn make_and_mount(
+pub(crate) fn make_and_mount(
     filesystem: &FileSystemSpec,
     device: &str,
     built: &Built,
@@ -467,6 +467,6 @@ fn record(exchange: &Exchange) -> Option<CommandRecord> {
 }
 
 /// Whether caches can be dropped by a word to the kernel.
-pub const fn can_drop_caches(system: System) -> bool {
+pub(crate) const fn can_drop_caches(system: System) -> bool {
     matches!(system, System::Linux)
 }

@@ -172,29 +172,6 @@ pub enum MemberState {
     Missing,
 }
 
-/// One slot of the array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberStatus {
-    /// The device as the system names it, without `/dev/`; empty when missing.
-    pub device: String,
-    /// What the system says of the member.
-    pub state: MemberState,
-}
-
-impl MemberStatus {
-    /// A device's state; one that is missing goes by no name.
-    pub(crate) fn of(device: &str, state: MemberState) -> Self {
-        let name = match state {
-            MemberState::Missing => "",
-            _ => steps::kernel_name(device),
-        };
-        Self {
-            device: name.to_owned(),
-            state,
-        }
-    }
-}
-
 /// What kind of background copying goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncKind {
@@ -217,18 +194,15 @@ pub struct SyncStatus {
     pub percent: Option<f64>,
     /// What 100 percent are on each member, where the system tells.
     pub member: Option<Bytes>,
-    /// Its rate now, where the system tells. More is better.
-    pub bytes_per_second: Option<f64>,
 }
 
 impl SyncStatus {
-    /// What is told where neither the members' size nor a rate are.
+    /// What is told where the members' size is not.
     pub(crate) const fn of(kind: SyncKind, percent: Option<f64>) -> Self {
         Self {
             kind,
             percent,
             member: None,
-            bytes_per_second: None,
         }
     }
 }
@@ -239,7 +213,7 @@ pub struct ArrayStatus {
     /// What the system says of the array as a whole.
     pub health: Health,
     /// The state of each member, in the order of the slots.
-    pub members: Vec<MemberStatus>,
+    pub members: Vec<MemberState>,
     /// What is copied in the background; `None` when nothing is.
     pub sync: Option<SyncStatus>,
 }

@@ -16,8 +16,8 @@ mod words;
 pub use array::spec::ArraySpec;
 pub use array::{
     Access, ArrayStatus, ArraySystem, Built, CacheCounts, CacheState, ChangeMembers, Described,
-    Health, Member, MemberState, MemberStatus, Need, OperatingSystem, ReadBack, ReadState,
-    SyncKind, SyncStatus, SystemError, WriteBack, read_all,
+    Health, Member, MemberState, Need, OperatingSystem, ReadBack, ReadState, SyncKind, SyncStatus,
+    SystemError, WriteBack, read_all,
 };
 pub use filesystem::{FileSystemKind, FileSystemSpec, StripeGeometry};
 pub use words::RefusedWord;

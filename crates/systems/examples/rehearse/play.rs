@@ -119,17 +119,15 @@ impl Rehearsal<'_> {
     fn settle(&mut self) -> Result<()> {
         loop {
             let status = self.system.status(self.machine, self.array)?;
-            let members: Vec<String> = status
-                .members
-                .iter()
-                .map(|member| format!("{}={:?}", member.device, member.state))
+            let slots = self.array.members.iter().zip(&status.members);
+            let members: Vec<String> = slots
+                .map(|(member, state)| {
+                    let name = member.device.trim_start_matches("/dev/");
+                    format!("{name}={state:?}")
+                })
                 .collect();
-            let sync = status.sync.as_ref().map(|sync| {
-                format!(
-                    ", {:?} {:?} % at {:?} B/s",
-                    sync.kind, sync.percent, sync.bytes_per_second
-                )
-            });
+            let sync = status.sync.as_ref();
+            let sync = sync.map(|sync| format!(", {:?} {:?} %", sync.kind, sync.percent));
             self.say(format!(
                 "  {:?}: {}{}",
                 status.health,

@@ -110,7 +110,6 @@ pub trait Described {
 }
 
 /// The bytes that `members` write for each byte, where `data` of them are worth of data.
-#[expect(clippy::cast_precision_loss, reason = "a few members")]
 pub(super) fn written(members: usize, data: f64) -> Option<f64> {
     (members > 0 && data > 0.0).then(|| members as f64 / data)
 }

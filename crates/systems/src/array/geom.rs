@@ -11,8 +11,8 @@
 use super::blank::blank_ends;
 use super::steps::{cannot_build, kernel_name, member, printed, smallest};
 use super::{
-    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, Result, SyncKind,
-    SyncStatus, SystemError,
+    ArrayStatus, Built, Health, Member, MemberState, ReadBack, Result, SyncKind, SyncStatus,
+    SystemError,
 };
 use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
@@ -264,13 +264,13 @@ impl Class {
     }
 
     /// The error that a member can only be removed.
-    pub fn cannot_fail(self) -> SystemError {
+    pub(crate) fn cannot_fail(self) -> SystemError {
         let reason = "it has no such verb; remove the member instead";
         self.lacks("fail a member", reason)
     }
 
     /// The error that a member is as good as new after it was away.
-    pub fn cannot_re_add(self) -> SystemError {
+    pub(crate) fn cannot_re_add(self) -> SystemError {
         let reason = "it keeps no record of what a member missed; add copies everything";
         self.lacks("re-add a member", reason)
     }
@@ -317,19 +317,14 @@ pub(super) fn redundant_status(
         let mut parts = geom.consumers.iter();
         parts.find(|part| part.name == kernel_name(&member.device))
     };
-    let members: Vec<MemberStatus> = array
-        .members
-        .iter()
-        .map(|member| match find(member) {
-            Some(part) => MemberStatus {
-                device: part.name.clone(),
-                state: state(part),
-            },
-            None => MemberStatus::of("", MemberState::Missing),
-        })
+    let members = array.members.iter();
+    let members: Vec<MemberState> = members
+        .map(|member| find(member).map_or(MemberState::Missing, &state))
         .collect();
-    let in_sync = |status: &&MemberStatus| status.state == MemberState::InSync;
-    let good = members.iter().filter(in_sync).count();
+    let good = members
+        .iter()
+        .filter(|state| **state == MemberState::InSync);
+    let good = good.count();
     let health = if good == members.len() {
         Health::Optimal
     } else if good >= needed && !geom.providers.is_empty() {
@@ -352,7 +347,6 @@ pub(super) fn redundant_status(
 /// How far a member is synchronized, 0 to 100. GEOM prints whole percents;
 /// gmirror of FreeBSD 10 and later also prints the bytes copied, which refine
 /// it as long as both agree: after a restart the bytes count from there only.
-#[expect(clippy::cast_precision_loss, reason = "a share of a disk in percent")]
 fn percent(part: &Part) -> Option<f64> {
     let whole = part.fields.number("Synchronized")? as f64;
     let copied = part.fields.number("BytesSynced");

@@ -6,10 +6,10 @@
 
 use super::BcacheSpec;
 use super::plan::{SETS, name_of, of_backing, of_set};
-use crate::array::steps::{Reader, device_size, kernel_name};
+use crate::array::steps::{Reader, device_size};
 use crate::array::{
-    ArrayStatus, Built, CacheState, Health, Member, MemberState, MemberStatus, ReadBack, ReadState,
-    Result, SystemError,
+    ArrayStatus, Built, CacheState, Health, Member, MemberState, ReadBack, ReadState, Result,
+    SystemError,
 };
 use raidlab_shell::{Target, Watched};
 use raidlab_units::{Bytes, parse_bytes};
@@ -85,19 +85,12 @@ impl ReadState for BcacheSpec {
         let no_array = || SystemError::no_array(&array.name);
         let state = contents.first().and_then(Option::as_deref);
         let state = state.ok_or_else(no_array)?.trim();
-        let (cache, data) = array.members.split_last().ok_or_else(no_array)?;
-        let status = |member: &Member, state| MemberStatus {
-            device: kernel_name(&member.device).to_owned(),
-            state,
-        };
+        let (_, data) = array.members.split_last().ok_or_else(no_array)?;
         let mut whole = match self.behind(array) {
             Some((md, behind)) => md.interpret(&behind, contents.get(1..).unwrap_or(&[]))?,
             None => ArrayStatus {
                 health: Health::Optimal,
-                members: data
-                    .iter()
-                    .map(|member| status(member, MemberState::InSync))
-                    .collect(),
+                members: vec![MemberState::InSync; data.len()],
                 sync: None,
             },
         };
@@ -119,7 +112,7 @@ impl ReadState for BcacheSpec {
         if cached == MemberState::Missing && whole.health == Health::Optimal {
             whole.health = Health::Degraded;
         }
-        whole.members.push(status(cache, cached));
+        whole.members.push(cached);
         Ok(whole)
     }
 

@@ -111,7 +111,7 @@ fn the_state_is_the_backing_devices() {
     }
     let status = state("no cache\n").expect("a state");
     assert_eq!(status.health, Health::Degraded);
-    assert_eq!(status.members[1].state, MemberState::Missing);
+    assert_eq!(status.members[1], MemberState::Missing);
     let status = state("inconsistent\n").expect("a state");
     assert_eq!(status.health, Health::Failed);
     state("?\n").expect_err("no state");

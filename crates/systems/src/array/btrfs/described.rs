@@ -23,7 +23,6 @@ impl Described for BtrfsSpec {
         check_mount_options(&[ANY_MOUNT, BTRFS_MOUNT], &self.mount_options)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a few members")]
     fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
         let whole = count as f64;
         let data = match self.data {

@@ -16,15 +16,15 @@ fn a_copy_under_way_and_a_removed_member() {
     let text = include_str!("../geom/data/gflash-synchronizing-2015.txt");
     let status = interpret(&GflashSpec::default(), &f0(), text);
     assert_eq!(status.health, Health::Degraded);
-    assert_eq!(status.members[0].state, MemberState::InSync);
-    assert_eq!(status.members[1].state, MemberState::Recovering);
+    assert_eq!(status.members[0], MemberState::InSync);
+    assert_eq!(status.members[1], MemberState::Recovering);
     let sync = status.sync.unwrap();
     assert_eq!((sync.kind, sync.percent), (SyncKind::Recovery, Some(11.0)));
 
     let text = include_str!("../geom/data/gflash-removed-2015.txt");
     let status = interpret(&GflashSpec::default(), &f0(), text);
     assert_eq!(status.health, Health::Degraded);
-    assert_eq!(status.members[1].state, MemberState::Missing);
+    assert_eq!(status.members[1], MemberState::Missing);
 }
 
 #[test]

@@ -51,7 +51,6 @@ impl Described for Graid3Spec {
         Some("raid3")
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a few members")]
     fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
         written(count, count as f64 - 1.0)
     }

@@ -19,7 +19,7 @@ fn interpret(text: String) -> ArrayStatus {
 fn one_member_may_be_missing_and_no_more() {
     let status = interpret(LIST.to_owned());
     assert_eq!(status.health, Health::Degraded);
-    assert_eq!(status.members[1].state, MemberState::Recovering);
+    assert_eq!(status.members[1], MemberState::Recovering);
     let sync = status.sync.unwrap();
     assert_eq!((sync.kind, sync.percent), (SyncKind::Recovery, Some(37.0)));
     let lost = interpret(LIST.replace("Name: ada4", "Name: ada9"));

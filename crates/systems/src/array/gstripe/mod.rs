@@ -6,8 +6,7 @@ use super::fixed::Fixed;
 use super::geom::array::{GeomArray, providers};
 use super::geom::{Class, Geom, usable};
 use super::spec::optional_size;
-use super::steps::kernel_name;
-use super::{ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, Result};
+use super::{ArrayStatus, Built, Health, Member, MemberState, ReadBack, Result};
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -91,16 +90,15 @@ impl GeomArray for GstripeSpec {
     }
 
     fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus {
-        let there = |name: &str| geom.consumers.iter().any(|part| part.name == name);
-        let members: Vec<MemberStatus> = array
-            .members
-            .iter()
-            .map(|member| match kernel_name(&member.device) {
-                name if there(name) => MemberStatus::of(name, MemberState::InSync),
-                _ => MemberStatus::of("", MemberState::Missing),
-            })
+        let members: Vec<MemberState> = providers(array)
+            .map(
+                |name| match geom.consumers.iter().any(|part| part.name == name) {
+                    true => MemberState::InSync,
+                    false => MemberState::Missing,
+                },
+            )
             .collect();
-        let complete = members.iter().all(|m| m.state == MemberState::InSync);
+        let complete = !members.contains(&MemberState::Missing);
         ArrayStatus {
             health: if complete && geom.fields.get("State") == Some("UP") {
                 Health::Optimal

@@ -18,12 +18,12 @@ fn a_stripe_is_whole_or_failed() {
     let interpret = |text: String| spec().interpret(&raidlab0(), &[Some(text)]).unwrap();
     let status = interpret(LIST.to_owned());
     assert_eq!(status.health, Health::Optimal);
-    assert_eq!(status.members[1].state, MemberState::InSync);
+    assert_eq!(status.members[1], MemberState::InSync);
     let down = interpret(LIST.replace("State: UP", "State: DOWN"));
     assert_eq!(down.health, Health::Failed);
     let lost = interpret(LIST.replace("Name: ada3", "Name: ada7"));
     assert_eq!(lost.health, Health::Failed);
-    assert_eq!(lost.members[1].state, MemberState::Missing);
+    assert_eq!(lost.members[1], MemberState::Missing);
 }
 
 #[test]

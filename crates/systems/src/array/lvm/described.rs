@@ -33,7 +33,6 @@ impl Described for LvmSpec {
         data_of(self.level.name(), active)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a few members")]
     fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
         if self.cache.is_some() {
             return None;

@@ -8,8 +8,8 @@ use super::plan::VOLUME;
 use super::{LvmSpec, cache};
 use crate::array::steps::{Reader, devices};
 use crate::array::{
-    ArrayStatus, Built, CacheState, Health, Member, MemberState, MemberStatus, ReadBack, ReadState,
-    Result, SyncKind, SyncStatus, SystemError,
+    ArrayStatus, Built, CacheState, Health, Member, MemberState, ReadBack, ReadState, Result,
+    SyncKind, SyncStatus, SystemError,
 };
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
@@ -99,8 +99,8 @@ impl ReadState for LvmSpec {
             .ok_or_else(no_array)?;
         let sync = sync(volume)?;
         let members = members(self, array, &rows, sync.as_ref());
-        let lost = |member: &MemberStatus| member.state != MemberState::InSync;
-        let lost: Vec<bool> = members.iter().map(lost).collect();
+        let lost = members.iter().map(|state| *state != MemberState::InSync);
+        let lost: Vec<bool> = lost.collect();
         let data = &lost[..self.data_count(lost.len())];
         let health = match column(volume, "lv_health_status") {
             _ if self.level.has_lost(data) => Health::Failed,
@@ -222,14 +222,11 @@ fn members(
     array: &Built,
     rows: &[Row],
     sync: Option<&SyncStatus>,
-) -> Vec<MemberStatus> {
+) -> Vec<MemberState> {
     let data = spec.data_count(array.members.len());
     let recovers = sync.is_some_and(|sync| sync.kind == SyncKind::Recovery);
-    array
-        .members
-        .iter()
-        .enumerate()
-        .map(|(slot, member)| {
+    (0..array.members.len())
+        .map(|slot| {
             let volume = made_of_members(spec);
             let image = format!("{volume}_rimage_{slot}");
             let mirror = format!("{volume}_mimage_{slot}");
@@ -243,12 +240,11 @@ fn members(
             let behind = at(0) == Some('I') && recovers;
             // A cache that is gone takes the whole volume with it.
             let redundant = spec.level.redundant() && slot < data;
-            let state = match (redundant, away, behind || away && recovers) {
+            match (redundant, away, behind || away && recovers) {
                 (true, _, true) => MemberState::Recovering,
                 (true, true, false) => MemberState::Missing,
                 _ => MemberState::InSync,
-            };
-            MemberStatus::of(&member.device, state)
+            }
         })
         .collect()
 }

@@ -16,7 +16,6 @@ impl Described for MdSpec {
         data_of(self.level.name(), self.active(count))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a few members")]
     fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
         let members = self.active(count);
         let whole = members as f64;

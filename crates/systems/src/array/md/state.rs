@@ -11,19 +11,18 @@ use super::plan::{attribute, kernel};
 use super::{MdLevel, MdSpec};
 use crate::array::steps::kernel_name;
 use crate::array::{
-    ArrayStatus, Built, Health, MemberState, MemberStatus, ReadBack, ReadState, Result, SyncKind,
-    SyncStatus, SystemError,
+    ArrayStatus, Built, Health, MemberState, ReadBack, ReadState, Result, SyncKind, SyncStatus,
+    SystemError,
 };
 use raidlab_shell::{Target, Watched};
 use raidlab_units::Bytes;
 
 /// The array's own files, before two for each member.
-const FILES: [&str; 6] = [
+const FILES: [&str; 5] = [
     "array_state",
     "degraded",
     "sync_action",
     "sync_completed",
-    "sync_speed",
     "resync_start",
 ];
 
@@ -132,12 +131,10 @@ impl ReadState for MdSpec {
 }
 
 /// Whether enough members hold data.
-fn lives(spec: &MdSpec, members: &[MemberStatus]) -> bool {
+fn lives(spec: &MdSpec, members: &[MemberState]) -> bool {
     let active = &members[..spec.active(members.len())];
-    let good: Vec<bool> = active
-        .iter()
-        .map(|member| member.state == MemberState::InSync)
-        .collect();
+    let good = active.iter().map(|state| *state == MemberState::InSync);
+    let good: Vec<bool> = good.collect();
     let lost = good.iter().filter(|good| !**good).count();
     match spec.level {
         MdLevel::Linear | MdLevel::Raid0 => lost == 0,
@@ -150,10 +147,10 @@ fn lives(spec: &MdSpec, members: &[MemberStatus]) -> bool {
 
 /// Slot by slot, then the spares and the journal, then what is faulty or gone
 /// and has no slot any more.
-fn members(spec: &MdSpec, contents: &Contents<'_>, recovering: bool) -> Result<Vec<MemberStatus>> {
+fn members(spec: &MdSpec, contents: &Contents<'_>, recovering: bool) -> Result<Vec<MemberState>> {
     let count = contents.array.members.len();
     let active = spec.active(count);
-    let mut slots: Vec<Option<MemberStatus>> = vec![None; count];
+    let mut slots: Vec<Option<MemberState>> = vec![None; count];
     let mut homeless = Vec::new();
     for (place, member) in contents.array.members.iter().enumerate() {
         let source = FILES.len() + 2 * place;
@@ -178,24 +175,23 @@ fn members(spec: &MdSpec, contents: &Contents<'_>, recovering: bool) -> Result<V
         } else {
             MemberState::Spare
         };
-        let status = MemberStatus::of(&member.device, state);
         match number {
-            Some(number) if number < active => slots[number] = Some(status),
-            _ => homeless.push((place, status)),
+            Some(number) if number < active => slots[number] = Some(state),
+            _ => homeless.push((place, state)),
         }
     }
     // A spare, the journal, or what was failed shows in its own place, or else
     // in the first empty one.
-    for (place, status) in homeless {
+    for (place, state) in homeless {
         let own = slots[place].is_none().then_some(place);
         let free = own.or_else(|| slots.iter().position(Option::is_none));
         if let Some(free) = free {
-            slots[free] = Some(status);
+            slots[free] = Some(state);
         }
     }
+    let slots = slots.into_iter();
     Ok(slots
-        .into_iter()
-        .map(|slot| slot.unwrap_or(MemberStatus::of("", MemberState::Missing)))
+        .map(|slot| slot.unwrap_or(MemberState::Missing))
         .collect())
 }
 
@@ -224,7 +220,6 @@ fn sync(spec: &MdSpec, contents: &Contents<'_>) -> Result<Option<SyncStatus>> {
         kind,
         percent: progress.map(|(percent, _)| percent),
         member: progress.map(|(_, total)| on_each_member(spec, contents, kind, total)),
-        bytes_per_second: speed(contents)?,
     }))
 }
 
@@ -243,7 +238,6 @@ fn on_each_member(spec: &MdSpec, contents: &Contents<'_>, kind: SyncKind, total:
 
 /// How far it is in percent, and how many sectors there are. `sync_completed` holds `none`,
 /// `delayed`, or `done / total` in sectors.
-#[expect(clippy::cast_precision_loss, reason = "a percentage is a statistic")]
 fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>> {
     let Some(text) = contents.text("sync_completed") else {
         return Ok(None);
@@ -268,14 +262,4 @@ fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>> {
             format!("`{text}` is not `sectors / sectors`"),
         )),
     }
-}
-
-/// KiB a second, or `none`.
-#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
-fn speed(contents: &Contents<'_>) -> Result<Option<f64>> {
-    if contents.text("sync_speed") == Some("none") {
-        return Ok(None);
-    }
-    let kib = contents.number("sync_speed")?;
-    Ok(kib.map(|kib| kib as f64 * 1024.0))
 }

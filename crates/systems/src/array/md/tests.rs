@@ -222,7 +222,6 @@ fn contents(changes: &[(usize, Option<&str>)]) -> Vec<Option<String>> {
         "idle\n",
         "none\n",
         "none\n",
-        "none\n",
         "0\n",
         "in_sync\n",
     ]
@@ -290,14 +289,14 @@ fn states_that_a_rehearsal_does_not_show() {
     let mirror = spec("level = 'raid1'");
     let array = array(2);
     let cases: [(&str, Changes); 6] = [
-        ("resync owed", &[(1, Some("0")), (5, Some("0"))]),
+        ("resync owed", &[(1, Some("0")), (4, Some("0"))]),
         ("resync waits", &[(2, Some("resync")), (3, Some("delayed"))]),
         (
             "faulty",
-            &[(8, Some("none")), (9, Some("faulty,write_mostly"))],
+            &[(7, Some("none")), (8, Some("faulty,write_mostly"))],
         ),
         ("not started", &[(0, Some("inactive"))]),
-        ("all gone", &[(6, None), (7, None)]),
+        ("all gone", &[(5, None), (6, None)]),
         ("no array", &[(0, None)]),
     ];
     let mut seen = String::new();
@@ -308,10 +307,10 @@ fn states_that_a_rehearsal_does_not_show() {
             Err(error) => format!("{what}: {error}\n"),
         };
     }
-    let broken = [(2, "walk"), (3, "1 / x"), (6, "first"), (1, "-")];
+    let broken = [(2, "walk"), (3, "1 / x"), (5, "first"), (1, "-")];
     for (place, text) in broken {
         let action = (2, Some(if place == 3 { "check" } else { "idle" }));
-        let contents = contents(&[action, (place, Some(text)), (8, None)]);
+        let contents = contents(&[action, (place, Some(text)), (7, None)]);
         let error = mirror.interpret(&array, &contents).expect_err(text);
         seen += &format!("{error}\n");
     }

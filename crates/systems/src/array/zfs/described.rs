@@ -99,7 +99,6 @@ impl Described for ZfsSpec {
         check_properties(DATA_PROPERTIES, &self.options)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a few members")]
     fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
         let members = self.data_count(count);
         let whole = members as f64;

@@ -18,8 +18,7 @@
 
 use crate::array::steps::kernel_name;
 use crate::array::{
-    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, Result, SyncKind, SyncStatus,
-    SystemError,
+    ArrayStatus, Built, Health, Member, MemberState, Result, SyncKind, SyncStatus, SystemError,
 };
 
 /// What a vdev is used for: the heading it stands under.
@@ -245,30 +244,7 @@ fn sync_of(scan: &str) -> Option<SyncStatus> {
             .next()?;
         number.parse::<f64>().ok().map(|percent| percent.min(100.0))
     });
-    let rate = |marker: &str| {
-        let (_, after) = scan.split_once(marker)?;
-        let (number, _) = after.split_once("/s")?;
-        nice_number(number)
-    };
-    Some(SyncStatus {
-        bytes_per_second: rate(" issued at ").or_else(|| rate(" at ")),
-        ..SyncStatus::of(kind, percent)
-    })
-}
-
-/// A number as ZFS abbreviates it, by powers of 1024: `71.9M`, `8B`, `0`.
-pub(super) fn nice_number(text: &str) -> Option<f64> {
-    let text = text.strip_suffix('B').unwrap_or(text);
-    let power = text.chars().last().and_then(|c| "KMGTPEZ".find(c));
-    let (number, scale) = match power {
-        Some(power) => (
-            &text[..text.len() - 1],
-            1024_f64.powi(i32::try_from(power + 1).ok()?),
-        ),
-        None => (text, 1.0),
-    };
-    let number: f64 = number.parse().ok()?;
-    (number.is_finite() && number >= 0.0).then_some(number * scale)
+    Some(SyncStatus::of(kind, percent))
 }
 
 /// The state of an array slot by slot.
@@ -276,12 +252,9 @@ pub(super) fn nice_number(text: &str) -> Option<f64> {
 /// The pool's own state is not enough: it stays ONLINE when a member is
 /// detached from a mirror and while a new one is resilvered.
 pub(super) fn interpret(pool: &PoolStatus, array: &Built) -> ArrayStatus {
-    let members: Vec<MemberStatus> = array
-        .members
-        .iter()
-        .map(|member| member_status(pool, member))
-        .collect();
-    let complete = members.iter().all(|m| m.state == MemberState::InSync);
+    let members = array.members.iter();
+    let members: Vec<MemberState> = members.map(|member| member_state(pool, member)).collect();
+    let complete = members.iter().all(|state| *state == MemberState::InSync);
     let recovering = matches!(&pool.sync, Some(sync) if sync.kind == SyncKind::Recovery);
     ArrayStatus {
         health: match pool.state.as_str() {
@@ -296,10 +269,10 @@ pub(super) fn interpret(pool: &PoolStatus, array: &Built) -> ArrayStatus {
 
 /// A member's state by the last line that means it: while it is replaced by
 /// itself the old one stands before the new one.
-fn member_status(pool: &PoolStatus, member: &Member) -> MemberStatus {
+fn member_state(pool: &PoolStatus, member: &Member) -> MemberState {
     let lines = pool.vdevs.iter().enumerate();
     let Some((index, vdev)) = lines.rev().find(|(_, vdev)| is(vdev, &member.device)) else {
-        return MemberStatus::of("", MemberState::Missing);
+        return MemberState::Missing;
     };
     let mut above = pool.vdevs[..index].iter().rev();
     let parent = above.find(|other| other.depth < vdev.depth);
@@ -310,15 +283,14 @@ fn member_status(pool: &PoolStatus, member: &Member) -> MemberStatus {
     let marked = ["(resilvering)", "(awaiting resilver)"]
         .iter()
         .any(|mark| vdev.note.contains(mark));
-    let state = match vdev.state.as_str() {
+    match vdev.state.as_str() {
         "ONLINE" if marked || (is_new && resilvers) => MemberState::Recovering,
         // A degraded leaf has had errors, but holds its data and is used.
         "ONLINE" | "DEGRADED" | "INUSE" => MemberState::InSync,
         "FAULTED" => MemberState::Faulty,
         "AVAIL" => MemberState::Spare,
         _ => MemberState::Missing,
-    };
-    MemberStatus::of(&member.device, state)
+    }
 }
 
 /// Whether a line means this device: by its name as printed, or, where it is
