@@ -50,13 +50,17 @@ impl World<'_> {
             assembled => assembled,
         };
         assembled = self.without_strangers(assembled, &mut present);
-        if assembled.is_err() && self.drop_unreadable(&mut present) {
-            if self.ends_without_witness(&present) {
-                return Ok(());
-            }
+        if assembled.is_err()
+            && !self.ended
+            && self.drop_unreadable(&mut present)
+            && !self.ends_without_witness(&present)
+        {
             // Who was known through one of them is a stranger now.
             let again = self.assemble(&present, false, None);
             assembled = self.without_strangers(again, &mut present);
+        }
+        if self.ended {
+            return Ok(());
         }
         let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
         if self.has_hole() || is_open {
@@ -96,7 +100,9 @@ impl World<'_> {
         present: &mut Vec<usize>,
     ) -> Result<Ready, Refusal> {
         match assembled {
-            Err(Refusal::SplitBrain) if self.drop_strangers(present) => {
+            Err(Refusal::SplitBrain)
+                if self.drop_strangers(present) && !self.ends_without_witness(present) =>
+            {
                 self.assemble(present, false, None)
             }
             assembled => assembled,

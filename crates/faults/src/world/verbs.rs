@@ -146,8 +146,12 @@ impl World<'_> {
 
     /// The slot that a disk is about to take, all of whose content it has: whoever
     /// replaces a member is the member from then on, in md, too, and if it has died by
-    /// then without having been asked for anything, a member has died.
+    /// then without having been asked for anything, a member has died. Where no command is in
+    /// flight, the array has yet to ask it: nothing is lost with it then.
     pub(super) fn is_about_to_serve(&self, disk: usize) -> Option<usize> {
+        if self.flights.is_empty() {
+            return None;
+        }
         let status = self.driver.as_ref()?.status()?;
         let handle = self.handles.iter().position(|its| *its == Some(disk))?;
         let mut devices = status.devices.iter();

@@ -1,7 +1,7 @@
 //! Seeded bugs that seeds hardly ever meet: for each a script that keeps every promise,
 //! and breaks one with the bug.
 
-use super::steps::{after, cut, durable, kill, mend, replace, tear, write};
+use super::steps::{after, cut, durable, kill, mend, read, replace, tear, unreadable, write};
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_faults::script::{Action, Step, Verb};
 use raidlab_faults::{Options, run_with};
@@ -146,4 +146,25 @@ fn a_replacement_is_full_by_its_superblock_before_it_takes_the_slot() {
         after(205_000_000, cut(1, None, false, None)),
     ];
     is_found(Mutation::ReplacementSeatedEarly, &options, &script);
+}
+
+/// The last piece of a member that is replaced has been copied and recorded, and the speed limit
+/// keeps the new device waiting when it dies. Then a sector becomes unreadable whose other copy
+/// is on the member that is being replaced.
+#[test]
+fn a_replacement_that_has_died_takes_no_slot() {
+    let options = Options {
+        latency_low_ns: 100_000,
+        latency_high_ns: 100_000,
+        tear: tear(0, 0, 0),
+        ..Options::plain(Level::Raid1, Layout::None, 2, (16, 256))
+    };
+    let script = [
+        after(0, speed(20)),
+        after(0, replace(0)),
+        after(SECOND, Action::Administer(Verb::LoseSpare)),
+        after(0, unreadable(1, 107, 1)),
+        after(20 * SECOND, read(0, 256)),
+    ];
+    is_found(Mutation::ReplacementUnasked, &options, &script);
 }

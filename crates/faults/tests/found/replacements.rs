@@ -393,3 +393,30 @@ fn a_successor_that_errs_is_a_member_that_errs() {
     ];
     keeps(12_000_029_646, options, &script);
 }
+
+/// A replacement answers the flush that it is sent before it takes the slot, and then the array
+/// is read-only for a while. It dies meanwhile, and takes the slot all the same.
+#[test]
+fn a_replacement_is_asked_again_after_a_wait() {
+    let options = Options {
+        latency_low_ns: 100_000,
+        latency_high_ns: 100_000,
+        tear: tear(0, 0, 0),
+        ..Options::plain(Level::Raid1, Layout::None, 2, (16, 256))
+    };
+    let administer = |after_ns, verb| after(after_ns, Action::Administer(verb));
+    let speed = Verb::Speed {
+        minimum: 20,
+        maximum: 20,
+    };
+    let script = [
+        administer(0, speed),
+        after(0, replace(0)),
+        administer(6_400_750_000, Verb::ReadOnlyAtOnce),
+        administer(1_000_000_000, Verb::LoseSpare),
+        after(0, unreadable(1, 107, 1)),
+        administer(1_000_000_000, Verb::ReadWrite),
+        after(1_000_000_000, read(0, 256)),
+    ];
+    keeps(1, options, &script);
+}

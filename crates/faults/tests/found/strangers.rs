@@ -2,7 +2,9 @@
 //! right to refuse them, and the referee was wrong to count on them.
 
 use super::keeps;
-use super::steps::{after, cut, durable, mend, read, replace, tear, unreadable_metadata, write};
+use super::steps::{
+    after, cut, durable, kill, mend, read, replace, tear, transient, unreadable_metadata, write,
+};
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::Options;
 use raidlab_faults::script::{Action, Verb};
@@ -109,4 +111,37 @@ fn who_was_known_through_an_unreadable_device_is_a_stranger_without_it() {
         ),
     ];
     keeps(50_000_357_207, options, &script);
+}
+
+/// Seed 130000011871. More was lost than RAID 4 of two can bear, and the two devices that know so
+/// were taken away with the strangers. An old member was left, which starts with what it has.
+#[test]
+fn who_is_left_without_a_witness_promises_nothing() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        growth: 8,
+        log: true,
+        write_through: true,
+        latency_high_ns: 50_000,
+        sync_block: 16,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(Level::Raid4, layout, 2, (128, 512))
+    };
+    let script = [
+        after(38_376_399, Action::Fail { member: 0 }),
+        after(0, durable(471, 6)),
+        after(51_234_307, transient(1, 2)),
+        after(51_039_720, replace(1)),
+        after(
+            32_941_522,
+            unreadable_metadata(1, 9_930_784_609_723_960_135),
+        ),
+        after(0, kill(2_603_983_645_558_128_891, Some(0), true, None)),
+    ];
+    keeps(130_000_011_871, options, &script);
 }

@@ -164,6 +164,10 @@ impl PersistentArray {
         };
         let in_flight = &self.commands.data;
         replacement.earlier.retain(|id| in_flight.contains_key(id));
+        if (!may_go || is_syncing) && replacement.last_flush == LastFlush::Answered {
+            // It has to wait, and may die without being asked for anything.
+            replacement.last_flush = LastFlush::Due;
+        }
         let is_free = replacement.stage == Stage::Copying
             && replacement.window.is_none()
             && replacement.earlier.is_empty();

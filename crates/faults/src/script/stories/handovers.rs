@@ -12,6 +12,10 @@
 //!   that disk has just taken the slot: the others may have their superblocks long before it. In
 //!   half of these stories a sector near the member's end cannot be read, so that the last that
 //!   is copied is little.
+//!
+//! In some of the other seeds a disk dies *while it waits*: it has all of a member that it is to
+//! replace, nobody asks it for anything until its turn comes, and what another member cannot read
+//! is on the member alone that it replaces.
 
 use super::super::{Action, Draw, Moment, Restart, Step, Verb};
 use super::{at_once, between};
@@ -19,18 +23,25 @@ use raidlab_random::Stream;
 
 /// Seeds of a hundred with such a story.
 const HANDOVER: u32 = 10;
+/// Of a hundred of the others, those whose replacement dies while it waits.
+const WAIT: u32 = 3;
 /// By how much a disk is slower: not so much that a driver would give it up.
 const SLOWNESS: [u64; 3] = [10, 30, 99];
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
     let mut teller = draw.apart(random);
-    if !draw.bears_a_loss() || !teller.random.percent(HANDOVER) {
+    if !draw.bears_a_loss() {
+        return;
+    }
+    let changes = teller.random.percent(HANDOVER);
+    if !changes && !teller.random.percent(WAIT) {
         return;
     }
     let at = teller.random.below(steps.len() as u64 + 1) as usize;
-    let story = match teller.random.percent(50) {
-        true => teller.failed_twice(),
-        false => teller.cut_at_the_change(),
+    let story = match changes {
+        true if teller.random.percent(50) => teller.failed_twice(),
+        true => teller.cut_at_the_change(),
+        false => teller.died_while_it_waited(),
     };
     steps.splice(at..at, story);
 }
@@ -63,11 +74,17 @@ impl Draw<'_> {
         ]
     }
 
-    fn failed_twice(&mut self) -> Vec<Step> {
+    /// Two members that are not one.
+    fn two_members(&mut self) -> (usize, usize) {
         let members = self.options.members;
         let member = self.member();
         let other = self.random.below(members as u64 - 1) as usize;
-        let other = (member + 1 + other) % members;
+        (member, (member + 1 + other) % members)
+    }
+
+    fn failed_twice(&mut self) -> Vec<Step> {
+        let members = self.options.members;
+        let (member, other) = self.two_members();
         let factor = self.slowness();
         let clean_ns = self.options.safe_mode_ms * 1_000_000;
         let mut steps = self.whole();
@@ -140,14 +157,46 @@ impl Draw<'_> {
         steps.push(self.soon(factor, cut));
         steps.push(self.everything());
         steps.push(at_once(Action::Slow { member, factor: 1 }));
-        steps.push(at_once(Action::Administer(Verb::Speed {
-            minimum: 1000,
-            maximum: 200_000,
-        })));
+        steps.push(at_once(USUAL_PACE));
+        steps.push(self.idle_seconds(1, 8));
+        steps
+    }
+
+    fn died_while_it_waited(&mut self) -> Vec<Step> {
+        let (member, other) = self.two_members();
+        let used = self.options.used;
+        let speed = between(&mut self.random, 1, 20);
+        let copied_ns = used * 500_000_000 / speed;
+        let mut steps = self.whole();
+        steps.extend([
+            at_once(pace(speed)),
+            at_once(Action::Administer(Verb::Replace { member })),
+            Step {
+                after_ns: self.random.below(copied_ns),
+                action: Action::Administer(Verb::LoseSpare),
+            },
+            at_once(Action::Unreadable {
+                member: other,
+                sector: self.random.below(used),
+                count: between(&mut self.random, 1, 8),
+            }),
+            Step {
+                after_ns: copied_ns,
+                action: Action::Drain,
+            },
+        ]);
+        steps.push(self.everything());
+        steps.push(at_once(USUAL_PACE));
         steps.push(self.idle_seconds(1, 8));
         steps
     }
 }
+
+/// The speeds that an array begins with.
+const USUAL_PACE: Action = Action::Administer(Verb::Speed {
+    minimum: 1000,
+    maximum: 200_000,
+});
 
 /// Syncs go so fast, in KiB/s.
 const fn pace(speed: u64) -> Action {
