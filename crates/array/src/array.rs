@@ -36,6 +36,7 @@ mod waits;
 mod write;
 
 use crate::config::{ArrayConfig, ConfigError};
+use crate::engine::Behind;
 use crate::member::{MemberRules, MemberState, Members};
 use crate::policy::{Io, IoKind, ReadPolicy};
 use crate::recovery::{ReadRecovered, Recovery, WriteBarrier, WriteTicket};
@@ -88,6 +89,8 @@ pub struct Array {
     /// Pieces that are done and are answered when a failure is recorded.
     unanswered: Vec<Piece>,
     recovery: Recovery,
+    /// Processes that go after the thread of a sync that is woken with them.
+    behind: Behind,
     /// For each block of a sync, the copies that are being compared.
     comparisons: Vec<Option<Comparison>>,
     questions: Slab<Question>,
@@ -234,6 +237,7 @@ impl Array {
             unanswered: Vec::new(),
             comparisons: (0..recovery.depth).map(|_| None).collect(),
             recovery: Recovery::new(recovery),
+            behind: Behind::default(),
             questions: Slab::new(),
             corrections: Corrections::default(),
             resynced_below: None,

@@ -234,6 +234,30 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs);
 }
 
+/// Which processes a host's scheduler has go after the threads that are woken with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Behind {
+    /// None of them.
+    #[default]
+    Nobody,
+    /// All of them.
+    All,
+    /// One of them, by the number in its requests.
+    Process(u32),
+}
+
+impl Behind {
+    /// Whether it is this process, or this one too.
+    #[must_use]
+    pub const fn has(self, process: u32) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::All => true,
+            Self::Process(behind) => behind == process,
+        }
+    }
+}
+
 /// What an engine does only as the model of another driver, which has threads, sleepers and
 /// caches. Arrays that keep data have nothing of it.
 pub trait Imitation {
@@ -256,6 +280,10 @@ pub trait Imitation {
     }
     /// Whether a write to these array sectors has to leave a member out that is missing.
     fn leaves_out(&self, range: Span) -> bool;
+    /// From now on these processes go after the threads that are woken with them. The thread of
+    /// a sync that finds the barrier free raises it before such a process comes with its next
+    /// request.
+    fn set_behind(&mut self, _behind: Behind) {}
     /// The host drops its caches, as before a measurement.
     fn drop_caches(&mut self) {}
     /// The threads have done what they had to do at this moment: what gathered under their

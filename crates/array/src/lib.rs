@@ -74,7 +74,7 @@ pub use admission::Admission;
 pub use array::Array;
 pub use config::{AdminError, ArrayConfig, ConfigError, Initial, MemberConfig, MemberTooSmall};
 pub use engine::{
-    EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Imitation, SyncAction,
+    Behind, EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Imitation, SyncAction,
     SyncRequest,
 };
 pub use member::MemberState;

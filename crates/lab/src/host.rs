@@ -35,8 +35,9 @@ pub struct Host {
     /// Before a job, members are to have written nothing for so long, unless a sync runs.
     pub quiet: Nanos,
     /// From one tick to the next of the clock of a scheduler that lets threads of an array with
-    /// parity go before the process that it last found running (CFS, Linux before 6.6); `None`:
-    /// a process goes on until it sleeps.
+    /// parity, and of a RAID 10's sync, go before the process that it last found running (CFS,
+    /// Linux before 6.6), where the threads compute for what they send; `None`: a process goes on
+    /// until it sleeps.
     pub scheduler_clock: Option<Nanos>,
     /// All processes and threads share one processor, on which each goes on until it sleeps.
     pub one_processor: bool,

@@ -17,8 +17,9 @@ pub struct Host {
     /// Largest request to a member; larger ones are split by the subject.
     pub maximum_request: Bytes,
     /// From one tick to the next, above zero, of the clock of a scheduler that lets threads of an
-    /// array with parity go before the process that it last found running; `None`: a process
-    /// goes on until it sleeps.
+    /// array with parity, and of a RAID 10's sync, go before the process that it last found
+    /// running; the threads compute for what they send. `None`: a process goes on until it
+    /// sleeps, and threads compute for nothing.
     pub scheduler_clock: Option<Nanos>,
     /// All processes and threads share one processor, on which each goes on until it sleeps: the
     /// turnarounds of answers that come together follow each other, and behind each of them what

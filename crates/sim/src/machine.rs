@@ -7,6 +7,7 @@
 //! disks at once.
 
 mod compute;
+mod departures;
 mod error;
 mod standstill;
 mod turns;
@@ -23,9 +24,10 @@ use crate::processor::{Processor, ProcessorConfig, ProcessorUse};
 use crate::result::MemberStatistics;
 use crate::steps::answer;
 use crate::subject::{Subject, SubjectError, SubjectState};
+use departures::Departures;
 use raidlab_array::{
-    Event, Finished, Operation, Outputs, Request, RequestError, RequestId, Slot, StepId,
-    StepResult, SyncProgress,
+    Event, Finished, Outputs, Request, RequestError, RequestId, Slot, StepId, StepResult,
+    SyncProgress,
 };
 use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;
@@ -98,6 +100,7 @@ pub struct Machine {
     pub(crate) now: Nanos,
     pub(crate) calendar: Calendar<Issue>,
     turns: Turns,
+    departures: Departures,
     pub(crate) leaps: bool,
     /// A member shares its arm or its cable.
     shared: bool,
@@ -150,6 +153,7 @@ impl Machine {
                 config.host.turnaround,
                 config.host.one_processor,
             ),
+            departures: Departures::default(),
             leaps: config.leaps && !shared && processor.is_none(),
             processor,
             explain: None,
@@ -275,7 +279,7 @@ impl Machine {
         let tick = self.subject.next_tick().map_or(u64::MAX, |time| time.0);
         self.refresh_shared();
         let disks = self.drives.iter().map(|drive| drive.next);
-        disks.fold(tick, u64::min)
+        disks.fold(tick.min(self.departures.next()), u64::min)
     }
 
     /// Disks that share an arm or a cable change with what others do.
@@ -329,7 +333,8 @@ impl Machine {
                 slot = index;
             }
         }
-        let next = host.min(core).min(disk).min(tick);
+        let departure = self.departures.next();
+        let next = host.min(core).min(disk).min(tick).min(departure);
         if next == u64::MAX || next > end.0 {
             return Ok(false);
         }
@@ -339,6 +344,10 @@ impl Machine {
             explain.pass(Nanos(next), || compute::counts(processor, drives));
         }
         self.tell_time(Nanos(next))?;
+        if next == departure {
+            self.depart();
+            return Ok(true);
+        }
         match load {
             Some(load) if next == host && !host_waits => {
                 if let Some(issue) = self.calendar.pop() {
@@ -388,6 +397,9 @@ impl Machine {
             self.done = done;
             return;
         }
+        if let Some(behind) = self.turns.behind() {
+            self.subject.set_behind(behind);
+        }
         for &id in &done {
             self.subject
                 .complete(self.now, id, Ok(()), &mut self.outputs);
@@ -413,15 +425,6 @@ impl Machine {
         self.processor.as_ref().map(|cores| cores.used())
     }
 
-    /// Whether such a command goes to a disk; else it has ended at once.
-    fn takes(&self, disk: usize, operation: Operation) -> bool {
-        match operation {
-            Operation::Discard => self.drives[disk].takes_discards(),
-            Operation::Flush => !self.drives[disk].keeps_nothing(),
-            Operation::Read | Operation::Write => true,
-        }
-    }
-
     pub(crate) fn freeze_sync(&mut self) {
         self.subject.freeze_sync();
     }
@@ -441,16 +444,8 @@ impl Machine {
     /// steps.
     fn pump(&mut self) {
         let now = self.now;
-        self.turns.commands_leave(now, &self.outputs.commands);
         loop {
-            for command in &self.outputs.commands {
-                let disk = self.subject.disk_of(command.slot);
-                if self.takes(disk, command.operation) {
-                    self.drives[disk].submit(now, command);
-                } else {
-                    self.refused.push(command.id);
-                }
-            }
+            self.send();
             self.finished.append(&mut self.outputs.finished);
             self.note_events();
             self.answers

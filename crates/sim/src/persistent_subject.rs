@@ -14,7 +14,7 @@
 
 use crate::subject::{Subject, SubjectError};
 use raidlab_array::{
-    ArrayStatus, CommandId, Copies, Layout, Level, MemberError, NewDevice, Outputs,
+    ArrayStatus, Behind, CommandId, Copies, Layout, Level, MemberError, NewDevice, Outputs,
     PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
 };
 use raidlab_units::{Nanos, Sectors};
@@ -314,6 +314,10 @@ impl Subject for PersistentSubject {
 
     fn threads_go_first(&self) -> bool {
         matches!(self.level, Level::Raid4 | Level::Raid5 | Level::Raid6)
+    }
+
+    fn set_behind(&mut self, behind: Behind) {
+        self.array.set_behind(behind);
     }
 
     fn holds_submitter(&self, process: u32) -> bool {

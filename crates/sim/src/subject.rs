@@ -1,7 +1,7 @@
 //! What the machine drives: the array core, or a pool, behind one trait.
 
 use raidlab_array::{
-    CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncProgress,
+    Behind, CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncProgress,
 };
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
@@ -119,6 +119,8 @@ pub trait Subject {
     fn threads_go_first(&self) -> bool {
         false
     }
+    /// These processes go after the threads that are woken with them from now on.
+    fn set_behind(&mut self, _behind: Behind) {}
     /// What is held back at this moment and by what, for people: a line for each cause.
     fn waits(&self) -> Vec<String> {
         Vec::new()

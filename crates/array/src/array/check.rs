@@ -101,10 +101,15 @@ impl Array {
             })
             .collect();
         let number = self.recovery.block_started(new, copies[0].scratch);
-        let reads: Vec<_> = copies
+        let mut reads: Vec<_> = copies
             .iter()
             .map(|copy| (copy.slot, copy.scratch))
             .collect();
+        // md's RAID 10 puts each copy's read in front of those that it has (Linux
+        // drivers/md/raid10.c, `raid10_sync_request`: `biolist`).
+        if !self.is_mirror && self.recovery.config().threads.is_some() {
+            reads.reverse();
+        }
         self.comparisons[number as usize] = Some(Comparison {
             outstanding: u32::try_from(copies.len()).expect("no more than slots"),
             copies,

@@ -3,7 +3,7 @@
 use super::plug::Plugged;
 use super::{Array, RequestState, Role};
 use crate::config::MemberConfig;
-use crate::engine::{Engine, Imitation, SyncRequest};
+use crate::engine::{Behind, Engine, Imitation, SyncRequest};
 use crate::recovery::{Plan, SyncKind, SyncStatus};
 use crate::request::{
     CommandId, Event, MemberError, Operation, Outputs, Request, Sender, Slot, StepId, StepResult,
@@ -44,7 +44,10 @@ impl Engine for Array {
             debug_assert!(false, "{id:?} is not in flight");
             return;
         };
-        if matches!(command.role, Role::Read { .. } | Role::Write { .. }) {
+        if matches!(command.role, Role::Read { .. } | Role::Write { .. })
+            && let Sender::Process(process) = self.sender(command.role)
+            && !self.behind.has(process)
+        {
             self.recovery.yield_to_submitters(now);
         }
         self.frees(id, command.slot, out);
@@ -185,6 +188,10 @@ impl Imitation for Array {
         let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
         let mut requests = pieces.chain(self.waiting_reads.iter().map(|(key, _)| *key));
         requests.any(|key| self.requests.get(key).request.process == process)
+    }
+
+    fn set_behind(&mut self, behind: Behind) {
+        self.behind = behind;
     }
 
     fn leaves_out(&self, range: Span) -> bool {

@@ -5,7 +5,7 @@
 //! only a condition is another one, the rules of the durable array ask `imitates_md`.
 
 use super::{PersistentArray, Tracked};
-use crate::engine::Imitation;
+use crate::engine::{Behind, Imitation};
 use crate::request::{Finished, Outputs, Request, RequestId, Slot};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeSet, VecDeque};
@@ -303,6 +303,14 @@ impl PersistentArray {
         let is_held = self.held.iter().any(|held| held.process == process);
         let imitation = self.engine.imitation();
         is_held && for_metadata || imitation.is_some_and(|it| it.holds_submitter(process))
+    }
+
+    /// These processes go after the threads that are woken with them; see
+    /// [`Imitation::set_behind`](crate::Imitation::set_behind).
+    pub fn set_behind(&mut self, behind: Behind) {
+        if let Some(imitation) = self.engine.imitation_mut() {
+            imitation.set_behind(behind);
+        }
     }
 
     /// A tick that is a turn of this thread; see

@@ -13,12 +13,15 @@
 //! woken. At the begin of a job its processes are, as new ones begin behind (`START_DEBIT`).
 //!
 //! A process computes for the host's turnaround before each request. A thread of the subject
-//! computes for the two readings of the clock that each command costs the kernel.
+//! computes for the readings of the clock that its commands cost the kernel (see `departures`).
 //!
-//! Only the threads of arrays with parity go first like this. The thread of a mirror's sync
-//! takes turns with the processes too, but it computes so much itself that chance decides who
-//! of them is behind, and for how long (docs/notes/md-rules.md). So a process goes
-//! before that thread.
+//! The threads of arrays with parity go before a process that is behind. So does the thread of a
+//! RAID 10's sync that is woken by the end of the process's request: it raises the barrier, and
+//! the process waits there with its next request (drivers/md/raid10.c, `raise_barrier`).
+//!
+//! A thread with stripes that is behind itself gives way to the process that it has answered, as
+//! soon as it has been at eight stripes (drivers/md/raid5.c, `handle_active_stripes`:
+//! `cond_resched`). So it finds what this process submits before it goes on.
 //!
 //! Where one processor is all that there is ([`Host::one_processor`](crate::Host::one_processor)),
 //! two answers that come together are two turnarounds of computing: the second request leaves that
@@ -30,12 +33,11 @@
 //! and Linux since 6.6 has it go on until it sleeps (kernel/sched/features.h, `RUN_TO_PARITY`).
 
 use super::Machine;
-use raidlab_array::{MemberCommand, Sender};
-use raidlab_units::Nanos;
+use raidlab_array::{Behind, MemberCommand, Sender};
+use raidlab_units::{Nanos, Sectors};
 
-/// Processor time of a kernel's thread for a command: the kernel bench's default for reading
-/// the clock, 2,048 ns, twice.
-const COMMAND: Nanos = Nanos(4096);
+/// Processor time of a kernel's thread for reading the clock: the kernel bench's default.
+const READING: Nanos = Nanos(2048);
 
 /// Whom the scheduler's clock found running at its last tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,10 +61,12 @@ pub(super) struct Turns {
     /// All processes and threads share one processor, and who runs goes on until it sleeps: what
     /// it computes before it waits for an answer.
     one_processor: Option<Nanos>,
-    /// Until when the processes have something to compute.
+    /// Until when the processes that the threads wait for have something to compute.
     computed_until: Nanos,
     /// When a thread of the subject ran last.
     thread_ran: Option<Nanos>,
+    /// Until when the threads of the subject compute for commands of theirs.
+    sends_until: Nanos,
 }
 
 impl Turns {
@@ -78,13 +82,18 @@ impl Turns {
             one_processor,
             computed_until: Nanos::ZERO,
             thread_ran: None,
+            sends_until: Nanos::ZERO,
         }
     }
 
     /// A process has an answer now: when it has computed for its next request.
     fn computes(&mut self, now: Nanos) -> Nanos {
         let Some(wait) = self.one_processor else {
-            return now + self.turnaround;
+            let next = now + self.turnaround;
+            if self.thread_is_behind() {
+                self.computed_until = next;
+            }
+            return next;
         };
         let next = now.max(self.computed_until) + self.turnaround;
         self.computed_until = next + wait;
@@ -96,10 +105,15 @@ impl Turns {
         self.thread_ran = Some(now);
     }
 
+    /// Whether the subject's threads are behind a process that is woken.
+    fn thread_is_behind(&self) -> bool {
+        self.clock.is_some() && self.billed == Billed::Thread
+    }
+
     /// When a thread goes on that has something to do from `due` on: after the processes, unless
-    /// it is running.
+    /// it is running and gives way to none.
     fn thread_goes_on(&self, due: Nanos, now: Nanos) -> Nanos {
-        match self.thread_ran == Some(now) {
+        match self.thread_ran == Some(now) && !self.thread_is_behind() {
             true => due,
             false => due.max(self.computed_until),
         }
@@ -110,14 +124,19 @@ impl Turns {
         self.billed = Billed::Nobody;
     }
 
+    /// Who is behind those who are woken, where the scheduler has such a clock.
+    pub(super) fn behind(&self) -> Option<Behind> {
+        self.clock.map(|_| match self.billed {
+            Billed::Nobody => Behind::All,
+            Billed::Process(clone) => u32::try_from(clone).map_or(Behind::Nobody, Behind::Process),
+            Billed::Thread => Behind::Nobody,
+        })
+    }
+
     /// Whether the process of this clone is behind those who are woken.
     pub(super) fn is_behind(&self, clone: usize) -> bool {
-        self.clock.is_some()
-            && match self.billed {
-                Billed::Nobody => true,
-                Billed::Process(billed) => billed == clone,
-                Billed::Thread => false,
-            }
+        let behind = self.behind().unwrap_or_default();
+        u32::try_from(clone).is_ok_and(|process| behind.has(process))
     }
 
     /// The process of this clone has computed until now.
@@ -127,15 +146,24 @@ impl Turns {
         }
     }
 
-    /// These commands leave now; the subject's threads compute for theirs.
-    pub(super) fn commands_leave(&mut self, now: Nanos, commands: &[MemberCommand]) {
-        if self.clock.is_some() {
-            let of_process = |it: &&MemberCommand| matches!(it.sender, Sender::Process(_));
-            let own = commands.len() - commands.iter().filter(of_process).count();
-            if self.ticks(now, Nanos(now.0 + own as u64 * COMMAND.0)) {
-                self.billed = Billed::Thread;
-            }
+    /// The subject's threads compute for those of these commands that are theirs, in bios of this
+    /// length: until when, where the scheduler has such a clock.
+    pub(super) fn computes_for(
+        &mut self,
+        now: Nanos,
+        commands: &[MemberCommand],
+        longest_bio: Sectors,
+    ) -> Option<Nanos> {
+        self.clock?;
+        let of_process = |it: &&MemberCommand| matches!(it.sender, Sender::Process(_));
+        let own = commands.iter().filter(|it| !of_process(it));
+        let readings: u64 = own.map(|it| it.count.0.div_ceil(longest_bio.0) + 1).sum();
+        let begin = now.max(self.sends_until);
+        self.sends_until = begin + READING * readings;
+        if self.ticks(begin, self.sends_until) {
+            self.billed = Billed::Thread;
         }
+        Some(self.sends_until)
     }
 
     /// Whether the clock ticks after `begin`, and at `end` at the latest.
@@ -182,6 +210,7 @@ mod tests {
 
     const TICK: Nanos = Nanos::from_millis(10);
     const TURNAROUND: Nanos = Nanos::from_micros(20);
+    const BLOCK: Sectors = Sectors(8);
 
     fn behind(turns: &Turns) -> [bool; 2] {
         [0, 1].map(|clone| turns.is_behind(clone))
@@ -220,21 +249,58 @@ mod tests {
     #[test]
     fn a_thread_is_billed_for_its_own_commands() {
         let mut turns = Turns::new(Some(TICK), TURNAROUND, None);
-        let now = TICK - Nanos(2 * super::COMMAND.0);
+        let own = super::READING * 2;
+        let now = TICK - own * 2;
         let mut commands = vec![command(Sender::Thread), command(Sender::Process(0))];
-        turns.commands_leave(now, &commands);
+        assert_eq!(turns.computes_for(now, &commands, BLOCK), Some(TICK - own));
         assert_eq!(behind(&turns), [true, true], "one of them is the thread's");
-        commands.push(command(Sender::Sync));
-        turns.commands_leave(now, &commands);
-        assert_eq!(behind(&turns), [false, false]);
+        commands[0].sender = Sender::Sync;
+        assert_eq!(turns.computes_for(now, &commands, BLOCK), Some(TICK));
+        assert_eq!(behind(&turns), [false, false], "it goes on where it was");
+    }
+
+    /// Linux 6.1 block/blk-core.c, `submit_bio_noacct_nocheck`: a reading for each bio, and
+    /// block/blk-mq.c, `blk_mq_rq_ctx_init`: one for the request.
+    #[test]
+    fn a_thread_computes_for_each_bio_of_a_command() {
+        let mut turns = Turns::new(Some(TICK), TURNAROUND, None);
+        let mut long = command(Sender::Thread);
+        long.count = Sectors(2032);
+        for (bio, readings) in [(128, 17), (8, 255)] {
+            let until = turns.computes_for(TICK * readings, &[long], Sectors(bio));
+            assert_eq!(until, Some(TICK * readings + super::READING * readings));
+        }
+    }
+
+    /// Linux 6.1 drivers/md/raid5.c, `handle_active_stripes`: `cond_resched`.
+    #[test]
+    fn a_thread_that_is_behind_waits_for_whom_it_has_answered() {
+        let mut turns = Turns::new(Some(TICK), TURNAROUND, None);
+        let (begin, now) = (TICK - Nanos(1), TICK + TICK / 2);
+        for is_behind in [false, true] {
+            if is_behind {
+                turns.computes_for(begin, &[command(Sender::Thread)], BLOCK);
+            }
+            turns.thread_runs(now);
+            assert_eq!(
+                turns.thread_goes_on(now, now),
+                now,
+                "it has answered nobody"
+            );
+            let next = turns.computes(now);
+            let waits = if is_behind { next } else { now };
+            assert_eq!(turns.thread_goes_on(now, now), waits, "{is_behind}");
+        }
     }
 
     #[test]
     fn without_such_a_clock_nobody_is_behind() {
         let mut turns = Turns::new(None, TURNAROUND, None);
         turns.process_ran(TICK, 0);
-        turns.commands_leave(TICK, &[command(Sender::Thread)]);
+        let thread = [command(Sender::Thread)];
+        assert_eq!(turns.computes_for(TICK, &thread, BLOCK), None);
         assert_eq!(behind(&turns), [false, false]);
+        assert_eq!(turns.behind(), None);
     }
 
     #[test]

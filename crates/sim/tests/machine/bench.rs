@@ -17,6 +17,7 @@ pub struct Bench {
     /// Sectors of each disk and of the array.
     pub capacity: Option<Sectors>,
     pub turnaround: Nanos,
+    pub scheduler_clock: Option<Nanos>,
     pub tags: u32,
     pub leaps: bool,
     /// The members hang on one cable, which carries one command at a time.
@@ -42,6 +43,7 @@ impl Default for Bench {
             recovery: RecoveryConfig::md_3_16(),
             capacity: None,
             turnaround: Nanos::from_micros(59),
+            scheduler_clock: None,
             tags: 31,
             leaps: false,
             cable: false,
@@ -118,6 +120,7 @@ impl Bench {
             host: Host {
                 tags: self.tags,
                 order: Order::Sweep,
+                scheduler_clock: self.scheduler_clock,
                 ..Host::new(self.turnaround)
             },
             random: random.fork("jobs", 0),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod clock;
+mod departures;
 mod endings;
 mod errors;
 mod jobs;

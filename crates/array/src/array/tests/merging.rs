@@ -2,7 +2,7 @@
 
 use super::story::{READ, Story, WRITE, recovery};
 use super::{config, request};
-use crate::engine::{Engine, Imitation};
+use crate::engine::{Behind, Engine, Imitation};
 use crate::recovery::{CheckpointRule, MdThreads, RecoveryConfig, WriteBarrier};
 use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos};
@@ -108,6 +108,30 @@ fn who_waited_at_the_barrier_submits_all_that_it_has_before_the_next_block() {
     story.array.tick(story.now, &mut story.out);
     let block = story.commands();
     assert_eq!(Story::sent(&block), [(0, READ, 30, 10)]);
+}
+
+/// Linux 6.1 kernel/sched/fair.c, `place_entity`: a process that has used more of the processor
+/// than a thread that is woken with it runs after this thread, which then begins its block.
+#[test]
+fn a_process_that_is_behind_comes_after_the_next_block() {
+    for (behind, comes_first) in [
+        (Behind::Nobody, true),
+        (Behind::Process(7), true),
+        (Behind::Process(0), false),
+        (Behind::All, false),
+    ] {
+        let mut story = with_threads();
+        let copies = story.submit(1, WRITE, 50, 1);
+        assert!(story.replace(1).is_empty(), "a write is under way");
+        story.array.set_behind(behind);
+        let ends = copies.iter().map(|copy| story.complete(copy));
+        let block = ends.collect::<Vec<_>>().concat();
+        assert_eq!(block.is_empty(), comes_first, "{behind:?}");
+        story.now += TURNAROUND;
+        story.array.tick(story.now, &mut story.out);
+        let block = [block, story.commands()].concat();
+        assert_eq!(Story::sent(&block)[..1], [(0, READ, 0, 10)]);
+    }
 }
 
 /// As long as md's thread waits for superblocks, no block is written that was read.
