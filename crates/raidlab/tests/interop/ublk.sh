@@ -21,13 +21,16 @@ fail() {
     exit 1
 }
 
-# Serves in the background until the block device $device is there.
+# Serves in the background until the server says that the block device $device is there. It is
+# there earlier, but who kills a server while the kernel looks for partitions stops both for ever.
 serve() {
+    local before
     device=$1
     shift
+    before=$(grep -c "^  as $device$" "$log" || true)
     raidlab serve --control "$control" "$@" 2>>"$log" &
     server=$!
-    until [[ -b $device ]]; do
+    until (($(grep -c "^  as $device$" "$log" || true) > before)); do
         kill -0 "$server" 2>/dev/null || fail "no server: $*"
         sleep 0.1
     done
@@ -237,6 +240,16 @@ until [[ ! -b /dev/ublkb0 ]]; do sleep 0.1; done
 serve /dev/ublkb0 --ublk a b c d e
 grep -q 'ublk: device 0 of a killed server is deleted' "$log" || fail 'it was not swept up'
 say 'killed: only the number is left, and the next server sweeps it up'
+raidlab stop "$control"
+ended
+# Told to end while the kernel looks for partitions.
+raidlab serve --control "$control" --ublk a b c d e 2>>"$log" &
+server=$!
+until [[ -b /dev/ublkb0 ]]; do :; done
+kill -TERM "$server"
+ended
+serve /dev/ublkb0 --ublk a b c d e
+say 'SIGTERM leaves nothing while the device begins'
 
 # --- errors
 
