@@ -4,7 +4,7 @@
 //! host, and an [`Order`] says which command is next when a tag is free:
 //!
 //! - [`Order::None`]: in order of arrival. Linux without a scheduler: who finds no tag sleeps
-//!   until one is free, and the first to sleep is the first to wake.
+//!   until one is free, and the first to sleep is the first to wake (`queue/sleepers.rs`).
 //! - [`Order::Sweep`]: one sweep after the other from the first sector to the last, as
 //!   FreeBSD's `bioq_disksort` (`sys/kern/subr_disk.c`) has it.
 //! - [`Order::MqDeadline`]: Linux's scheduler of that name, the default of a disk with one
@@ -54,80 +54,24 @@ mod deadline;
 mod kyber;
 mod merging;
 mod order;
+mod rules;
+mod sleepers;
 mod target;
 mod waiting;
 
 pub use order::{Order, UnknownOrder};
+pub use rules::QueueRules;
 pub use target::Target;
 pub use waiting::Submitter;
 
 use crate::command::{Command, CommandKind, Completion};
-use crate::medium::parameters::DiskParameters;
 use bfq::Bfq;
 use deadline::{Deadline, sweep};
 use kyber::Kyber;
-use raidlab_units::{Nanos, Sectors};
-use std::collections::{BTreeMap, VecDeque};
+use raidlab_units::Nanos;
+use sleepers::Sleepers;
+use std::collections::BTreeMap;
 use waiting::Waiting;
-
-/// What a host's queue before one disk is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueRules {
-    /// Commands that the disk takes at a time, at least 1.
-    pub tags: usize,
-    /// Which of those that wait is next.
-    pub order: Order,
-    /// Which of those that wait is next, before an NVMe drive.
-    pub nvme_order: Order,
-    /// The largest command that merging may make.
-    pub largest: Sectors,
-}
-
-impl QueueRules {
-    /// Before a SATA disk of a Linux of today: 32 tags, mq-deadline, requests of up to
-    /// 1280 KiB (`BLK_DEF_MAX_SECTORS_CAP`).
-    pub const SATA: Self = Self {
-        tags: 32,
-        order: Order::MqDeadline,
-        nvme_order: Order::None,
-        largest: Sectors(2560),
-    };
-
-    /// The same host's queue before this disk: an NVMe drive has its own rules.
-    #[must_use]
-    pub fn before(self, disk: &DiskParameters) -> Self {
-        match disk.is_nvme() {
-            true => Self {
-                tags: NVME_TAGS,
-                order: self.nvme_order,
-                ..self
-            },
-            false => Self {
-                tags: self.tags.max(1),
-                ..self
-            },
-        }
-    }
-
-    /// Requests that the host holds for the disk, those with the disk among them: who comes
-    /// with another one waits before all of these, in order of arrival (`nr_requests` of
-    /// Linux: twice the tags with a scheduler, of which no more than 128 count, `blk_mq_init_sched`; a
-    /// request for each tag without one).
-    #[must_use]
-    pub fn requests(self) -> usize {
-        match self.order {
-            Order::None => self.tags,
-            Order::Sweep => usize::MAX,
-            Order::MqDeadline | Order::Kyber | Order::Bfq => 2 * self.tags.min(BLKDEV_DEFAULT_RQ),
-        }
-    }
-}
-
-/// Half of a disk's requests at most (Linux include/linux/blkdev.h).
-const BLKDEV_DEFAULT_RQ: usize = 128;
-
-/// Commands that an NVMe drive takes at a time.
-const NVME_TAGS: usize = 1023;
 
 /// A disk, or a way to one, behind its host's queue. It takes commands and gives
 /// completions, as the disk does.
@@ -138,8 +82,8 @@ pub struct Queue<T> {
     in_disk: usize,
     /// What the order chooses among, in order of arrival.
     waiting: Vec<Waiting>,
-    /// What waits before that, in order of arrival.
-    blocked: VecDeque<Waiting>,
+    /// What waits before that.
+    sleepers: Sleepers,
     /// Commands with the disk that stand for further tags.
     merged: BTreeMap<u64, Vec<u64>>,
     /// Commands that found no tag, ever.
@@ -213,6 +157,7 @@ impl<T: Target> Queue<T> {
     /// From now on it has the rules of a host with these. It must be empty.
     pub(crate) fn begin_with(&mut self, host: QueueRules) {
         self.rules = self.disk.rules(host);
+        self.sleepers = Sleepers::new(self.rules.turn);
         self.scheduler = Scheduler::of(self.rules.order, self.disk.is_rotational());
     }
 
@@ -224,7 +169,7 @@ impl<T: Target> Queue<T> {
             rules,
             in_disk: 0,
             waiting: Vec::new(),
-            blocked: VecDeque::new(),
+            sleepers: Sleepers::new(rules.turn),
             merged: BTreeMap::new(),
             overflows: 0,
             held: false,
@@ -252,14 +197,17 @@ impl<T: Target> Queue<T> {
     /// Commands with the disk, and those that wait for a tag.
     #[must_use]
     pub fn queued(&self) -> (usize, usize) {
-        let own = (self.in_disk, self.waiting.len() + self.blocked.len());
+        let own = (
+            self.in_disk,
+            self.waiting.len() + self.sleepers.waiting.len(),
+        );
         self.disk.queued().unwrap_or(own)
     }
 
     /// Of the commands whose tags `is_own` knows: how many requests are with the disk, if there
     /// are so many commands in all, and how many wait.
     pub(crate) fn queued_of(&self, all: usize, is_own: impl Fn(u64) -> bool) -> (usize, usize) {
-        let waiting = || self.waiting.iter().chain(&self.blocked);
+        let waiting = || self.waiting.iter().chain(&self.sleepers.waiting);
         let waits = waiting().filter(|one| is_own(one.command.tag)).count();
         let beside = waiting().map(|one| &one.further);
         let beside = beside.chain(self.merged.values()).flatten();
@@ -283,6 +231,7 @@ impl<T: Target> Queue<T> {
     /// call before. Its tag must be of no other command that is under way.
     #[inline]
     pub fn submit_from(&mut self, now: Nanos, command: Command, from: Submitter) {
+        self.sleepers.sends(command.tag, from);
         if self.in_disk < self.tags() && self.scheduler.passes(&command) {
             self.in_disk += 1;
             self.disk.submit_from(now, command, from);
@@ -314,10 +263,24 @@ impl<T: Target> Queue<T> {
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
         let disk = self.disk.next_event();
-        match &self.scheduler {
+        let next = match &self.scheduler {
             Scheduler::Bfq(bfq) => disk.into_iter().chain(bfq.next_event()).min(),
             _ => disk,
+        };
+        match self.sleepers.next_event().filter(|_| self.is_free()) {
+            Some(turn) => next.into_iter().chain([turn]).min(),
+            None => next,
         }
+    }
+
+    /// Whether somebody who sleeps has a place to take.
+    fn is_free(&self) -> bool {
+        let mut sleepers = self.sleepers.waiting.iter();
+        !self.held
+            && match self.rules.order {
+                Order::None => self.in_disk < self.tags(),
+                _ => sleepers.any(|one| self.has_room(one)),
+            }
     }
 
     /// Does what is due at `now`, appends the commands that completed, and gives their tags
@@ -332,6 +295,9 @@ impl<T: Target> Queue<T> {
         let ended = first..completions.len();
         let was_full = self.in_disk >= self.tags();
         self.in_disk -= ended.len();
+        for completion in &completions[ended.clone()] {
+            self.sleepers.ended(now, completion.tag);
+        }
         let tags = completions[ended.clone()].iter().map(|one| one.tag);
         let mut asks = match &mut self.scheduler {
             Scheduler::Kyber(kyber) => {
@@ -356,6 +322,11 @@ impl<T: Target> Queue<T> {
             asks = true;
         }
         if asks {
+            self.refill(now);
+        }
+        // A turn has ended since a place became free.
+        if self.rules.turn > Nanos::ZERO && self.admit(now) {
+            while self.admit(now) {}
             self.refill(now);
         }
     }
@@ -400,7 +371,7 @@ impl<T: Target> Queue<T> {
         if self.has_room(&waiting) {
             self.insert(now, waiting);
         } else if !self.merges(&waiting) {
-            self.blocked.push_back(waiting);
+            self.sleepers.waiting.push_back(waiting);
         }
         if self.waiting.len() < held {
             self.admit(now);
@@ -430,11 +401,12 @@ impl<T: Target> Queue<T> {
 
     /// Lets in the first of those that wait before the scheduler for which it has room.
     fn admit(&mut self, now: Nanos) -> bool {
-        if !self.rules.order.is_scheduler() {
+        if !self.rules.order.is_scheduler() || !self.sleepers.may_take(now) {
             return false;
         }
-        let first = self.blocked.iter().position(|one| self.has_room(one));
-        let Some(mut next) = first.and_then(|first| self.blocked.remove(first)) else {
+        let mut asleep = self.sleepers.waiting.iter();
+        let first = asleep.position(|one| self.has_room(one));
+        let Some(mut next) = first.and_then(|first| self.sleepers.waiting.remove(first)) else {
             return false;
         };
         next.arrived = now;
@@ -469,7 +441,8 @@ impl<T: Target> Queue<T> {
             return Some(self.waiting.remove(flush));
         }
         let index = match &mut self.scheduler {
-            Scheduler::None => return self.blocked.pop_front(),
+            Scheduler::None if !self.sleepers.may_take(now) => return None,
+            Scheduler::None => return self.sleepers.waiting.pop_front(),
             Scheduler::Sweep(from) => sweep(&self.waiting, *from)?,
             Scheduler::Deadline(deadline) => deadline.next(&self.waiting, now)?,
             Scheduler::Kyber(kyber) => kyber.next(&self.waiting)?,

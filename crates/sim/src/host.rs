@@ -52,6 +52,7 @@ impl Host {
             order: self.order,
             nvme_order: self.nvme_order,
             largest: self.maximum_request.to_sectors(),
+            turn: (self.one_processor).map_or(Nanos::ZERO, |call| self.turnaround + call),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Order, QueueRules, Submitter};
 use crate::command::{Command, Completion};
 use crate::disk::Disk;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::Nanos;
 
 /// What a queue stands before: a disk, or a way to one, which may lead through a queue that
 /// others use too. Whoever has such a queue answers for it.
@@ -32,16 +32,6 @@ pub trait Target {
     }
     /// Processes have come to their end.
     fn exit(&mut self, _now: Nanos, _ended: &dyn Fn(u32) -> bool) {}
-}
-
-impl QueueRules {
-    /// Of a queue in which nothing waits.
-    pub(crate) const OPEN: Self = Self {
-        tags: usize::MAX,
-        order: Order::None,
-        nvme_order: Order::None,
-        largest: Sectors::ZERO,
-    };
 }
 
 impl Target for Disk {

@@ -21,6 +21,7 @@ fn rules(tags: usize, order: Order) -> QueueRules {
         order,
         nvme_order: order,
         largest: Sectors(64),
+        turn: Nanos::ZERO,
     }
 }
 
@@ -164,9 +165,9 @@ fn what_comes_between_two_that_wait_joins_them() {
         full.submit(Nanos::ZERO, command(tag, kind, start));
     }
     assert_eq!(full.waiting.len(), 4);
-    assert_eq!(full.blocked.len(), 1);
+    assert_eq!(full.sleepers.waiting.len(), 1);
     full.submit(Nanos::ZERO, command(9, Read, 1008));
-    assert_eq!((full.waiting.len(), full.blocked.len()), (4, 0));
+    assert_eq!((full.waiting.len(), full.sleepers.waiting.len()), (4, 0));
     assert_eq!(full.waiting[0].command.count, Sectors(24));
 }
 

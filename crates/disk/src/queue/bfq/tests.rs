@@ -24,6 +24,7 @@ fn queue(tags: usize, rotational: bool) -> HostQueue {
         order: Order::Bfq,
         nvme_order: Order::Bfq,
         largest: Sectors(2560),
+        turn: Nanos::ZERO,
     };
     let mut queue = HostQueue::new(disk.into(), rules);
     *queue.bfq() = Bfq::new(rotational);
