@@ -275,11 +275,12 @@ impl ReadBack {
     /// What was found counts as applied where just that was asked for, or nothing was.
     pub(crate) fn new(
         name: &str,
-        asked: Option<String>,
-        found: impl Into<String>,
+        asked: Option<impl ToString>,
+        found: impl ToString,
         source: &str,
     ) -> Self {
-        let found = found.into();
+        let asked = asked.map(|asked| asked.to_string());
+        let found = found.to_string();
         Self {
             name: name.to_owned(),
             applied: asked.as_ref().is_none_or(|asked| *asked == found),

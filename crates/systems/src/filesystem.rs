@@ -15,6 +15,7 @@
 use crate::array::steps::{Reader, wipe};
 use crate::array::{Need, OperatingSystem, ReadBack, Result, SystemError};
 use crate::mounts::{Mount, check_options, parse_mounts, parse_mounts_freebsd};
+use crate::named::named;
 use crate::words::{RefusedWord, check_mount_options};
 use options::{ANY_MOUNT, BTRFS, BTRFS_MOUNT, EXT, EXT_MOUNT, UFS, UFS_MOUNT, XFS, XFS_MOUNT};
 use raidlab_shell::{Command, Target};
@@ -53,33 +54,19 @@ pub struct StripeGeometry {
     pub data_members: u32,
 }
 
-/// A type of file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FileSystemKind {
-    /// ext3 of Linux.
-    Ext3,
-    /// ext4 of Linux.
-    Ext4,
-    /// XFS of Linux.
-    Xfs,
-    /// btrfs on one device.
-    Btrfs,
-    /// FreeBSD's UFS, with soft updates.
-    Ufs,
-}
-
-impl FileSystemKind {
-    /// Its name: `ext4`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ext3 => "ext3",
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-            Self::Btrfs => "btrfs",
-            Self::Ufs => "ufs",
-        }
+named! {
+    /// A type of file system.
+    pub enum FileSystemKind {
+        /// ext3 of Linux.
+        Ext3 = "ext3",
+        /// ext4 of Linux.
+        Ext4 = "ext4",
+        /// XFS of Linux.
+        Xfs = "xfs",
+        /// btrfs on one device.
+        Btrfs = "btrfs",
+        /// FreeBSD's UFS, with soft updates.
+        Ufs = "ufs",
     }
 }
 
@@ -257,12 +244,7 @@ impl FileSystemSpec {
     ) -> Result<Vec<ReadBack>> {
         let mut reader = Reader::new(target);
         let mount = self.mounted(target, folder)?;
-        reader.found(
-            "type",
-            Some(self.kind.name().to_owned()),
-            mount.kind.clone(),
-            mount.source,
-        );
+        reader.found("type", Some(self.kind), &mount.kind, mount.source);
         check_options(&mut reader, &self.mount_options, &mount);
         match self.kind {
             FileSystemKind::Ext3 | FileSystemKind::Ext4 => {

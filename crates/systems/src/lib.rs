@@ -11,6 +11,7 @@
 pub mod array;
 pub mod filesystem;
 mod mounts;
+mod named;
 mod words;
 
 pub use array::spec::ArraySpec;

@@ -70,9 +70,14 @@ pub(crate) fn check_options(reader: &mut Reader<'_>, asked: &[String], mount: &M
         let found = found.map_or("nothing", |_| option.as_str());
         let name = option.split('=').next().unwrap_or(option);
         let name = format!("mount_options.{name}");
-        reader.found(&name, Some(option.clone()), found.to_owned(), source);
+        reader.found(&name, Some(option), found, source);
     }
-    reader.found("mount_options", None, mount.options.join(","), source);
+    reader.found(
+        "mount_options",
+        None::<&str>,
+        mount.options.join(","),
+        source,
+    );
 }
 
 #[cfg(test)]

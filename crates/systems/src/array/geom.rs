@@ -247,7 +247,9 @@ impl Class {
         let lines = output.stdout.lines();
         let pairs = lines.filter_map(|line| line.split_once(": "));
         Ok(pairs
-            .map(|(name, value)| ReadBack::new(name, None, value, &format!("sysctl {tree}")))
+            .map(|(name, value)| {
+                ReadBack::new(name, None::<&str>, value, &format!("sysctl {tree}"))
+            })
             .collect())
     }
 
@@ -261,12 +263,6 @@ impl Class {
         Ok(kernel_name(
             &member(self.tool, &array.members, slot)?.device,
         ))
-    }
-
-    /// The error that a member can only be removed.
-    pub(crate) fn cannot_fail(self) -> SystemError {
-        let reason = "it has no such verb; remove the member instead";
-        self.lacks("fail a member", reason)
     }
 
     /// The error that a member is as good as new after it was away.
@@ -298,7 +294,7 @@ fn built(geom: Geom) -> Built {
 /// The size of a sector of the array's own device, where it has one.
 pub(super) fn sector_size(geom: &Geom, source: &str) -> Option<ReadBack> {
     let size = geom.providers.first()?.fields.get("Sectorsize")?;
-    Some(ReadBack::new("sector_size", None, size, source))
+    Some(ReadBack::new("sector_size", None::<&str>, size, source))
 }
 
 /// A mirror's or RAID3's state, slot by slot, where `state` tells that of one

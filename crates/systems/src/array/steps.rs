@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn file(
         &mut self,
         name: &str,
-        asked: Option<String>,
+        asked: Option<impl ToString>,
         path: &str,
         understand: impl FnOnce(&str) -> String,
     ) -> Result<()> {
@@ -123,8 +123,8 @@ impl<'a> Reader<'a> {
     pub(crate) fn found(
         &mut self,
         name: &str,
-        asked: Option<String>,
-        found: impl Into<String>,
+        asked: Option<impl ToString>,
+        found: impl ToString,
         source: &str,
     ) {
         self.settings

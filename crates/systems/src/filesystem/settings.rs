@@ -22,17 +22,16 @@ pub(super) fn ext(
             .map(|(_, value)| value.trim().to_owned())
     };
     let nothing = || "nothing".to_owned();
-    let block = spec.stripe.map(|_| super::EXT_BLOCK.to_string());
+    let block = spec.stripe.map(|_| super::EXT_BLOCK);
     let stride = spec.stripe.map(|stripe| stripe.chunk.0 / super::EXT_BLOCK);
     let width = spec
         .stripe
         .zip(stride)
         .map(|(stripe, stride)| stride * u64::from(stripe.data_members));
-    let text = |value: Option<u64>| value.map(|value| value.to_string());
     for (name, label, asked) in [
         ("block_size", "Block size", block),
-        ("stride", "RAID stride", text(stride)),
-        ("stripe_width", "RAID stripe width", text(width)),
+        ("stride", "RAID stride", stride),
+        ("stripe_width", "RAID stripe width", width),
         ("features", "Filesystem features", None),
         ("journal_size", "Total journal size", None),
     ] {
@@ -59,17 +58,16 @@ pub(super) fn xfs(
         .stripe
         .zip(unit)
         .map(|(stripe, unit)| unit * u64::from(stripe.data_members));
-    let text = |value: Option<u64>| value.map(|value| value.to_string());
     for (name, section, field, asked) in [
         ("block_size", "data", "bsize", None),
-        ("stride", "data", "sunit", text(unit)),
-        ("stripe_width", "data", "swidth", text(width)),
+        ("stride", "data", "sunit", unit),
+        ("stripe_width", "data", "swidth", width),
         ("allocation_groups", "meta-data", "agcount", None),
         ("sector_size", "meta-data", "sectsz", None),
         ("checksums", "meta-data", "crc", None),
         ("log_blocks", "log", "blocks", None),
     ] {
-        let found = value(section, field).unwrap_or("nothing").to_owned();
+        let found = value(section, field).unwrap_or("nothing");
         reader.found(name, asked, found, source);
     }
     Ok(())
@@ -111,14 +109,18 @@ pub(super) fn ufs(reader: &mut Reader<'_>, target: &dyn Target, device: &str) ->
             .unwrap_or_else(|| "nothing".to_owned())
     };
     let source = "tunefs -p";
-    let asked = Some("enabled".to_owned());
-    reader.found("soft_updates", asked, value("soft updates"), source);
+    reader.found(
+        "soft_updates",
+        Some("enabled"),
+        value("soft updates"),
+        source,
+    );
     for (name, label) in [
         ("soft_update_journal", "soft update journaling"),
         ("gjournal", "gjournal"),
         ("trim", "trim"),
     ] {
-        reader.found(name, None, value(label), source);
+        reader.found(name, None::<&str>, value(label), source);
     }
     Ok(())
 }

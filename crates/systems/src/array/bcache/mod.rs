@@ -23,6 +23,7 @@ use super::{
     Access, ArraySystem, Built, ChangeMembers, Described, Member, Need, OperatingSystem, Result,
     WriteBack,
 };
+use crate::named::named;
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -65,52 +66,29 @@ pub struct BcacheSpec {
     pub md: Option<MdSpec>,
 }
 
-/// What a cache does with writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheMode {
-    /// They go to the cache and to the disk, and are done when both have them.
-    WriteThrough,
-    /// They are done when the cache has them; the disk gets them later.
-    WriteBack,
-    /// They go past the cache, which forgets what it had there.
-    WriteAround,
-    /// Reads and writes go past the cache, which takes nothing in.
-    None,
-}
-
-impl CacheMode {
-    /// The word by which the kernel knows the mode.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WriteThrough => "writethrough",
-            Self::WriteBack => "writeback",
-            Self::WriteAround => "writearound",
-            Self::None => "none",
-        }
+named! {
+    /// What a cache does with writes.
+    pub enum CacheMode {
+        /// They go to the cache and to the disk, and are done when both have them.
+        WriteThrough = "writethrough",
+        /// They are done when the cache has them; the disk gets them later.
+        WriteBack = "writeback",
+        /// They go past the cache, which forgets what it had there.
+        WriteAround = "writearound",
+        /// Reads and writes go past the cache, which takes nothing in.
+        None = "none",
     }
 }
 
-/// Which bucket a cache gives up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Replacement {
-    /// The one that was not used for longest.
-    Lru,
-    /// The bucket that was filled first.
-    Fifo,
-    /// Any block of the cache may be given up next.
-    Random,
-}
-
-impl Replacement {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Lru => "lru",
-            Self::Fifo => "fifo",
-            Self::Random => "random",
-        }
+named! {
+    /// Which bucket a cache gives up.
+    pub enum Replacement {
+        /// The one that was not used for longest.
+        Lru = "lru",
+        /// The bucket that was filled first.
+        Fifo = "fifo",
+        /// Any block of the cache may be given up next.
+        Random = "random",
     }
 }
 

@@ -132,13 +132,15 @@ impl ReadState for BcacheSpec {
         let mut reader = Reader::new(target);
         let backing = |file: &str| of_backing(&array.name, file);
         let set = |file: &str| of_set(&array.name, file);
-        let in_bytes = |size: Option<Bytes>| size.map(|size| size.0.to_string());
-        let number = |value: Option<u32>| value.map(|value| value.to_string());
-        let mode = Some(self.mode.name().to_owned());
-        reader.file("cache_mode", mode, &backing("cache_mode"), chosen)?;
-        let replacement = self.replacement.map(|policy| policy.name().to_owned());
+        let in_bytes = |size: Option<Bytes>| size.map(|size| size.0);
+        reader.file(
+            "cache_mode",
+            Some(self.mode),
+            &backing("cache_mode"),
+            chosen,
+        )?;
         let path = set("cache0/cache_replacement_policy");
-        reader.file("replacement", replacement, &path, chosen)?;
+        reader.file("replacement", self.replacement, &path, chosen)?;
         for (name, asked, path) in [
             ("block", self.block, set("block_size")),
             ("bucket", self.bucket, set("bucket_size")),
@@ -151,30 +153,29 @@ impl ReadState for BcacheSpec {
         ] {
             reader.file(name, in_bytes(asked), &path, |text| bytes(asked, text))?;
         }
-        for (name, asked, path) in [
-            (
-                "writeback_percent",
-                number(self.writeback_percent),
-                backing("writeback_percent"),
-            ),
-            (
-                "writeback_delay_s",
-                number(self.writeback_delay_s),
-                backing("writeback_delay"),
-            ),
-            (
-                "congested_read_threshold_us",
-                number(self.congested_read_threshold_us),
-                set("congested_read_threshold_us"),
-            ),
-            (
-                "congested_write_threshold_us",
-                number(self.congested_write_threshold_us),
-                set("congested_write_threshold_us"),
-            ),
-        ] {
-            reader.file(name, asked, &path, str::to_owned)?;
-        }
+        let name = "writeback_percent";
+        reader.file(name, self.writeback_percent, &backing(name), str::to_owned)?;
+        let path = backing("writeback_delay");
+        reader.file(
+            "writeback_delay_s",
+            self.writeback_delay_s,
+            &path,
+            str::to_owned,
+        )?;
+        let name = "congested_read_threshold_us";
+        reader.file(
+            name,
+            self.congested_read_threshold_us,
+            &set(name),
+            str::to_owned,
+        )?;
+        let name = "congested_write_threshold_us";
+        reader.file(
+            name,
+            self.congested_write_threshold_us,
+            &set(name),
+            str::to_owned,
+        )?;
         let mut settings = reader.done();
         if let Some((md, behind)) = self.behind(array) {
             settings.extend(md.settings(target, &behind)?);

@@ -28,6 +28,7 @@ mod state;
 
 use super::steps::smallest;
 use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
+use crate::named::named;
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -58,62 +59,47 @@ pub struct BtrfsSpec {
     pub mount_options: Vec<String>,
 }
 
-/// How many copies of a chunk there are and over how many devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// One copy of each block.
-    Single,
-    /// Two copies, on one device if need be.
-    Dup,
-    /// One copy in stripes over all devices.
-    Raid0,
-    /// Two copies on two devices.
-    Raid1,
-    /// Three copies on three devices.
-    Raid1c3,
-    /// Four copies on four devices.
-    Raid1c4,
-    /// Stripes of two copies.
-    Raid10,
-    /// Stripes with one parity.
-    Raid5,
-    /// Stripes with two parities.
-    Raid6,
+named! {
+    /// How many copies of a chunk there are and over how many devices.
+    pub enum Profile {
+        /// One copy of each block.
+        Single = "single",
+        /// Two copies, on one device if need be.
+        Dup = "dup",
+        /// One copy in stripes over all devices.
+        Raid0 = "raid0",
+        /// Two copies on two devices.
+        Raid1 = "raid1",
+        /// Three copies on three devices.
+        Raid1c3 = "raid1c3",
+        /// Four copies on four devices.
+        Raid1c4 = "raid1c4",
+        /// Stripes of two copies.
+        Raid10 = "raid10",
+        /// Stripes with one parity.
+        Raid5 = "raid5",
+        /// Stripes with two parities.
+        Raid6 = "raid6",
+    }
 }
 
-/// What data and metadata are checked by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Checksum {
-    /// CRC-32C, of 32 bits: the default.
-    #[default]
-    Crc32c,
-    /// xxHash64, of 64 bits.
-    Xxhash,
-    /// SHA-256, of 256 bits.
-    Sha256,
-    /// BLAKE2b-256, of 256 bits.
-    Blake2,
+named! {
+    /// What data and metadata are checked by.
+    #[derive(Default)]
+    pub enum Checksum {
+        /// CRC-32C, of 32 bits: the default.
+        #[default]
+        Crc32c = "crc32c",
+        /// xxHash64, of 64 bits.
+        Xxhash = "xxhash",
+        /// SHA-256, of 256 bits.
+        Sha256 = "sha256",
+        /// BLAKE2b-256, of 256 bits.
+        Blake2 = "blake2",
+    }
 }
 
 impl Profile {
-    /// The name that `mkfs.btrfs --data` takes.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Single => "single",
-            Self::Dup => "dup",
-            Self::Raid0 => "raid0",
-            Self::Raid1 => "raid1",
-            Self::Raid1c3 => "raid1c3",
-            Self::Raid1c4 => "raid1c4",
-            Self::Raid10 => "raid10",
-            Self::Raid5 => "raid5",
-            Self::Raid6 => "raid6",
-        }
-    }
-
     /// Fewest devices (Linux 6.12 fs/btrfs/volumes.c, `btrfs_raid_array`).
     fn fewest(self) -> usize {
         match self {
@@ -131,17 +117,6 @@ impl Profile {
             Self::Raid1 | Self::Raid10 | Self::Raid5 => 1,
             Self::Raid1c3 | Self::Raid6 => 2,
             Self::Raid1c4 => 3,
-        }
-    }
-}
-
-impl Checksum {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Crc32c => "crc32c",
-            Self::Xxhash => "xxhash",
-            Self::Sha256 => "sha256",
-            Self::Blake2 => "blake2",
         }
     }
 }

@@ -21,15 +21,9 @@ pub(super) fn settings(
     let usage = target.run(&usage)?.stdout;
     let mut reader = Reader::new(target);
     let source = "btrfs filesystem df";
-    let data = spec.data.name().to_owned();
-    let metadata = spec.metadata().name().to_owned();
-    reader.found("data", Some(data), profiles(&usage, "Data"), source);
-    reader.found(
-        "metadata",
-        Some(metadata),
-        profiles(&usage, "Metadata"),
-        source,
-    );
+    let (data, metadata) = (profiles(&usage, "Data"), profiles(&usage, "Metadata"));
+    reader.found("data", Some(spec.data), data, source);
+    reader.found("metadata", Some(spec.metadata()), metadata, source);
 
     let dump = Command::reads("btrfs", ["inspect-internal", "dump-super", &mount.device]);
     let dump = target.run(&dump)?.stdout;
@@ -41,9 +35,8 @@ pub(super) fn settings(
             "xxhash64" => "xxhash",
             other => other,
         });
-    let asked = spec.checksum.name().to_owned();
     let source = "btrfs inspect-internal dump-super";
-    reader.found("checksum", Some(asked), checksum.to_owned(), source);
+    reader.found("checksum", Some(spec.checksum), checksum, source);
     check_options(&mut reader, &spec.mount_options(), mount);
     Ok(reader.done())
 }

@@ -127,13 +127,8 @@ impl GeomArray for GflashSpec {
         let mut caches = geom.consumers.iter();
         let cache = caches.find(|part| part.fields.get("Role") == Some("CACHE"));
         let mut all = vec![
-            ReadBack::new("sector_size", None, size.unwrap_or(""), source),
-            ReadBack::new(
-                "cache",
-                Some(self.cache.to_string()),
-                cache.is_some().to_string(),
-                source,
-            ),
+            ReadBack::new("sector_size", None::<&str>, size.unwrap_or(""), source),
+            ReadBack::new("cache", Some(self.cache), cache.is_some(), source),
         ];
         if let Some(ram) = cache.and_then(|part| part.fields.get("RAM")) {
             let asked = self.ram.map(|size| format!("{}MB", size.0 >> 20));
@@ -144,10 +139,6 @@ impl GeomArray for GflashSpec {
 }
 
 impl ChangeMembers for GflashSpec {
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        Err(CLASS.cannot_fail())
-    }
-
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         let provider = CLASS.provider(array, slot)?;
         Ok(vec![if self.is_cache(array, slot) {

@@ -21,6 +21,7 @@ use super::geom::array::{GeomArray, providers};
 use super::geom::{Class, Geom, Part, redundant_status, sector_size, usable};
 use super::steps::kernel_name;
 use super::{ArrayStatus, Built, ChangeMembers, Member, MemberState, ReadBack, Result};
+use crate::named::named;
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -34,28 +35,17 @@ const CLASS: Class = Class {
     module: "geom_mirror",
 };
 
-/// Which member a read goes to (FreeBSD gmirror(8)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Balance {
-    /// The one with the lowest load: queue length and head position.
-    Load,
-    /// The one with the highest priority.
-    Prefer,
-    /// Reads go to the members in turn.
-    RoundRobin,
-    /// Reads of a slice or more are split among all members.
-    Split,
-}
-
-impl Balance {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Load => "load",
-            Self::Prefer => "prefer",
-            Self::RoundRobin => "round-robin",
-            Self::Split => "split",
-        }
+named! {
+    /// Which member a read goes to (FreeBSD gmirror(8)).
+    pub enum Balance {
+        /// The one with the lowest load: queue length and head position.
+        Load = "load",
+        /// The one with the highest priority.
+        Prefer = "prefer",
+        /// Reads go to the members in turn.
+        RoundRobin = "round-robin",
+        /// Reads of a slice or more are split among all members.
+        Split = "split",
     }
 }
 
@@ -164,35 +154,14 @@ impl GeomArray for GmirrorSpec {
     }
 
     fn told(&self, array: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
-        let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
+        let found = |key: &str| geom.fields.get(key).unwrap_or("");
         let flags = found("Flags");
-        let unless = |flag: &str| (!flags.split(", ").any(|f| f == flag)).to_string();
-        let text = |value: Option<bool>| value.map(|value| value.to_string());
+        let unless = |flag: &str| !flags.split(", ").any(|f| f == flag);
         let mut all = vec![
-            ReadBack::new(
-                "balance",
-                self.balance.map(|balance| balance.name().to_owned()),
-                found("Balance"),
-                source,
-            ),
-            ReadBack::new(
-                "slice",
-                self.slice.map(|slice| slice.to_string()),
-                found("Slice"),
-                source,
-            ),
-            ReadBack::new(
-                "autosync",
-                text(self.autosync),
-                unless("NOAUTOSYNC"),
-                source,
-            ),
-            ReadBack::new(
-                "failsync",
-                text(self.failsync),
-                unless("NOFAILSYNC"),
-                source,
-            ),
+            ReadBack::new("balance", self.balance, found("Balance"), source),
+            ReadBack::new("slice", self.slice, found("Slice"), source),
+            ReadBack::new("autosync", self.autosync, unless("NOAUTOSYNC"), source),
+            ReadBack::new("failsync", self.failsync, unless("NOFAILSYNC"), source),
         ];
         all.extend(sector_size(geom, source));
         for (slot, member) in array.members.iter().enumerate() {
@@ -202,12 +171,8 @@ impl GeomArray for GmirrorSpec {
             if let Some(priority) = part.and_then(|part| part.fields.get("Priority")) {
                 let all_asked = self.priorities.as_ref();
                 let asked = all_asked.and_then(|asked| asked.get(slot));
-                all.push(ReadBack::new(
-                    &format!("priority of {provider}"),
-                    asked.map(u8::to_string),
-                    priority,
-                    source,
-                ));
+                let name = format!("priority of {provider}");
+                all.push(ReadBack::new(&name, asked, priority, source));
             }
         }
         all

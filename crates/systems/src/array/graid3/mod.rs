@@ -98,26 +98,15 @@ impl GeomArray for Graid3Spec {
     fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
         let flags = geom.fields.get("Flags").unwrap_or("");
         let has = |flag: &str| flags.split(", ").any(|f| f == flag);
-        let text = |value: bool| Some(value.to_string());
         let mut all = vec![
             ReadBack::new(
                 "round_robin",
-                text(self.round_robin),
-                has("ROUND-ROBIN").to_string(),
+                Some(self.round_robin),
+                has("ROUND-ROBIN"),
                 source,
             ),
-            ReadBack::new(
-                "verify",
-                text(self.verify),
-                has("VERIFY").to_string(),
-                source,
-            ),
-            ReadBack::new(
-                "autosync",
-                self.autosync.and_then(text),
-                (!has("NOAUTOSYNC")).to_string(),
-                source,
-            ),
+            ReadBack::new("verify", Some(self.verify), has("VERIFY"), source),
+            ReadBack::new("autosync", self.autosync, !has("NOAUTOSYNC"), source),
         ];
         all.extend(sector_size(geom, source));
         all
@@ -125,10 +114,6 @@ impl GeomArray for Graid3Spec {
 }
 
 impl ChangeMembers for Graid3Spec {
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>> {
-        Err(CLASS.cannot_fail())
-    }
-
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>> {
         CLASS.provider(array, slot)?;
         let number = slot.to_string();

@@ -111,11 +111,11 @@ impl GeomArray for GstripeSpec {
     }
 
     fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
-        let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
-        let asked = self.stripesize.map(|size| size.0.to_string());
+        let found = |key: &str| geom.fields.get(key).unwrap_or("");
+        let asked = self.stripesize.map(|size| size.0);
         vec![
             ReadBack::new("stripesize", asked, found("Stripesize"), source),
-            ReadBack::new("type", None, found("Type"), source),
+            ReadBack::new("type", None::<&str>, found("Type"), source),
         ]
     }
 }

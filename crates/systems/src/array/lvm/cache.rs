@@ -8,6 +8,7 @@
 use super::plan::{VOLUME, lvm, volume};
 use crate::array::steps::{Reader, devices};
 use crate::array::{Built, CacheCounts, CacheState, Result, SystemError};
+use crate::named::named;
 use raidlab_shell::{Command, Effect, Target};
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -48,23 +49,13 @@ pub struct LvmCacheSpec {
     pub settings: BTreeMap<String, u64>,
 }
 
-/// What a cache does with writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LvmCacheMode {
-    /// They are done when both the cache and the disk have them.
-    WriteThrough,
-    /// They are done when the cache has them, where it has the block.
-    WriteBack,
-}
-
-impl LvmCacheMode {
-    /// The name that `lvcreate --cachemode` takes.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::WriteThrough => "writethrough",
-            Self::WriteBack => "writeback",
-        }
+named! {
+    /// What a cache does with writes.
+    pub enum LvmCacheMode {
+        /// They are done when both the cache and the disk have them.
+        WriteThrough = "writethrough",
+        /// They are done when the cache has them, where it has the block.
+        WriteBack = "writeback",
     }
 }
 
@@ -136,8 +127,7 @@ impl LvmCacheSpec {
 
     /// What LVM and the kernel say of it, out of a row of `lvs`.
     pub(super) fn settings(&self, reader: &mut Reader<'_>, column: &dyn Fn(&str) -> String) {
-        let mode = Some(self.mode.name().to_owned());
-        reader.found("cache_mode", mode, column("cache_mode"), LVS);
+        reader.found("cache_mode", Some(self.mode), column("cache_mode"), LVS);
         // LVM falls back to `mq` where it sees no module of the name, as with a kernel
         // that has it built in; in Linux since 4.6 that is `smq` by its old name
         // (drivers/md/dm-cache-policy-smq.c).
@@ -145,23 +135,18 @@ impl LvmCacheSpec {
             "mq" => "smq".to_owned(),
             found => found.to_owned(),
         };
-        reader.found("cache_policy", self.policy.clone(), policy, LVS);
-        let chunk = self.chunk.map(|chunk| chunk.0.to_string());
+        reader.found("cache_policy", self.policy.as_ref(), policy, LVS);
+        let chunk = self.chunk.map(|chunk| chunk.0);
         reader.found("cache_chunk", chunk, column("chunk_size"), LVS);
         let format = column("kernel_metadata_format");
-        reader.found("cache_metadata_format", None, format, LVS);
+        reader.found("cache_metadata_format", None::<&str>, format, LVS);
         let found = column("kernel_cache_settings");
         for (name, value) in &self.settings {
             let pairs = found.split([',', ' ']);
             let mut values = pairs.filter_map(|pair| pair.split_once('='));
             let value_found = values.find(|(key, _)| key == name);
-            let value_found = value_found.map_or("nothing", |(_, value)| value).to_owned();
-            reader.found(
-                &format!("cache_{name}"),
-                Some(value.to_string()),
-                value_found,
-                LVS,
-            );
+            let value_found = value_found.map_or("nothing", |(_, value)| value);
+            reader.found(&format!("cache_{name}"), Some(value), value_found, LVS);
         }
     }
 }

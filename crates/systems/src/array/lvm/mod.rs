@@ -20,6 +20,7 @@ use super::steps::smallest;
 use super::{
     Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result, WriteBack,
 };
+use crate::named::named;
 pub use cache::{LvmCacheMode, LvmCacheSpec};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
@@ -53,44 +54,29 @@ pub struct LvmSpec {
     pub cache: Option<LvmCacheSpec>,
 }
 
-/// LVM's segment types, as far as they make arrays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LvmLevel {
-    /// Members one after the other.
-    Linear,
-    /// Stripes by device-mapper's own target.
-    Striped,
-    /// Stripes over all members, by md's code.
-    Raid0,
-    /// Mirrors, by md's code.
-    Raid1,
-    /// Mirrors by device-mapper's own, older target.
-    Mirror,
-    /// Stripes with two copies of each.
-    Raid10,
-    /// Stripes with one parity, which is on the members in turn.
-    Raid5,
-    /// Stripes with two parities, which are on the members in turn.
-    Raid6,
+named! {
+    /// LVM's segment types, as far as they make arrays.
+    pub enum LvmLevel {
+        /// Members one after the other.
+        Linear = "linear",
+        /// Stripes by device-mapper's own target.
+        Striped = "striped",
+        /// Stripes over all members, by md's code.
+        Raid0 = "raid0",
+        /// Mirrors, by md's code.
+        Raid1 = "raid1",
+        /// Mirrors by device-mapper's own, older target.
+        Mirror = "mirror",
+        /// Stripes with two copies of each.
+        Raid10 = "raid10",
+        /// Stripes with one parity, which is on the members in turn.
+        Raid5 = "raid5",
+        /// Stripes with two parities, which are on the members in turn.
+        Raid6 = "raid6",
+    }
 }
 
 impl LvmLevel {
-    /// The name that `lvcreate --type` takes.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Striped => "striped",
-            Self::Raid0 => "raid0",
-            Self::Raid1 => "raid1",
-            Self::Mirror => "mirror",
-            Self::Raid10 => "raid10",
-            Self::Raid5 => "raid5",
-            Self::Raid6 => "raid6",
-        }
-    }
-
     fn module(self) -> &'static str {
         match self {
             Self::Linear | Self::Striped => "dm-mod",

@@ -134,15 +134,14 @@ impl ReadState for LvmSpec {
             ("raid6", "raid6_zr") => "raid6",
             (_, found) => found,
         };
-        let asked = Some(self.level.name().to_owned());
-        reader.found("level", asked, found.to_owned(), LVS);
-        let bytes = |size: Option<Bytes>| size.map(|size| size.0.to_string());
+        reader.found("level", Some(self.level), found, LVS);
+        let bytes = |size: Option<Bytes>| size.map(|size| size.0);
         if self.level.striped() {
-            let found = column(volume, "stripe_size").to_owned();
+            let found = column(volume, "stripe_size");
             reader.found("stripe_size", bytes(self.stripe_size), found, LVS);
         }
         if self.level.redundant() {
-            let found = column(volume, "region_size").to_owned();
+            let found = column(volume, "region_size");
             reader.found("region_size", bytes(self.region_size), found, LVS);
         }
         if let Some(cached) = &self.cache {
@@ -150,7 +149,7 @@ impl ReadState for LvmSpec {
             cached.settings(&mut reader, &|name| column(row, name).to_owned());
             let dirty = cache::state(target, array)?.dirty;
             let source = "dmsetup status";
-            reader.found("dirty_bytes", None, dirty.0.to_string(), source);
+            reader.found("dirty_bytes", None::<u64>, dirty.0, source);
         }
         Ok(reader.done())
     }

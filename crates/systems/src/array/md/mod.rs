@@ -23,6 +23,7 @@ mod state;
 
 use super::steps::smallest;
 use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
+use crate::named::named;
 use layout::layout_number;
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
@@ -86,79 +87,63 @@ pub struct MdSpec {
     pub read_ahead: Option<Bytes>,
 }
 
-/// The levels that md builds, by the names of mdadm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MdLevel {
-    /// Members one after the other.
-    Linear,
-    /// Stripes over all members, without redundancy.
-    Raid0,
-    /// Mirrors with any number of copies.
-    Raid1,
-    /// Parity on the last member.
-    Raid4,
-    /// Stripes with one parity, which is on the members in turn.
-    Raid5,
-    /// Stripes with two parities, which are on the members in turn.
-    Raid6,
-    /// Stripes with several copies of each.
-    Raid10,
+named! {
+    /// The levels that md builds, by the names of mdadm.
+    pub enum MdLevel {
+        /// Members one after the other.
+        Linear = "linear",
+        /// Stripes over all members, without redundancy.
+        Raid0 = "raid0",
+        /// Mirrors with any number of copies.
+        Raid1 = "raid1",
+        /// Parity on the last member.
+        Raid4 = "raid4",
+        /// Stripes with one parity, which is on the members in turn.
+        Raid5 = "raid5",
+        /// Stripes with two parities, which are on the members in turn.
+        Raid6 = "raid6",
+        /// Stripes with several copies of each.
+        Raid10 = "raid10",
+    }
 }
 
-/// The write-intent bitmap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Bitmap {
-    /// None: after a crash and on a member's return all is copied.
-    None,
-    /// Beside the superblock of each member.
-    Internal,
+named! {
+    /// The write-intent bitmap.
+    pub enum Bitmap {
+        /// None: after a crash and on a member's return all is copied.
+        None = "none",
+        /// Beside the superblock of each member.
+        Internal = "internal",
+    }
 }
 
-/// What else can keep stripes consistent over a crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ConsistencyPolicy {
-    /// The partial parity log of `raid5`.
-    Ppl,
-    /// A journal on a device of its own.
-    Journal,
+named! {
+    /// What else can keep stripes consistent over a crash.
+    pub enum ConsistencyPolicy {
+        /// The partial parity log of `raid5`.
+        Ppl = "ppl",
+        /// A journal on a device of its own.
+        Journal = "journal",
+    }
 }
 
-/// The superblock's version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-pub enum Metadata {
-    /// The old one, at the end, up to 2 TiB a member and 28 members.
-    #[serde(rename = "0.90")]
-    V0_90,
-    /// The superblock lies at the end of each member.
-    #[serde(rename = "1.0")]
-    V1_0,
-    /// The superblock lies at the start of each member.
-    #[serde(rename = "1.1")]
-    V1_1,
-    /// The superblock lies 4 KiB from the start of each member.
-    #[default]
-    #[serde(rename = "1.2")]
-    V1_2,
+named! {
+    /// The superblock's version.
+    #[derive(Default)]
+    pub enum Metadata {
+        /// The old one, at the end, up to 2 TiB a member and 28 members.
+        V0_90 = "0.90",
+        /// The superblock lies at the end of each member.
+        V1_0 = "1.0",
+        /// The superblock lies at the start of each member.
+        V1_1 = "1.1",
+        /// The superblock lies 4 KiB from the start of each member.
+        #[default]
+        V1_2 = "1.2",
+    }
 }
 
 impl MdLevel {
-    /// mdadm's and the kernel's name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Raid0 => "raid0",
-            Self::Raid1 => "raid1",
-            Self::Raid4 => "raid4",
-            Self::Raid5 => "raid5",
-            Self::Raid6 => "raid6",
-            Self::Raid10 => "raid10",
-        }
-    }
-
     /// The kernel module it lives in.
     fn module(self) -> &'static str {
         match self {
@@ -186,17 +171,6 @@ impl MdLevel {
 
     fn striped(self) -> bool {
         !matches!(self, Self::Linear | Self::Raid1)
-    }
-}
-
-impl Metadata {
-    fn name(self) -> &'static str {
-        match self {
-            Self::V0_90 => "0.90",
-            Self::V1_0 => "1.0",
-            Self::V1_1 => "1.1",
-            Self::V1_2 => "1.2",
-        }
     }
 }
 

@@ -2,22 +2,18 @@
 
 use super::layout::NEAR_2;
 use super::plan::{attribute, kernel};
-use super::{Bitmap, ConsistencyPolicy, MdLevel, MdSpec};
+use super::{Bitmap, MdLevel, MdSpec};
 use crate::array::steps::{Reader, kernel_name};
 use crate::array::{Built, ReadBack, Result, SystemError};
 use raidlab_shell::Target;
 use raidlab_units::Bytes;
 
-fn text(value: Option<u64>) -> Option<String> {
-    value.map(|value| value.to_string())
+fn bytes(value: Option<Bytes>) -> Option<u64> {
+    value.map(|value| value.0)
 }
 
-fn bytes(value: Option<Bytes>) -> Option<String> {
-    text(value.map(|value| value.0))
-}
-
-fn kib(value: Option<Bytes>) -> Option<String> {
-    text(value.map(|value| value.0 / 1024))
+fn kib(value: Option<Bytes>) -> Option<u64> {
+    value.map(|value| value.0 / 1024)
 }
 
 fn same(found: &str) -> String {
@@ -30,20 +26,11 @@ pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Res
         return Err(SystemError::no_array(&array.name));
     }
     let mut reader = Reader::new(target);
-    let active = spec.active(array.members.len()).to_string();
-    reader.file(
-        "level",
-        Some(spec.level.name().into()),
-        &file("level"),
-        same,
-    )?;
+    let active = spec.active(array.members.len());
+    reader.file("level", Some(spec.level), &file("level"), same)?;
     reader.file("raid_devices", Some(active), &file("raid_disks"), same)?;
-    reader.file(
-        "metadata",
-        Some(spec.metadata.name().into()),
-        &file("metadata_version"),
-        same,
-    )?;
+    let path = file("metadata_version");
+    reader.file("metadata", Some(spec.metadata), &path, same)?;
     if spec.level.striped() {
         reader.file("chunk", bytes(spec.chunk), &file("chunk_size"), same)?;
         let layout = match spec.level {
@@ -52,24 +39,27 @@ pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Res
         };
         // A raid0 of equal members has none.
         if layout.is_some() || spec.level != MdLevel::Raid0 {
-            let asked = text(layout.map(u64::from));
-            reader.file("layout", asked, &file("layout"), same)?;
+            reader.file("layout", layout, &file("layout"), same)?;
         }
     }
     if spec.level.redundant() {
         redundancy(spec, &mut reader, file)?;
     }
     if spec.level.parity() {
-        let asked = text(spec.stripe_cache_size.map(u64::from));
-        reader.file("stripe_cache_size", asked, &file("stripe_cache_size"), same)?;
-        let asked = text(spec.group_thread_count.map(u64::from));
-        reader.file("group_thread_count", asked, &file("group_thread_cnt"), same)?;
+        let (cache, threads) = (spec.stripe_cache_size, spec.group_thread_count);
+        reader.file("stripe_cache_size", cache, &file("stripe_cache_size"), same)?;
+        reader.file(
+            "group_thread_count",
+            threads,
+            &file("group_thread_cnt"),
+            same,
+        )?;
     }
     for slot in &spec.write_mostly {
         if let Some(member) = array.members.get(*slot) {
             let state = file(&format!("dev-{}/state", kernel_name(&member.device)));
             let name = format!("write_mostly[{slot}]");
-            reader.file(&name, Some("true".into()), &state, |found| {
+            reader.file(&name, Some(true), &state, |found| {
                 found
                     .split(',')
                     .any(|flag| flag == "write_mostly")
@@ -84,12 +74,8 @@ pub(super) fn settings(spec: &MdSpec, target: &dyn Target, array: &Built) -> Res
 
 /// What levels with redundancy have alone; `file`: the path of an attribute.
 fn redundancy(spec: &MdSpec, reader: &mut Reader<'_>, file: impl Fn(&str) -> String) -> Result<()> {
-    let bitmap = match spec.bitmap() {
-        Bitmap::None => "none",
-        Bitmap::Internal => "internal",
-    };
     let location = file("bitmap/location");
-    reader.file("bitmap", Some(bitmap.into()), &location, |found| {
+    reader.file("bitmap", Some(spec.bitmap()), &location, |found| {
         // The place in sectors from the superblock: `+8`.
         let internal = found.starts_with(['+', '-']);
         if internal { "internal" } else { found }.to_owned()
@@ -98,12 +84,8 @@ fn redundancy(spec: &MdSpec, reader: &mut Reader<'_>, file: impl Fn(&str) -> Str
         let asked = bytes(spec.bitmap_chunk);
         reader.file("bitmap_chunk", asked, &file("bitmap/chunksize"), same)?;
     }
-    let policy = spec.consistency_policy.map(|policy| match policy {
-        ConsistencyPolicy::Ppl => "ppl".to_owned(),
-        ConsistencyPolicy::Journal => "journal".to_owned(),
-    });
     let name = "consistency_policy";
-    reader.file(name, policy, &file(name), same)?;
+    reader.file(name, spec.consistency_policy, &file(name), same)?;
     // KiB a second, followed by `(local)` or `(system)`.
     let first_word = |found: &str| found.split(' ').next().unwrap_or("").to_owned();
     for (name, asked) in [

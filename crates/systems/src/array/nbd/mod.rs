@@ -236,7 +236,7 @@ impl ReadState for NbdSpec {
         }
         let path = format!("/sys/block/{}/size", kernel(&array.name));
         let mut reader = super::steps::Reader::new(target);
-        reader.file("size", Some(self.size.0.to_string()), &path, |found| {
+        reader.file("size", Some(self.size.0), &path, |found| {
             let sectors = found.parse().map(|sectors| Sectors(sectors).to_bytes().0);
             sectors.map_or_else(|_| found.to_owned(), |bytes| bytes.to_string())
         })?;

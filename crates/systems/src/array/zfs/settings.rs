@@ -122,8 +122,7 @@ impl ZfsSpec {
             (true, Some(p)) => (p.value.clone(), "zpool get"),
             (true, None) => (String::from("unknown"), "zpool get"),
         };
-        let asked = self.ashift.map(|ashift| ashift.to_string());
-        Ok(ReadBack::new("ashift", asked, found, source))
+        Ok(ReadBack::new("ashift", self.ashift, found, source))
     }
 }
 
@@ -148,7 +147,8 @@ fn compare(
     let rest = besides
         .iter()
         .filter(|name| asked.iter().all(|(other, _)| other != *name));
-    let rest = rest.filter_map(|name| Some(ReadBack::new(name, None, value(name)?, source)));
+    let rest =
+        rest.filter_map(|name| Some(ReadBack::new(name, None::<&str>, value(name)?, source)));
     asked_for.chain(rest).collect()
 }
 
@@ -185,12 +185,8 @@ fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>> {
             PARAMETERS.iter().any(|part| name.contains(part))
         })
         .map(|(name, value)| {
-            ReadBack::new(
-                name.rsplit('/').next().unwrap_or(name),
-                None,
-                value.trim(),
-                source,
-            )
+            let name = name.rsplit('/').next().unwrap_or(name);
+            ReadBack::new(name, None::<&str>, value.trim(), source)
         })
         .collect();
     // A folder has no order of its own.
