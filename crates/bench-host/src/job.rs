@@ -14,9 +14,9 @@ use crate::members;
 use crate::memory;
 use crate::moment::Moment;
 use crate::sampler::{health_name, letters, nanoseconds, sync_operation};
-use crate::session::{Session, can_drop_caches};
+use crate::session::Session;
 use raidlab_import as import;
-use raidlab_inventory::caches::{self, Dropping, Settled};
+use raidlab_inventory::caches::{self, Settled};
 use raidlab_inventory::counters::{Activity, memory_state};
 use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::Output;
@@ -160,16 +160,14 @@ fn prepare(
     if watcher.cancelled() {
         return Err(HostError::Interrupted);
     }
-    if can_drop_caches(system)
-        && let Dropping::Done(drop) = caches::drop_caches(&session.target, system)?
-    {
+    if let Some(before) = caches::drop_caches(&session.target, system)? {
         facts.add(
             fact::CACHES_DROPPED,
             fact::TRUE,
             "",
             "/proc/sys/vm/drop_caches",
         );
-        memory::facts(&drop.before, BEFORE_DROP, |name, value| {
+        memory::facts(&before, BEFORE_DROP, |name, value| {
             facts.add(name, value, "bytes", "/proc/meminfo");
         });
         rest(session, session.spec.idle_after_drop(), watcher)?;

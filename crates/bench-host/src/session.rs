@@ -12,8 +12,8 @@ use crate::place::Place;
 use crate::queues::queues;
 use crate::sampler::{Sampler, kernel_name, nanoseconds};
 use crate::standing::{Standing, mounts, run_patiently};
+use raidlab_inventory::Inventory;
 use raidlab_inventory::counters::Foreign;
-use raidlab_inventory::{Inventory, System};
 use raidlab_lab::{CHECK_IN_WORDS, Deeds, Event, EventKind, Experiment};
 use raidlab_shell::{Answer, Claim, Command, Effect, Exchange, Observed, Request, Target};
 use raidlab_store::{CommandRecord, EventRecord, Records, Scope};
@@ -464,9 +464,4 @@ fn record(exchange: &Exchange) -> Option<CommandRecord> {
         stdout: output.stdout.clone(),
         stderr: output.stderr.clone(),
     })
-}
-
-/// Whether caches can be dropped by a word to the kernel.
-pub(crate) const fn can_drop_caches(system: System) -> bool {
-    matches!(system, System::Linux)
 }

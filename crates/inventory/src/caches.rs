@@ -8,76 +8,31 @@
 use crate::counters::{DeviceCounters, MemoryState, devices_now, memory_state};
 use crate::{InventoryError, System};
 use raidlab_shell::{Command, Target};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The part of the cache that may stay.
-pub(crate) const KEPT_PERCENT: u64 = 20;
-
-/// What may stay besides mapped and locked pages, which no drop frees: the
-/// pages that the drop itself and the tools around it read back at once.
-/// Programs, libraries and directories of an idle Debian server are some ten
-/// MiB; no suite reads a data set as small as this.
-pub(crate) const KEPT_BYTES: u64 = 64 << 20;
-
-/// A drop of caches, and whether it worked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CacheDrop {
-    /// The memory before, its dirty pages already written.
-    pub before: MemoryState,
-    /// The memory after the caches were dropped.
-    pub after: MemoryState,
-    /// Whether the cache fell by more than 80 %, or to what cannot be freed.
-    pub dropped: bool,
-}
-
-impl CacheDrop {
-    /// Judges a drop by the memory before and after it.
-    #[must_use]
-    pub fn judge(before: MemoryState, after: MemoryState) -> Self {
-        let cache = |state: &MemoryState| state.cached_bytes.saturating_add(state.buffers_bytes);
-        let small_part = cache(&after) < cache(&before) / 100 * KEPT_PERCENT;
-        let floor = after.pinned_bytes.saturating_add(KEPT_BYTES);
-        Self {
-            before,
-            after,
-            dropped: small_part || cache(&after) <= floor,
-        }
-    }
-}
-
-/// What came of asking for a drop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Dropping {
-    /// The kernel was told to drop its caches.
-    Done(CacheDrop),
-    /// The system has no call for it: FreeBSD frees a file system's pages only
-    /// when it is unmounted. Mount it anew, export and import the pool, or
-    /// read far more than the memory holds.
-    Unsupported,
-}
-
-/// Writes all dirty pages and drops the page, directory and inode caches. The
-/// ZFS cache is emptied only by exporting the pool.
+/// Writes all dirty pages and drops the page, directory and inode caches; gives the memory's
+/// state between the two. `None` where the system has no call for it: FreeBSD frees a file
+/// system's pages only when it is unmounted. The ZFS cache is emptied only by exporting the pool.
 ///
 /// # Errors
 /// When the machine cannot be asked, or does not let the caches be dropped
 /// (only root may).
-pub fn drop_caches(target: &dyn Target, system: System) -> Result<Dropping, InventoryError> {
+pub fn drop_caches(
+    target: &dyn Target,
+    system: System,
+) -> Result<Option<MemoryState>, InventoryError> {
     if system == System::FreeBsd {
-        return Ok(Dropping::Unsupported);
+        return Ok(None);
     }
     target.run(&Command::changes("sync", [""; 0]))?;
     let before = memory_state(target, system)?;
     target.write("/proc/sys/vm/drop_caches", "3\n")?;
-    let after = memory_state(target, system)?;
-    Ok(Dropping::Done(CacheDrop::judge(before, after)))
+    Ok(Some(before))
 }
 
 /// How a wait for quiet disks ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     /// Whether nothing was written for as long as asked.
     pub quiet: bool,
@@ -86,8 +41,6 @@ pub struct Settled {
     /// Bytes written in the last second that was not quiet, by kernel name:
     /// who disturbs.
     pub last_writes_bytes: BTreeMap<String, u64>,
-    /// The memory at the end.
-    pub memory: MemoryState,
 }
 
 /// Waits until none of some devices has been written to for `quiet_s` seconds
@@ -126,7 +79,6 @@ pub fn settle<E: From<InventoryError>>(
         quiet: still_s >= quiet_s,
         waited_s,
         last_writes_bytes,
-        memory: memory_state(target, system)?,
     })
 }
 
@@ -146,43 +98,16 @@ fn written(
 
 #[cfg(test)]
 mod tests {
-    use super::{CacheDrop, Dropping, InventoryError, drop_caches, settle};
+    use super::{InventoryError, drop_caches, settle};
     use crate::System;
-    use crate::counters::MemoryState;
     use crate::testing::Machine;
     use std::cell::Cell;
-
-    fn cached(mebibytes: u64, pinned: u64) -> MemoryState {
-        MemoryState {
-            cached_bytes: mebibytes << 20,
-            pinned_bytes: pinned << 20,
-            ..MemoryState::default()
-        }
-    }
-
-    #[test]
-    fn a_drop_that_did_nothing_is_seen() {
-        // Four GiB before, four GiB after: the call was a no-op.
-        assert!(!CacheDrop::judge(cached(4096, 10), cached(4096, 10)).dropped);
-        assert!(!CacheDrop::judge(cached(4096, 10), cached(1024, 10)).dropped);
-        assert!(CacheDrop::judge(cached(4096, 10), cached(700, 10)).dropped);
-    }
-
-    #[test]
-    fn a_cache_that_was_empty_need_not_fall() {
-        assert!(CacheDrop::judge(cached(60, 10), cached(60, 10)).dropped);
-        assert!(CacheDrop::judge(cached(150, 100), cached(150, 100)).dropped);
-        assert!(!CacheDrop::judge(cached(150, 10), cached(150, 10)).dropped);
-    }
 
     #[test]
     fn the_kernel_s_file_is_written() {
         let machine = Machine::loops().command("sync", 0, "");
-        let Dropping::Done(drop) = drop_caches(&machine, System::Linux).unwrap() else {
-            panic!("Linux can drop caches");
-        };
-        // The recording's memory does not change: 880 MiB stay.
-        assert!(!drop.dropped);
+        let before = drop_caches(&machine, System::Linux).unwrap();
+        assert_eq!(before.unwrap().total_bytes, 24_684_096 * 1024);
         let written = machine.written.lock().unwrap();
         assert_eq!(
             *written,
@@ -193,7 +118,7 @@ mod tests {
     #[test]
     fn freebsd_says_that_it_cannot() {
         let dropping = drop_caches(&Machine::default(), System::FreeBsd).unwrap();
-        assert_eq!(dropping, Dropping::Unsupported);
+        assert_eq!(dropping, None);
     }
 
     #[test]

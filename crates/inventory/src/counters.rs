@@ -14,11 +14,10 @@ pub use activity::{Activity, DeviceActivity, Foreign};
 
 use crate::{Inventory, InventoryError, System, text};
 use raidlab_shell::{Frame, Target, Watched};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What the kernel has counted for a device since it appeared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceCounters {
     /// How many reads were completed.
     pub reads: u64,
@@ -36,20 +35,10 @@ pub struct DeviceCounters {
     pub in_flight: u64,
     /// Milliseconds with a command under way.
     pub busy_ms: u64,
-    /// Milliseconds, each times the commands under way in it.
-    pub weighted_ms: u64,
-    /// How many discards were completed.
-    pub discards: u64,
-    /// How many bytes were discarded.
-    pub discard_bytes: u64,
-    /// How many flushes were completed.
-    pub flushes: u64,
-    /// Milliseconds that all flushes took together.
-    pub flush_ms: u64,
 }
 
 /// The memory's state, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryState {
     /// The memory that the kernel manages, bytes.
     pub total_bytes: u64,
@@ -72,7 +61,7 @@ pub struct MemoryState {
 }
 
 /// The processors' time since boot, in the kernel's ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTicks {
     /// Programs, niced ones included.
     pub user: u64,
@@ -86,18 +75,8 @@ pub struct CpuTicks {
     pub steal: u64,
 }
 
-/// Pressure stall information: microseconds since boot in which tasks waited
-/// for I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Pressure {
-    /// Microseconds in which at least one task waited.
-    pub some_us: u64,
-    /// Microseconds in which all tasks waited.
-    pub full_us: u64,
-}
-
 /// All counters at one moment; what the machine does not count is absent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     /// Milliseconds since the watch began.
     pub at_ms: u64,
@@ -107,8 +86,6 @@ pub struct Snapshot {
     pub memory: Option<MemoryState>,
     /// The processors' time.
     pub cpu: Option<CpuTicks>,
-    /// Waiting for I/O.
-    pub pressure: Option<Pressure>,
     /// Thousandths of a degree Celsius, by kernel name of the disk.
     pub temperatures_millicelsius: BTreeMap<String, i64>,
 }
@@ -119,7 +96,6 @@ enum Source {
     DiskStats,
     MemInfo,
     Stat,
-    PressureIo,
     ArcStats,
     Temperature(String),
     Iostat,
@@ -146,13 +122,8 @@ impl Counters {
                     (Source::MemInfo, file("/proc/meminfo")),
                     (Source::Stat, file("/proc/stat")),
                 ];
-                for (source, path) in [
-                    (Source::PressureIo, "/proc/pressure/io"),
-                    (Source::ArcStats, linux::ARCSTATS),
-                ] {
-                    if text::optional(target, path)?.is_some() {
-                        sources.push((source, file(path)));
-                    }
+                if text::optional(target, linux::ARCSTATS)?.is_some() {
+                    sources.push((Source::ArcStats, file(linux::ARCSTATS)));
                 }
                 for (name, path) in linux::thermometers(target)? {
                     sources.push((Source::Temperature(name), Watched::File(path)));
@@ -191,7 +162,6 @@ impl Counters {
                 Source::DiskStats => snapshot.devices = linux::diskstats(text),
                 Source::MemInfo => snapshot.memory = linux::meminfo(text),
                 Source::Stat => snapshot.cpu = linux::stat(text),
-                Source::PressureIo => snapshot.pressure = linux::pressure(text),
                 Source::ArcStats => arc_bytes = linux::arc_size(text),
                 Source::Temperature(name) => {
                     if let Ok(degrees) = text.trim().parse() {

@@ -7,7 +7,6 @@
 
 use crate::InventoryError;
 use raidlab_shell::{Command, Target, TargetError};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A drive's answer; `None` where it has none.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Smart {
     /// Whether the drive's own judgement is good.
     pub passed: Option<bool>,
@@ -36,15 +35,11 @@ pub struct Smart {
     pub media_errors: Option<u64>,
     /// NVMe: percent of the promised writes used up; may exceed 100.
     pub used_percent: Option<u64>,
-    /// Revolutions a minute; 0 for none.
-    pub rotation_rate_rpm: Option<u64>,
-    /// What `smartctl` complained of.
-    pub messages: Vec<String>,
 }
 
-/// Asks a drive, unless it sleeps: then it says so in a message and goes on
-/// sleeping. Virtual disks and loop devices give an answer with messages
-/// only, and so does a drive that hangs; `None` means that `smartctl` is not installed.
+/// Asks a drive, unless it sleeps: then it goes on sleeping, and the answer has
+/// nothing. So have those of virtual disks, of loop devices and of a drive that
+/// hangs; `None` means that `smartctl` is not installed.
 ///
 /// # Errors
 /// When the machine cannot be asked, or answers no JSON.
@@ -54,12 +49,7 @@ pub fn smart(target: &dyn Target, device: &str) -> Result<Option<Smart>, Invento
     let output = match target.output(&command) {
         Ok(output) => output,
         Err(TargetError::NoProgram { .. }) => return Ok(None),
-        Err(error @ TargetError::Timeout { .. }) => {
-            return Ok(Some(Smart {
-                messages: vec![error.to_string()],
-                ..Smart::default()
-            }));
-        }
+        Err(TargetError::Timeout { .. }) => return Ok(Some(Smart::default())),
         Err(error) => return Err(error.into()),
     };
     let smart = parse(&output.stdout).map_err(|problem| InventoryError::Format {
@@ -80,8 +70,6 @@ pub fn parse(text: &str) -> Result<Smart, String> {
         return Err("not a JSON object".to_owned());
     }
     let number = |path: &str| root.pointer(path).and_then(Value::as_u64);
-    let messages = root.pointer("/smartctl/messages").and_then(Value::as_array);
-    let messages = messages.into_iter().flatten();
     let nvme = |name: &str| number(&format!("/nvme_smart_health_information_log/{name}"));
     Ok(Smart {
         passed: root
@@ -95,10 +83,6 @@ pub fn parse(text: &str) -> Result<Smart, String> {
         checksum_errors: attribute(&root, 199),
         media_errors: nvme("media_errors"),
         used_percent: nvme("percentage_used"),
-        rotation_rate_rpm: number("/rotation_rate"),
-        messages: messages
-            .filter_map(|message| message.get("string")?.as_str().map(str::to_owned))
-            .collect(),
     })
 }
 
@@ -148,10 +132,7 @@ mod tests {
             (smart.pending_sectors, smart.uncorrectable_sectors),
             (Some(0), None)
         );
-        assert_eq!(
-            (smart.checksum_errors, smart.rotation_rate_rpm),
-            (Some(7), Some(7200))
-        );
+        assert_eq!(smart.checksum_errors, Some(7));
         assert_eq!(smart.reallocated_sectors, Some(3));
     }
 
@@ -163,26 +144,18 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_disk_says_only_that_it_cannot() {
+    fn a_virtual_disk_has_nothing_to_say() {
         // Recorded: smartctl 7.3 ends with 1 for a virtio disk.
-        let answer = smart(&Machine::loops(), "/dev/vda").unwrap().unwrap();
-        assert_eq!(answer.messages, ["/dev/vda: Unable to detect device type"]);
-        assert_eq!(
-            Smart {
-                messages: Vec::new(),
-                ..answer
-            },
-            Smart::default()
-        );
+        let answer = smart(&Machine::loops(), "/dev/vda").unwrap();
+        assert_eq!(answer, Some(Smart::default()));
         assert_eq!(smart(&Machine::default(), "/dev/vda").unwrap(), None);
     }
 
     #[test]
     fn a_drive_that_hangs_is_not_waited_for() {
         let machine = Machine::loops().endless("smartctl --json --nocheck=standby -a /dev/sdb");
-        let answer = smart(&machine, "/dev/sdb").unwrap().unwrap();
-        assert_eq!(answer.passed, None);
-        assert!(answer.messages[0].contains("smartctl"), "{answer:?}");
+        let answer = smart(&machine, "/dev/sdb").unwrap();
+        assert_eq!(answer, Some(Smart::default()));
     }
 
     proptest::proptest! {

@@ -35,7 +35,6 @@ fn frame(at: u64, sectors: u64, show: Option<&str>, replace: &str) -> Frame {
 #[test]
 fn frames_become_series_and_changes_of_state_events() {
     let machine = Recorded::new("store1")
-        .file_missing("/proc/pressure/io")
         .file_missing("/proc/spl/kstat/zfs/arcstats")
         .folder("/sys/class/hwmon", &[])
         .frames(vec![

@@ -8,21 +8,18 @@
 //! the first quarter now, else the device is new and what it has counted is
 //! what happened.
 
-use super::{CpuTicks, DeviceCounters, Pressure, Snapshot};
+use super::{CpuTicks, DeviceCounters, Snapshot};
 use crate::{DiskKind, Inventory, Use};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a device did in an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceActivity {
     /// Differences of all counters; `in_flight` is that of the end.
     pub done: DeviceCounters,
     /// The interval in milliseconds.
     pub interval_ms: u64,
-    /// Whether it was taken away and put back, or made anew, in the interval.
-    pub restarted: bool,
 }
 
 impl DeviceActivity {
@@ -70,20 +67,12 @@ impl DeviceActivity {
 }
 
 /// What happened on a machine in an interval.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// The interval in milliseconds.
-    pub interval_ms: u64,
     /// By kernel name; only devices of both snapshots or of the later one.
     pub devices: BTreeMap<String, DeviceActivity>,
-    /// Devices that the later snapshot no longer has.
-    pub vanished: Vec<String>,
-    /// Devices that only the later snapshot has.
-    pub appeared: Vec<String>,
     /// Processor ticks in the interval.
     pub cpu: Option<CpuTicks>,
-    /// Waiting for I/O in the interval.
-    pub pressure: Option<Pressure>,
 }
 
 impl Activity {
@@ -93,40 +82,15 @@ impl Activity {
         let interval_ms = after.at_ms.saturating_sub(before.at_ms);
         let devices = after.devices.iter().map(|(name, now)| {
             let then = before.devices.get(name);
-            let (done, restarted) = match then {
-                Some(then) => device(then, now),
-                None => (*now, true),
-            };
-            let activity = DeviceActivity {
-                done,
-                interval_ms,
-                restarted,
-            };
-            (name.clone(), activity)
+            let done = then.map_or(*now, |then| device(then, now));
+            (name.clone(), DeviceActivity { done, interval_ms })
         });
-        let missing = |from: &Snapshot, other: &Snapshot| -> Vec<String> {
-            let names = from.devices.keys();
-            names
-                .filter(|name| !other.devices.contains_key(*name))
-                .cloned()
-                .collect()
-        };
         Self {
-            interval_ms,
             devices: devices.collect(),
-            vanished: missing(before, after),
-            appeared: missing(after, before),
             cpu: before
                 .cpu
                 .zip(after.cpu)
                 .map(|(then, now)| cpu(&then, &now)),
-            pressure: before
-                .pressure
-                .zip(after.pressure)
-                .map(|(then, now)| Pressure {
-                    some_us: now.some_us.saturating_sub(then.some_us),
-                    full_us: now.full_us.saturating_sub(then.full_us),
-                }),
         }
     }
 
@@ -160,10 +124,11 @@ fn wrapped(then: u64, now: u64) -> bool {
     now < WRAP / 4 && (WRAP / 4 * 3..WRAP).contains(&then)
 }
 
-fn device(then: &DeviceCounters, now: &DeviceCounters) -> (DeviceCounters, bool) {
+/// What a device did; all that it has counted where it has begun anew.
+fn device(then: &DeviceCounters, now: &DeviceCounters) -> DeviceCounters {
     let anew = |then: u64, now: u64| now < then && !wrapped(then, now);
     if anew(then.reads, now.reads) || anew(then.writes, now.writes) {
-        return (*now, true);
+        return *now;
     }
     // Bytes are sectors times 512: they wrap at 512 times 2^32.
     let bytes = |then: u64, now: u64| {
@@ -174,7 +139,7 @@ fn device(then: &DeviceCounters, now: &DeviceCounters) -> (DeviceCounters, bool)
             passed(then / sector, now / sector).saturating_mul(sector)
         }
     };
-    let done = DeviceCounters {
+    DeviceCounters {
         reads: passed(then.reads, now.reads),
         read_bytes: bytes(then.read_bytes, now.read_bytes),
         read_ms: passed(then.read_ms, now.read_ms),
@@ -183,13 +148,7 @@ fn device(then: &DeviceCounters, now: &DeviceCounters) -> (DeviceCounters, bool)
         write_ms: passed(then.write_ms, now.write_ms),
         in_flight: now.in_flight,
         busy_ms: passed(then.busy_ms, now.busy_ms),
-        weighted_ms: passed(then.weighted_ms, now.weighted_ms),
-        discards: passed(then.discards, now.discards),
-        discard_bytes: bytes(then.discard_bytes, now.discard_bytes),
-        flushes: passed(then.flushes, now.flushes),
-        flush_ms: passed(then.flush_ms, now.flush_ms),
-    };
-    (done, false)
+    }
 }
 
 /// The kernel's idle and iowait ticks may step back a little when a processor

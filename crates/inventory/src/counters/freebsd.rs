@@ -36,20 +36,10 @@ pub fn devices(text: &str) -> BTreeMap<String, DeviceCounters> {
     text.lines()
         .filter_map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let [
-                name,
-                reads,
-                writes,
-                read_kib,
-                write_kib,
-                queue,
-                service,
-                busy,
-            ] = words.as_slice()
+            let [name, reads, writes, read_kib, write_kib, queue, _, busy] = words.as_slice()
             else {
                 return None;
             };
-            let service_ms = thousandths(service)?;
             let (reads, writes) = (thousandths(reads)? / 1000, thousandths(writes)? / 1000);
             let counters = DeviceCounters {
                 reads,
@@ -57,7 +47,6 @@ pub fn devices(text: &str) -> BTreeMap<String, DeviceCounters> {
                 read_bytes: thousandths(read_kib)?.saturating_mul(1024) / 1000,
                 write_bytes: thousandths(write_kib)?.saturating_mul(1024) / 1000,
                 in_flight: queue.parse().ok()?,
-                weighted_ms: service_ms,
                 busy_ms: thousandths(busy)?,
                 ..DeviceCounters::default()
             };

@@ -1,7 +1,7 @@
-//! Linux: `/proc/diskstats`, `/proc/meminfo`, `/proc/stat`,
-//! `/proc/pressure/io`, ZFS's `arcstats` and the drives' thermometers.
+//! Linux: `/proc/diskstats`, `/proc/meminfo`, `/proc/stat`, ZFS's `arcstats`
+//! and the drives' thermometers.
 
-use super::{CpuTicks, DeviceCounters, MemoryState, Pressure};
+use super::{CpuTicks, DeviceCounters, MemoryState};
 use crate::{InventoryError, text};
 use raidlab_shell::Target;
 use raidlab_units::SECTOR_BYTES;
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 pub(crate) const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
 /// The devices of `/proc/diskstats` (Documentation/admin-guide/iostats.rst):
-/// major, minor, name, then 11 fields, since Linux 4.18 also 4 of discards and
-/// since 5.5 also 2 of flushes. Sectors are of 512 bytes whatever the disk's.
+/// major, minor, name, then 11 fields, and later ones of discards and flushes.
+/// Sectors are of 512 bytes whatever the disk's.
 pub(crate) fn diskstats(text: &str) -> BTreeMap<String, DeviceCounters> {
     text.lines()
         .filter_map(|line| {
@@ -31,11 +31,6 @@ pub(crate) fn diskstats(text: &str) -> BTreeMap<String, DeviceCounters> {
                     write_ms: field(7),
                     in_flight: field(8),
                     busy_ms: field(9),
-                    weighted_ms: field(10),
-                    discards: field(11),
-                    discard_bytes: bytes(13),
-                    flushes: field(15),
-                    flush_ms: field(16),
                 };
                 (name, counters)
             })
@@ -84,22 +79,6 @@ pub fn stat(text: &str) -> Option<CpuTicks> {
         idle: *idle,
         iowait: *iowait,
         steal: rest.first().copied().unwrap_or(0),
-    })
-}
-
-/// How long tasks have waited for I/O, out of `/proc/pressure/io`
-/// (Documentation/accounting/psi.rst).
-pub fn pressure(text: &str) -> Option<Pressure> {
-    let total = |kind: &str| {
-        let line = text.lines().find(|line| line.starts_with(kind))?;
-        let total = line
-            .split_whitespace()
-            .find_map(|word| word.strip_prefix("total="))?;
-        total.parse().ok()
-    };
-    Some(Pressure {
-        some_us: total("some ")?,
-        full_us: total("full ")?,
     })
 }
 

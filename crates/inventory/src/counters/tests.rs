@@ -1,7 +1,7 @@
 //! Real counters of a machine before and after known work, and what they
 //! could not show: wraps, and devices that go and come.
 
-use super::linux::{arc_size, diskstats, meminfo, pressure, stat};
+use super::linux::{arc_size, diskstats, meminfo, stat};
 use super::{Activity, Counters, DeviceCounters, Snapshot, freebsd, memory_state};
 use crate::testing::Machine;
 use crate::{Inventory, System};
@@ -33,8 +33,6 @@ fn known_work_is_counted() {
     assert!((device.reads_per_second() - 256.0).abs() < 1e-9);
     assert!((device.write_rate().0 - 67_108_864.0).abs() < 1e-6);
     assert!(device.busy() > 0.0 && device.busy() <= 1.0);
-    assert!(!device.restarted);
-    assert!(activity.vanished.is_empty() && activity.appeared.is_empty());
 }
 
 #[test]
@@ -94,23 +92,19 @@ fn counters_wrap_and_devices_begin_anew() {
     // A 32-bit kernel's count of reads.
     let activity = Activity::between(&one((1 << 32) - 1, 0), &one(1, 0));
     assert_eq!(activity.devices["sdb"].done.reads, 2);
-    assert!(!activity.devices["sdb"].restarted);
     // A disk that was pulled and put back.
     let activity = Activity::between(&one(500_000, 900), &one(3, 1));
     assert_eq!(activity.devices["sdb"].done.reads, 3);
     assert_eq!(activity.devices["sdb"].done.read_bytes, 12_288);
-    assert!(activity.devices["sdb"].restarted);
 }
 
 #[test]
 fn devices_vanish_and_appear() {
     let none = Snapshot::default();
     let gone = Activity::between(&one(1, 1), &none);
-    assert_eq!(gone.vanished, ["sdb"]);
     assert!(gone.devices.is_empty());
     let back = Activity::between(&none, &one(1, 1));
-    assert_eq!(back.appeared, ["sdb"]);
-    assert!(back.devices["sdb"].restarted);
+    assert_eq!(back.devices["sdb"].done.reads, 1);
 }
 
 #[test]
@@ -154,7 +148,6 @@ fn a_frame_becomes_a_snapshot() {
     assert!(snapshot.devices.contains_key("vda"));
     assert_eq!(snapshot.memory.unwrap().arc_bytes, Some(777));
     assert!(snapshot.cpu.unwrap().idle > 0);
-    assert!(snapshot.pressure.unwrap().some_us > 0);
     let degrees = [("nvme0n1".to_owned(), -1000), ("sda".to_owned(), 34_000)];
     assert_eq!(snapshot.temperatures_millicelsius, degrees.into());
     let empty = Frame {
@@ -195,7 +188,6 @@ proptest! {
             diskstats(text);
             meminfo(text);
             stat(text);
-            pressure(text);
             arc_size(text);
             freebsd::devices(text);
             freebsd::state(text);
