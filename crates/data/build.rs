@@ -17,7 +17,9 @@ const FOLDERS: [&str; 7] = [
 ];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
+    // Asked now: a tree that was moved since this was compiled lies elsewhere.
+    let crate_folder = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the crate's folder");
+    let root = Path::new(&crate_folder).join("../../data");
     let mut list = String::from("&[\n");
     for folder in FOLDERS {
         // Cargo looks at everything in the folder, so a new file is seen as well.
