@@ -118,7 +118,7 @@ impl Disk {
         self.stable_ids.first().unwrap_or(&self.device)
     }
 
-    /// The entry of [`smr::MODELS`] that the model matches.
+    /// The entry of the list of models that the model matches.
     #[must_use]
     pub fn shingled(&self) -> Option<&'static smr::Model> {
         smr::find(self.model.as_deref()?)
