@@ -267,10 +267,11 @@ impl<T: Target> Queue<T> {
             Scheduler::Bfq(bfq) => disk.into_iter().chain(bfq.next_event()).min(),
             _ => disk,
         };
-        match self.sleepers.next_event().filter(|_| self.is_free()) {
-            Some(turn) => next.into_iter().chain([turn]).min(),
-            None => next,
+        if self.rules.turn == Nanos::ZERO {
+            return next;
         }
+        let turn = self.sleepers.next_event().filter(|_| self.is_free());
+        next.into_iter().chain(turn).min()
     }
 
     /// Whether somebody who sleeps has a place to take.
@@ -295,8 +296,10 @@ impl<T: Target> Queue<T> {
         let ended = first..completions.len();
         let was_full = self.in_disk >= self.tags();
         self.in_disk -= ended.len();
-        for completion in &completions[ended.clone()] {
-            self.sleepers.ended(now, completion.tag);
+        if self.rules.turn > Nanos::ZERO {
+            for completion in &completions[ended.clone()] {
+                self.sleepers.ended(now, completion.tag);
+            }
         }
         let tags = completions[ended.clone()].iter().map(|one| one.tag);
         let mut asks = match &mut self.scheduler {

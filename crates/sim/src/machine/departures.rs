@@ -39,6 +39,17 @@ impl Machine {
     pub(super) fn send(&mut self) {
         let now = self.now;
         let mut commands = std::mem::take(&mut self.outputs.commands);
+        if !self.turns.has_clock() {
+            for command in commands.drain(..) {
+                let disk = self.subject.disk_of(command.slot);
+                match self.takes(disk, command.operation) {
+                    true => self.drives[disk].submit(now, &command),
+                    false => self.refused.push(command.id),
+                }
+            }
+            self.outputs.commands = commands;
+            return;
+        }
         let has_stripes = self.subject.threads_go_first();
         let all_leave = match has_stripes {
             true => self.turns.computes_for(now, &commands, STRIPE_BIO),

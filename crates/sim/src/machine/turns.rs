@@ -124,6 +124,11 @@ impl Turns {
         self.billed = Billed::Nobody;
     }
 
+    /// Whether the scheduler bills by a clock.
+    pub(super) const fn has_clock(&self) -> bool {
+        self.clock.is_some()
+    }
+
     /// Who is behind those who are woken, where the scheduler has such a clock.
     pub(super) fn behind(&self) -> Option<Behind> {
         self.clock.map(|_| match self.billed {
