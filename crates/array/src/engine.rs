@@ -280,9 +280,8 @@ pub trait Imitation {
     }
     /// Whether a write to these array sectors has to leave a member out that is missing.
     fn leaves_out(&self, range: Span) -> bool;
-    /// From now on these processes go after the threads that are woken with them. The thread of
-    /// a sync that finds the barrier free raises it before such a process comes with its next
-    /// request.
+    /// From now on these processes go after the threads that are woken with them. A sync's thread
+    /// that finds the barrier free raises it before the next request of such a process comes.
     fn set_behind(&mut self, _behind: Behind) {}
     /// The host drops its caches, as before a measurement.
     fn drop_caches(&mut self) {}

@@ -13,8 +13,8 @@
 //! correlated for its length and has no interval.
 //!
 //! What a multiple of m leaves over is left out at the start, where a
-//! transient would be. The method takes the series as stationary: test
-//! [`crate::change_point`] first.
+//! transient would be. The method takes the series as stationary:
+//! [`crate::change_point`] tells whether it is.
 
 use crate::distributions::{normal_quantile, student_t_quantile};
 use crate::interval::{Confidence, Interval};

@@ -102,8 +102,7 @@ pub enum NoInterval {
 /// A value with its interval, or the reason for having none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The estimate itself: the median of a sample, or a ratio of two; NaN where there is no
-    /// ratio.
+    /// The median of a sample, or a ratio of two medians; NaN where there is no ratio.
     pub value: f64,
     /// Its interval, or why there is none.
     pub interval: Result<Interval, NoInterval>,
