@@ -1,7 +1,8 @@
 //! What an import gives: a run's cells and records, to be put into a store.
 
 use crate::given::{FactError, Given};
-use raidlab_store::{CellResult, Measurement, Records, Scope};
+use raidlab_store::{CellResult, Measurement, Observation, Records, Scope, fact};
+use raidlab_tools::Tool;
 use std::collections::BTreeMap;
 
 /// Names that a file does not tell.
@@ -84,12 +85,14 @@ impl Imported {
     }
 
     /// Puts another import into the same run, as if one experiment had made
-    /// both. A job of the same name and title is the same job. Of a cell that
+    /// both. A job of the same name and title is the same job, unless other options shape its
+    /// load on the same subject: then these become part of its title. Of a cell that
     /// both have, rows of tools win over printed figures, which stand beside them as
     /// published; so do those of a second article. Two results of
     /// tools are two repetitions.
     #[must_use]
-    pub fn join(mut self, other: Self) -> Self {
+    pub fn join(mut self, mut other: Self) -> Self {
+        self.tell_apart(&mut other);
         let sequences = self.sequences_for(&other);
         for mut cell in other.cells {
             let at = |sequence: u32| sequences.get(&sequence).copied().unwrap_or(sequence);
@@ -112,6 +115,27 @@ impl Imported {
             key(one).cmp(&key(two))
         });
         self
+    }
+
+    /// Gives the other's jobs that have the name, title and subject of one of these, and another
+    /// load, a title that says what is unlike. Of unlike subjects the audit speaks.
+    fn tell_apart(&self, other: &mut Self) {
+        for cell in &mut other.cells {
+            let Some(row) = cell.rows.first() else {
+                continue;
+            };
+            let is_same = |own: &Measurement| own.job == row.job && own.job_title == row.job_title;
+            let of_subject = |known: &&CellResult| known.cell.subject == cell.cell.subject;
+            let mut known = self.cells.iter().filter(of_subject);
+            let unlike = known
+                .find(|known| known.rows.iter().any(is_same))
+                .map(|known| unlike_options(known, cell));
+            for words in unlike.unwrap_or_default() {
+                for row in &mut cell.rows {
+                    row.job_title = format!("{}, {words}", row.job_title);
+                }
+            }
+        }
     }
 
     /// The places of the other's jobs among these.
@@ -186,6 +210,38 @@ impl Imported {
     }
 }
 
+/// The options that shape a cell's load.
+fn load_options(cell: &CellResult) -> BTreeMap<&str, &str> {
+    let option = |fact| {
+        let mut tools = Tool::all().iter();
+        tools.find_map(|tool| tool.load_option(fact))
+    };
+    let told = cell.records.observations.iter();
+    told.filter_map(|one| Some((option(&one.name)?, one.value.as_str())))
+        .collect()
+}
+
+/// The options with which a new cell's load is another than a known one's, in words; none where
+/// not all options of both were told.
+fn unlike_options(known: &CellResult, new: &CellResult) -> Vec<String> {
+    let is_untold = |one: &Observation| one.name == fact::FIO_OPTIONS_UNTOLD;
+    if [known, new]
+        .iter()
+        .any(|cell| cell.records.observations.iter().any(is_untold))
+    {
+        return Vec::new();
+    }
+    let (known, new) = (load_options(known), load_options(new));
+    let others = new
+        .iter()
+        .filter(|(name, value)| known.get(*name) != Some(value));
+    let others = others.map(|(name, value)| format!("{name}={value}"));
+    let missing = known.keys().filter(|name| !new.contains_key(*name));
+    others
+        .chain(missing.map(|name| format!("without {name}")))
+        .collect()
+}
+
 /// Puts printed figures beside the rows of a cell; what it has no row of becomes one.
 fn add_printed(cell: &mut CellResult, printed: Vec<Measurement>) {
     for row in printed {
@@ -229,8 +285,7 @@ fn append(records: &mut Records, new: Records) {
         }
     }
     for one in new.observations {
-        let is_known =
-            |known: &raidlab_store::Observation| known.name == one.name && known.scope == one.scope;
+        let is_known = |known: &Observation| known.name == one.name && known.scope == one.scope;
         if !records.observations.iter().any(is_known) {
             records.observations.push(one);
         }

@@ -88,6 +88,12 @@ pub trait Benchmark: fmt::Debug + Sync {
         [Vec::new(), Vec::new()]
     }
 
+    /// The option that a fact of the vocabulary is of, where it shapes the load: with another
+    /// value it is another job, and not a repetition.
+    fn load_option<'fact>(&self, _fact: &'fact str) -> Option<&'fact str> {
+        None
+    }
+
     /// Whether a part is a row: one that says that nothing was done is none.
     fn is_row(&self, part: &Part) -> bool;
 

@@ -20,7 +20,7 @@ pub use arrivals::{ArrivalProcess, Arrivals};
 pub use fio::{
     Class, FioJob, FioJobs, FioOption, Honoured, Includes, JobFile, JobFileError, Note,
     OptionError, OptionFacts, Permission, PermissionError, Place, Target, Unit, canonical_name,
-    fio_options, is_program_option, unit,
+    fio_options, is_program_option, shapes_load, unit,
 };
 pub use job::{Engine, JobError, JobGroup, JobSpec, Pattern, Percents, group_jobs};
 pub use shape::{

@@ -149,6 +149,15 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
 const LEAST_MEMORY: f64 = 0.5 * GIB;
 const GIB: f64 = 1_073_741_824.0;
 
+/// Whether a job's requests may be those of a trace, the disks of whose files are unknown to fio
+/// when it begins to count. Where few options are told, such a job looks like one without any.
+fn may_be_trace(case: &Case<'_>, row: &Measurement) -> bool {
+    let is_untold = case.flag(row, fact::FIO_OPTIONS_UNTOLD) == Some(true);
+    let is_plain = row.class == "sequential-read" && row.block_size_bytes == 4096;
+    let is_told = case.text(row, &fact::fio_option("read_iolog")).is_some();
+    is_told || (is_untold && is_plain)
+}
+
 fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     if !row.op.only_reads() || row.bytes_per_second <= 0.0 {
         return None;
@@ -161,8 +170,7 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     }
     let mut signs = Vec::new();
     let mut worst = 0.0_f64;
-    // The disks of a trace's files are unknown to fio when it begins to count.
-    let is_trace = case.text(row, &fact::fio_option("read_iolog")).is_some();
+    let is_trace = may_be_trace(case, row);
     let share = device_share(row, |(read, _)| read).filter(|_| !is_trace);
     if let Some(share) = share {
         ruling.judged();

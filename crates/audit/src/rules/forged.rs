@@ -14,7 +14,8 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 ];
 
 fn contradicts(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    if let Some(words) = case.text(row, fact::CONTRADICTION) {
+    let words = case.text(row, fact::CONTRADICTION);
+    if let Some(words) = words.filter(|words| !words.is_empty()) {
         ruling.scope(Fatal, Scope::of(row), words.to_owned());
         return Some(());
     }

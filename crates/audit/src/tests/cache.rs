@@ -19,6 +19,13 @@ fn counted(read_bytes: u64) -> Lab {
     }])
 }
 
+/// The same in fio's text for people, where a trace looks like a job without options.
+fn in_text(block_size_bytes: u64) -> Lab {
+    let mut lab = counted(1_000_000_000).fact(fact::FIO_OPTIONS_UNTOLD, "true");
+    lab.rows[0].block_size_bytes = block_size_bytes;
+    lab
+}
+
 pub(super) fn pairs() -> Vec<Pair> {
     [data_set(), state()].into_iter().flatten().collect()
 }
@@ -85,6 +92,13 @@ fn data_set() -> Vec<Pair> {
             memory(Lab::mirror([rate(7.9e8)]), "1073741824").fact(&fact::fio_option("direct"), "1"),
         ),
         pair("C2", Fatal, counted(1_000_000_000), counted(3_100_000_000)),
+        pair(
+            "C2",
+            Fatal,
+            counted(1_000_000_000),
+            counted(1_000_000_000).fact(&fact::fio_option("read_iolog"), "trace"),
+        ),
+        pair("C2", Fatal, in_text(4097), in_text(4096)),
         pair(
             "C2",
             Warning,

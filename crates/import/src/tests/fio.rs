@@ -183,6 +183,55 @@ fn json_begins_wherever_its_head_is() {
     );
 }
 
+/// Names and random numbers are not of the load, and of text for people no options are known.
+#[test]
+fn a_job_with_other_options_is_no_repetition() {
+    let run = |file: &str, options: &str| {
+        let text = format!(
+            "{{ \"fio version\": \"fio-3.33\", \"jobs\": [ {{ \"jobname\": \"x\", \"elapsed\": 3, \
+             \"job options\": {{ \"rw\": \"randwrite\", \"bs\": \"4k\"{options} }}, \"write\": {{ \
+             \"io_bytes\": 4096000, \"total_ios\": 1000, \"runtime\": 2000 }} }} ] }}\n"
+        );
+        let subject = Some("one".to_owned());
+        let options = ImportOptions {
+            subject,
+            ..ImportOptions::default()
+        };
+        import_file(file, &text, &options).expect("a run")
+    };
+    let (direct, seed) = (", \"direct\": \"1\"", ", \"randseed\": \"7\"");
+    let synced = format!("{direct}, \"fsync\": \"1\"");
+    let all = [direct, &synced, "", &format!("{synced}{seed}"), seed];
+    let runs = all.iter().map(|options| run("a.json", options));
+    let text = import_file(
+        "a.txt",
+        &printed(&[("x", "randwrite", "4096B", 0)]),
+        &ImportOptions {
+            subject: Some("one".to_owned()),
+            ..ImportOptions::default()
+        },
+    );
+    let runs = runs.chain([text.expect("a run")]);
+    let all = runs.reduce(Imported::join).expect("runs");
+    let rows = all.cells.iter().flat_map(|cell| &cell.rows);
+    let jobs: Vec<_> = rows
+        .map(|row| (row.job_title.as_str(), row.repetition))
+        .collect();
+    let plain = "random write 4 KiB, queue depth 1";
+    let [synced, buffered] = ["fsync=1", "without direct"].map(|words| format!("{plain}, {words}"));
+    assert_eq!(
+        jobs,
+        [
+            (plain, 0),
+            (plain, 1),
+            (&*synced, 0),
+            (&*synced, 1),
+            (&*buffered, 0),
+            (&*buffered, 1),
+        ]
+    );
+}
+
 #[test]
 fn clones_that_fio_reports_together_count_each() {
     let json = include_str!("../../../tools/src/fio/data/fio-3.33-group.json");

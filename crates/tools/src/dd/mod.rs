@@ -90,6 +90,11 @@ impl Benchmark for Dd {
         })
     }
 
+    fn load_option<'fact>(&self, fact: &'fact str) -> Option<&'fact str> {
+        let operand = fact.strip_prefix("dd.operand.")?;
+        (!["if", "of"].contains(&operand)).then_some(operand)
+    }
+
     /// One that copied nothing is a row: it was asked to copy.
     fn is_row(&self, part: &Part) -> bool {
         part.total_ios.is_some() || part.total_bytes.is_some()

@@ -22,6 +22,9 @@ pub(super) fn of_options(result: &ToolResult, all: &mut Facts) {
     for why in contradictions(result) {
         all.add(fact::CONTRADICTION, &why, "");
     }
+    if result.options.is_empty() {
+        all.add(fact::FIO_OPTIONS_UNTOLD, "true", "");
+    }
     for option in options(result) {
         let switch = if option.value.is_empty() {
             "1"

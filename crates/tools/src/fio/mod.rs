@@ -18,6 +18,7 @@ pub use json::parse as parse_json;
 pub use json_runs::runs as json_runs;
 pub use options::{asked_options, check_options};
 pub use raidlab_workload::canonical_name;
+use raidlab_workload::shapes_load;
 pub use terse::parse as parse_terse;
 pub use terse_runs::runs as terse_runs;
 
@@ -93,11 +94,10 @@ impl Benchmark for Fio {
         Err("fio's jobs are written with `fio`".to_owned())
     }
 
-    /// Before any job's name it holds for all jobs.
     /// Before any job's name they hold for all jobs. Beside the clock: times of whole
-    /// requests. fio leaves out by itself what a request
-    /// waits before it is submitted, as at md's barriers, at a full stripe cache or at a full
-    /// queue of a disk: that is a tick or a fifth of a second.
+    /// requests. fio leaves out by itself what a request waits before it is submitted, as at
+    /// md's barriers, at a full stripe cache or at a full queue of a disk: that is a tick or a
+    /// fifth of a second.
     fn clock(&self, source: &str) -> Vec<String> {
         vec![
             format!("--clocksource={source}"),
@@ -116,6 +116,21 @@ impl Benchmark for Fio {
 
     fn differences(&self, asked: &[AskedOption], result: &ToolResult) -> Vec<Difference> {
         check_options(asked, result)
+    }
+
+    /// Repetitions may have other names and other random numbers.
+    fn load_option<'fact>(&self, fact: &'fact str) -> Option<&'fact str> {
+        const OF_A_REPETITION: [&str; 6] = [
+            "name",
+            "description",
+            "group_reporting",
+            "randseed",
+            "randrepeat",
+            "allrandrepeat",
+        ];
+        let option = fact.strip_prefix("fio.option.")?;
+        let shapes = !OF_A_REPETITION.contains(&option) && shapes_load(option);
+        shapes.then_some(option)
     }
 
     /// fio gives a part for each direction.

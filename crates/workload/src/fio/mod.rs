@@ -27,7 +27,7 @@ pub use job_file::Includes;
 pub use options::{FioJob, FioJobs, FioOption, Target};
 pub use permission::{Permission, PermissionError};
 pub use table::{
-    Honoured, OptionFacts, Unit, canonical_name, fio_options, is_program_option, unit,
+    Honoured, OptionFacts, Unit, canonical_name, fio_options, is_program_option, shapes_load, unit,
 };
 
 use crate::job::JobGroup;

@@ -113,6 +113,12 @@ pub fn is_program_option(name: &str) -> bool {
     lists(PROGRAM_OPTIONS, &name.replace('_', "-"))
 }
 
+/// Whether an option shapes the load, whatever its value, and not where it goes or what else is done.
+#[must_use]
+pub fn shapes_load(name: &str) -> bool {
+    class_of_name(&canonical_name(name)) == Class::Load
+}
+
 /// The rule for an option, by any of its names.
 pub(super) fn rule(name: &str) -> Option<Rule> {
     let found = rules().find(|(names, _)| lists(names, name));
