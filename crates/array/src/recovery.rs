@@ -246,9 +246,10 @@ impl Recovery {
         }
     }
 
-    /// A block whose copies are alike has ended. Where the sync's thread waited for that, it
-    /// comes before whoever waits at the barrier ([`MdThreads`]).
-    pub(crate) fn alike_ended(&mut self, now: Nanos) {
+    /// A block has ended whose copies are alike, or while a process waits at the barrier that goes
+    /// after the sync's thread. Where this thread waited for the end of all blocks, it comes
+    /// before whoever waits at the barrier ([`MdThreads`]).
+    pub(crate) fn looks_first(&mut self, now: Nanos) {
         if self.resync_compares() && self.walk.is_drained() {
             self.sleeps_first(now);
         }

@@ -356,7 +356,7 @@ impl Array {
         let is_alike = self.recovery.block(number).writes == 0;
         self.go_on_if_written(number, out);
         if is_alike {
-            self.recovery.alike_ended(self.now);
+            self.recovery.looks_first(self.now);
         }
     }
 }

@@ -17,8 +17,9 @@ use std::collections::BTreeSet;
 /// The writes that have knocked at a sync's barrier and have not been submitted.
 #[derive(Debug, Default)]
 pub(super) struct Door {
-    /// Writes that wait for the barrier, with what of each is in its first unit.
-    waiting: Vec<(RequestId, Span)>,
+    /// Writes that wait for the barrier, with what of each is in its first unit, and whose they
+    /// are.
+    waiting: Vec<(RequestId, Span, u32)>,
     /// Writes behind it that were not submitted yet.
     inside: BTreeSet<RequestId>,
 }
@@ -27,6 +28,11 @@ impl Door {
     /// How many writes wait to be let in.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// The processes whose writes wait.
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
+        self.waiting.iter().map(|(.., process)| *process)
     }
 }
 
@@ -37,7 +43,7 @@ impl Array {
         if self.door.inside.contains(&request.id) {
             return true;
         }
-        if self.door.waiting.iter().any(|(id, _)| *id == request.id) {
+        if self.door.waiting.iter().any(|(id, ..)| *id == request.id) {
             return false;
         }
         let (start, end) = (request.start, request.start + request.count);
@@ -48,7 +54,8 @@ impl Array {
         let barrier = self.recovery.barrier_mut();
         if waits {
             barrier.write_begins_waiting(start);
-            self.door.waiting.push((request.id, range));
+            let waits = (request.id, range, request.process);
+            self.door.waiting.push(waits);
             return false;
         }
         barrier.io_started(start);
@@ -58,9 +65,9 @@ impl Array {
 
     /// Lets in who needs to wait no longer.
     pub(super) fn open_door(&mut self) {
-        for (id, range) in std::mem::take(&mut self.door.waiting) {
+        for (id, range, process) in std::mem::take(&mut self.door.waiting) {
             if self.recovery.write_keeps_waiting(range) {
-                self.door.waiting.push((id, range));
+                self.door.waiting.push((id, range, process));
                 continue;
             }
             let barrier = self.recovery.barrier_mut();
@@ -75,7 +82,7 @@ impl Array {
     pub(super) fn leave(&mut self, request: &Request) {
         let barrier = self.recovery.barrier_mut();
         let waiting = &mut self.door.waiting;
-        if let Some(at) = waiting.iter().position(|(id, _)| *id == request.id) {
+        if let Some(at) = waiting.iter().position(|(id, ..)| *id == request.id) {
             waiting.remove(at);
             barrier.write_stops_waiting(request.start);
         }

@@ -2,6 +2,7 @@
 //! engine's decisions.
 
 use super::{Array, Command, Role, Shape};
+use crate::engine::Behind;
 use crate::member::MemberVerbs;
 use crate::mutation::{self, Mutation};
 use crate::policy::Read;
@@ -403,6 +404,21 @@ impl Array {
         self.end_comparison(number, out);
         self.recovery.block_finished(number);
         self.release_held_reads(out);
+        if self.is_waiter_behind() {
+            self.recovery.looks_first(self.now);
+        }
+    }
+
+    /// Whether a process waits at the barrier that goes after the sync's thread when both are
+    /// woken: the thread still finds it waiting then.
+    fn is_waiter_behind(&self) -> bool {
+        let reads = self.waiting_reads.iter().map(|(key, _)| *key);
+        let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
+        let mut processes = reads
+            .chain(pieces)
+            .map(|key| self.requests.get(key).request.process)
+            .chain(self.door.processes());
+        self.behind != Behind::Nobody && processes.any(|process| self.behind.has(process))
     }
 }
 

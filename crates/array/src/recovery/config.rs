@@ -55,9 +55,10 @@ pub struct RecoveryConfig {
 ///   waited for it, then the thread that waits to raise its barrier
 ///   (`raid_end_bio_io` before `allow_barrier`); the end of a block wakes whoever
 ///   waits at the barrier, and then the thread, which sleeps a tick if it still finds
-///   somebody waiting. A RAID 10's block whose copies are alike wakes the thread first where
-///   that waits for the end of all blocks (`sync_request_write`: `md_done_sync` before
-///   `put_buf`), so that it finds who waits and sleeps. With one processor the process runs until it sleeps.
+///   somebody waiting, as it does where it goes before that process. A RAID 10's block
+///   whose copies are alike wakes the thread first where that waits for the end of all
+///   blocks (`sync_request_write`: `md_done_sync` before `put_buf`), so that it finds who
+///   waits and sleeps. With one processor the process runs until it sleeps.
 /// * The sync's thread looks whether somebody waits once for each block, as it comes to
 ///   it; then it raises the barrier, and with that up waits for a place in the window
 ///   (`raise_barrier`).

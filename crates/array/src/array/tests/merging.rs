@@ -3,7 +3,7 @@
 use super::story::{READ, Story, WRITE, recovery};
 use super::{config, request};
 use crate::engine::{Behind, Engine, Imitation};
-use crate::recovery::{CheckpointRule, MdThreads, RecoveryConfig, WriteBarrier};
+use crate::recovery::{CheckpointRule, MdThreads, RecoveryConfig, Throttle, WriteBarrier};
 use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos};
 
@@ -131,6 +131,57 @@ fn a_process_that_is_behind_comes_after_the_next_block() {
         story.array.tick(story.now, &mut story.out);
         let block = [block, story.commands()].concat();
         assert_eq!(Story::sent(&block)[..1], [(0, READ, 0, 10)]);
+    }
+}
+
+/// Linux 6.1 drivers/md/raid10.c: `lower_barrier` wakes the process and `md_done_sync` the sync's
+/// thread. If the process is behind, `raid10_sync_request` finds it waiting, and sleeps a tick.
+#[test]
+fn the_thread_finds_a_process_waiting_that_is_behind_it() {
+    for behind in [Behind::Nobody, Behind::Process(0)] {
+        let mut story = Story::new(config(
+            2,
+            4096,
+            RecoveryConfig {
+                block: Bytes(128 * 512),
+                threads: Some(MdThreads::LINUX_6_12),
+                throttle: Throttle::MdDrain {
+                    minimum_kib_per_second: 0,
+                    maximum_kib_per_second: 1_000_000,
+                },
+                ..recovery(WriteBarrier::MdArray)
+            },
+        ));
+        let before = [1024, 1280, 1536].map(|start| story.submit(start, WRITE, start, 128));
+        assert_eq!(story.replace(1), [], "writes are under way");
+        for write in before.iter().flatten() {
+            story.complete(write);
+        }
+        story.array.tick(story.now, &mut story.out);
+        let blocks = story.commands();
+        assert_eq!(
+            blocks.len(),
+            2,
+            "and the throttle lets them end, as the members were written to"
+        );
+        story.array.set_behind(behind);
+        assert_eq!(story.submit(2, READ, 2048, 8), []);
+        let mut read = Vec::new();
+        for block in &blocks {
+            for copy in story.complete(block) {
+                read.extend(story.complete(&copy));
+            }
+        }
+        assert_eq!(Story::sent(&read), [(0, READ, 2048, 8)]);
+        let mut next = story.complete(&read[0]);
+        story.now = Nanos::from_millis(1);
+        story.array.tick(story.now, &mut story.out);
+        next.extend(story.commands());
+        assert_eq!(next.is_empty(), behind != Behind::Nobody);
+        story.now = Nanos::from_millis(8);
+        story.array.tick(story.now, &mut story.out);
+        next.extend(story.commands());
+        assert!(!next.is_empty(), "the tick is over");
     }
 }
 
