@@ -78,9 +78,10 @@ impl Marks {
         let text = serde_json::to_string_pretty(&all).unwrap_or_default();
         let path = path(system);
         // Whole or not at all, and on the disk before anything is lost. FreeBSD's
-        // sync(1) takes no file, Linux has no fsync(1).
+        // sync(1) takes no file, Linux has no fsync(1). A system that lives in memory may lack the
+        // folder.
         let script = r#"
-            cat >"$1.new" && { fsync "$1.new" 2>/dev/null || sync "$1.new"; } &&
+            mkdir -p "${1%/*}" && cat >"$1.new" && { fsync "$1.new" 2>/dev/null || sync "$1.new"; } &&
                 mv -- "$1.new" "$1""#;
         target.run(&Command::changes("sh", ["-c", script, "sh", path]).input(text))?;
         Ok(())
