@@ -77,10 +77,10 @@ impl World<'_> {
         (is_quiet && self.is_alive(disk) && self.standing[disk].hung.is_none()).then_some(disk)
     }
 
-    /// Whether a disk's log names anything that was noted here.
+    /// Whether a disk's log names anything that was noted here, or may do so as it cannot be read.
     pub(super) fn is_noted(&self, disk: usize) -> bool {
         let found = || metadata(&self.disks[disk]);
-        self.noted.contains(&disk) && found().is_some_and(|it| !it.bad_blocks.is_empty())
+        self.noted.contains(&disk) && found().is_none_or(|it| !it.bad_blocks.is_empty())
     }
 
     /// Whether the disk of any member still has such bad blocks in its log.

@@ -427,3 +427,33 @@ fn a_run_without_a_member_goes_before_one_that_never_began() {
         keeps(30_000_879_212, options, &script);
     }
 }
+
+/// Seed 210000512899. A member that was added again names in its log what somebody else noted
+/// there. Then a sector of its metadata cannot be read, and it counted as one without a log.
+#[test]
+fn a_log_that_cannot_be_read_may_name_what_was_lost() {
+    let options = Options {
+        bitmap_chunk: Some(8),
+        write_through: true,
+        tear: tear(0, 10, 0),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_depth: 1,
+        window: 8,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (32, 512))
+    };
+    let script = [
+        after(11_185_341_281, Action::Drain),
+        after(0, Action::Fail { member: 0 }),
+        after(1_420_696_863, Action::Drain),
+        after(0, noted(0, 91, 3)),
+        after(0, mend(false, true)),
+        after(8_802_515, unreadable_metadata(0, 8_109_655_365_439_002_648)),
+        after(1_521_686, cut(8_657_213_262_998_559_396, None, true, None)),
+    ];
+    keeps(210_000_512_899, options, &script);
+}

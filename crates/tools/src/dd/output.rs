@@ -16,7 +16,8 @@
 //! bytes and time say.
 //!
 //! Busybox as Debian builds it prints records only, so does `status=noxfer`:
-//! then bytes and time are unknown. Where the text is of a terminal and the command
+//! then bytes and time are unknown. Of `2>&1 | tail -1` only the line of bytes and time is left:
+//! then records are unknown, and so is the block. Where the text is of a terminal and the command
 //! stands above its output (`# dd if=/dev/zero of=f bs=1M`), its operands are the
 //! options of that run, and say whether it read or wrote. `/usr/bin/time -h` of FreeBSD, GNU's and
 //! POSIX's formats of time around a dd are kept as facts.
@@ -28,7 +29,10 @@ use crate::result::{Part, Reported, ReportedOption, ToolResult};
 
 /// Whether a text has lines of dd's in it.
 pub(crate) fn is_in(text: &str) -> bool {
-    normal(text).lines().any(|line| records(line).is_some())
+    let is_whole = |line| transfer(line).is_some_and(|transfer| transfer.is_whole());
+    let text = normal(text);
+    text.lines()
+        .any(|line| records(line).is_some() || is_whole(line))
 }
 
 /// Reads what one or more runs of dd said. Whether it was a write or a read is
@@ -40,6 +44,7 @@ pub(crate) fn is_in(text: &str) -> bool {
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let mut result = ToolResult::new(crate::dd::TEXT);
     let text = normal(text);
+    let has_records = text.lines().any(|line| records(line).is_some());
     let mut run: Option<Run> = None;
     let mut operands: Vec<(String, String)> = Vec::new();
     let mut failed: Option<&str> = None;
@@ -51,7 +56,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
                 _ => {
                     finish(run.take(), &mut result)?;
                     let own = std::mem::take(&mut operands);
-                    let mut begun = Run::new(index, counts, own);
+                    let mut begun = Run::new(index, Some(counts), own);
                     let error = failed.take();
                     let error = error.map(|error| Reported::new(None, "error", error, ""));
                     begun.facts.extend(error);
@@ -68,8 +73,14 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
             result.messages.push(line.to_owned());
         } else if let Some(open) = &mut run {
             open.further_line(line, &mut result);
-        } else if transfer(line).is_none() {
-            // A transfer before any records is progress of a run that goes on.
+        } else if let Some(transfer) = transfer(line) {
+            // Before any records it is progress of a run that goes on.
+            if !has_records && transfer.is_whole() {
+                let mut alone = Run::new(index, None, std::mem::take(&mut operands));
+                alone.transfer = Some(transfer);
+                finish(Some(alone), &mut result)?;
+            }
+        } else {
             other_line(line, None, &mut result);
         }
     }
@@ -83,7 +94,8 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
 struct Run {
     /// The line of its input records, from 0.
     line: usize,
-    input: (u64, u64),
+    /// Its records; none of a line of bytes and time alone.
+    input: Option<(u64, u64)>,
     output: Option<(u64, u64)>,
     truncated: Option<u64>,
     transfer: Option<Transfer>,
@@ -101,8 +113,16 @@ pub(super) struct Transfer {
     pub(super) rate: Option<(f64, String)>,
 }
 
+impl Transfer {
+    /// Whether it says in which time, and at which rate: no other line does so.
+    fn is_whole(&self) -> bool {
+        let in_bytes = |(_, unit): &(f64, String)| unit.ends_with("B/s") || unit == "bytes/sec";
+        self.seconds.is_some() && self.rate.as_ref().is_some_and(in_bytes)
+    }
+}
+
 impl Run {
-    const fn new(line: usize, input: (u64, u64), operands: Vec<(String, String)>) -> Self {
+    const fn new(line: usize, input: Option<(u64, u64)>, operands: Vec<(String, String)>) -> Self {
         Self {
             line,
             input,
@@ -130,13 +150,13 @@ fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
     let Some(run) = run else {
         return Ok(());
     };
-    let Some(output) = run.output else {
+    if let (Some((whole, partial)), None) = (run.input, run.output) {
         return Err(ParseError::line(
             run.line,
             "records in, then a line of records out",
-            &format!("{}+{}", run.input.0, run.input.1),
+            &format!("{whole}+{partial}"),
         ));
-    };
+    }
     let job = u32::try_from(result.parts.len()).unwrap_or(u32::MAX);
     let mut part = Part::new(job, "", direction(&run.operands));
     for (name, value) in run.operands {
@@ -146,20 +166,24 @@ fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
             value,
         });
     }
-    for (name, count) in [
-        ("records-in-whole", run.input.0),
-        ("records-in-partial", run.input.1),
-        ("records-out-whole", output.0),
-        ("records-out-partial", output.1),
-    ] {
-        part.note(name, count, "");
+    let records = [
+        ("records-in-whole", "records-in-partial", run.input),
+        ("records-out-whole", "records-out-partial", run.output),
+    ];
+    for (whole_name, partial_name, counts) in records {
+        if let Some((whole, partial)) = counts {
+            part.note(whole_name, whole, "");
+            part.note(partial_name, partial, "");
+        }
     }
     if let Some(count) = run.truncated {
         part.note("records-truncated", count, "");
     }
-    part.total_ios = output.0.checked_add(output.1);
+    part.total_ios = run
+        .output
+        .and_then(|(whole, partial)| whole.checked_add(partial));
     match run.transfer {
-        Some(transfer) => take_transfer(&transfer, output, &mut part),
+        Some(transfer) => take_transfer(&transfer, run.output, &mut part),
         None => part.note("no-rate", "dd printed neither bytes nor time", ""),
     }
     for mut fact in run.facts {
@@ -216,14 +240,17 @@ fn direction(operands: &[(String, String)]) -> Operation {
     }
 }
 
-fn take_transfer(transfer: &Transfer, output: (u64, u64), part: &mut Part) {
+fn take_transfer(transfer: &Transfer, output: Option<(u64, u64)>, part: &mut Part) {
     part.total_bytes = Some(transfer.bytes);
     part.runtime_ns = transfer
         .seconds
         .and_then(nanoseconds)
         .filter(|&time| time > 0);
-    if output.1 == 0 && output.0 > 0 && transfer.bytes.is_multiple_of(output.0) {
-        part.block_size_bytes = Some(transfer.bytes / output.0);
+    if let Some((blocks, 0)) = output
+        && blocks > 0
+        && transfer.bytes.is_multiple_of(blocks)
+    {
+        part.block_size_bytes = Some(transfer.bytes / blocks);
     }
     if transfer.bytes == 0 {
         part.note("no-rate", "nothing was copied", "");
@@ -328,15 +355,14 @@ pub(super) fn transfer(line: &str) -> Option<Transfer> {
         let unit = if unit.is_empty() { joined } else { unit };
         Some((finite(number)?, latin_seconds(unit)))
     });
-    // Without a time and a rate the word for bytes says what the line is.
-    let in_bytes = |rate: &(f64, String)| rate.1.ends_with("B/s");
-    let has_shape = seconds.is_some() && rate.as_ref().is_some_and(in_bytes);
-    let has_word = BYTE_WORDS.iter().any(|word| unit.starts_with(word));
-    (has_shape || has_word).then_some(Transfer {
+    let transfer = Transfer {
         bytes,
         seconds,
         rate,
-    })
+    };
+    // Without a time and a rate the word for bytes says what the line is.
+    let has_word = BYTE_WORDS.iter().any(|word| unit.starts_with(word));
+    (transfer.is_whole() || has_word).then_some(transfer)
 }
 
 /// The word for bytes in English, German, French and Russian.

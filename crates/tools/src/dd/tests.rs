@@ -188,6 +188,49 @@ fn records_alone_are_no_bytes() {
     assert!(part.fact("no-rate").is_some());
 }
 
+/// As `2>&1 | tail -1` leaves it, or whoever copies the one line that has the rate.
+#[test]
+fn a_line_of_bytes_and_time_alone_is_a_run() {
+    let text = "$ dd if=/dev/sda of=/dev/null bs=1M count=1000 iflag=direct\n\
+        1048576000 bytes (1.0 GB, 1000 MiB) copied, 5.2 s, 202 MB/s\n\
+        1048576000 bytes transferred in 10.400000 secs (100824615 bytes/sec)\n\
+        1048576000 Bytes (1,0 GB, 1000 MiB) kopiert, 2,6 s, 403 MB/s\n";
+    assert!(super::is_in(text));
+    let result = parse(text).expect("three runs");
+    let told = result.parts.iter();
+    let told: Vec<_> = told
+        .map(|part| (part.operation, part.total_bytes, part.runtime_ns))
+        .collect();
+    let bytes = Some(1_048_576_000);
+    assert_eq!(
+        told,
+        [
+            (Operation::Read, bytes, Some(5_200_000_000)),
+            (Operation::Write, bytes, Some(10_400_000_000)),
+            (Operation::Write, bytes, Some(2_600_000_000)),
+        ]
+    );
+    assert_eq!(result.parts[0].total_ios, None);
+    assert_eq!(result.parts[0].fact("records-out-whole"), None);
+    assert_eq!(result.options.len(), 5);
+}
+
+#[test]
+fn lines_of_other_programs_are_not_dd_s() {
+    for line in [
+        " Timing buffered disk reads: 512 MB in  3.00 seconds = 170.5 MB/sec",
+        "sent 1234 bytes  received 35 bytes  838.00 bytes/sec",
+        "1.00GiB 0:00:05 [ 200MiB/s] [=====>] 100%",
+        "backup.tar  100% 1000MB 100.0MB/s   00:10",
+        "2026-11-28 11:02:33 (12.3 MB/s) - 'x' saved [1048576/1048576]",
+        "100  1000M  100  1000M    0     0   112M      0  0:00:08  0:00:08 --:--:--  113M",
+        "1048576000 bytes were there for 5 s",
+        "   READ: bw=70.1MiB/s (73.5MB/s), 70.1MiB/s-70.1MiB/s, io=188MiB, run=2680-2680msec",
+    ] {
+        assert!(!super::is_in(line), "{line}");
+    }
+}
+
 #[test]
 fn partial_and_truncated_records_are_counted() {
     let text = "0+100 records in\n3+97 records out\n2 truncated records\n209715200 bytes (210 MB, 200 MiB) copied, 2 s, 105 MB/s\n";
