@@ -36,11 +36,12 @@ pub(super) struct Flushes {
 ///
 /// Who finds no mark does not wait at all: all bits of its write were set, though their pages
 /// may not have arrived, or another worker has taken the mark. The latter happens to those
-/// who set bits in the same moment. On one processor they either run one after the other, and
-/// then the first one's worker takes the marks of all pages, if it need not sleep, and else
-/// that of its own page; or each one's worker runs before the next one. The scheduler has it
-/// either way as often (20 and 32 of 52 pairs, counted with probes in Linux 6.12 on the kernel
-/// bench too). Here both ways take turns.
+/// who set bits in the same moment. On one processor a writer runs either before the worker of
+/// the one before it, which then takes the marks of all pages, if it need not sleep, and else
+/// that of its own page; or after it. The scheduler has it either way as often (20 and 32 of 52
+/// pairs, counted with probes in Linux 6.12 on the kernel bench too). Here both ways take
+/// turns, from each writer of a moment to the next. In Linux 6.1 there is no worker: who sets
+/// bits takes their marks before anybody else runs (drivers/md/raid1.c, `raid1_unplug`).
 #[derive(Debug, Default)]
 pub(super) struct BitPasses {
     /// Those who sleep until no metadata are being written, who lay down last in front.
@@ -52,22 +53,20 @@ pub(super) struct BitPasses {
     /// Pages in which bits were set, and whose marks nobody has taken.
     pub(super) dirty: BTreeSet<usize>,
     marked: Marked,
-    /// Of the last moment with several writers: [`Marked::are_in_a_row`].
+    /// The last one that followed another one in a moment ran before that one's worker.
     were_in_a_row: bool,
-    /// Those belong to one moment who follow each other no later than so.
-    moment: Nanos,
+    /// Those belong to one moment who follow each other no later than so; `None`: nobody does, as
+    /// there are no workers.
+    moment: Option<Nanos>,
 }
 
-/// The marks of pages that were taken in one moment.
+/// The marks of pages that a worker has taken in this moment.
 #[derive(Debug, Default)]
 struct Marked {
     at: Nanos,
     pages: BTreeSet<usize>,
-    /// The first worker found no metadata being written, and writes all of them.
+    /// The worker found no metadata being written, and writes all of them.
     are_being_written: bool,
-    /// The writers of this moment run before the first one's worker does; known when there is
-    /// a second one.
-    are_in_a_row: Option<bool>,
 }
 
 /// What a worker finds that takes marks.
@@ -89,8 +88,8 @@ struct Sleeper {
 }
 
 impl BitPasses {
-    /// Those belong to one moment who follow each other no later than `moment`.
-    pub(super) fn new(moment: Nanos) -> Self {
+    /// Those belong to one moment who follow each other no later than `moment`, if anybody.
+    pub(super) fn new(moment: Option<Nanos>) -> Self {
         Self {
             moment,
             ..Self::default()
@@ -99,7 +98,10 @@ impl BitPasses {
 
     /// A writer's worker takes the marks of pages; `is_writing`: metadata are being written.
     fn take_marks(&mut self, writer: RequestId, now: Nanos, is_writing: bool) -> Marks {
-        if now > self.marked.at + self.moment {
+        if self
+            .moment
+            .is_none_or(|moment| now > self.marked.at + moment)
+        {
             self.marked = Marked::default();
         }
         self.marked.at = now;
@@ -108,15 +110,15 @@ impl BitPasses {
             return Marks::None;
         }
         if !self.marked.pages.is_empty() {
-            let are_in_a_row = *self.marked.are_in_a_row.get_or_insert_with(|| {
-                self.were_in_a_row = !self.were_in_a_row;
-                self.were_in_a_row
-            });
+            self.were_in_a_row = !self.were_in_a_row;
+            if !self.were_in_a_row {
+                self.marked.pages.clear();
+            }
             let rest = &pages - &self.marked.pages;
-            if are_in_a_row && rest.is_empty() {
+            if rest.is_empty() {
                 return Marks::None;
             }
-            if are_in_a_row && self.marked.are_being_written {
+            if self.were_in_a_row && self.marked.are_being_written {
                 self.marked.pages.extend(&rest);
                 return Marks::OfThePass(rest);
             }

@@ -69,7 +69,7 @@ impl PersistentArray {
             imitates_md: options.recovery.threads.is_some(),
             rules: options.recovery.rules(),
             flushes: Flushes::default(),
-            bit_passes: BitPasses::new(options.recovery.moment()),
+            bit_passes: BitPasses::new(options.recovery.moment_of_writers()),
             now,
             mode: Mode::at_start(assembly.read_only),
             level: assembly.level,

@@ -294,10 +294,12 @@ impl RecoveryConfig {
         threads.map_or(MdRules::LINUX_6_12, |threads| threads.rules)
     }
 
-    /// How long after one another processes submit that were woken together: in one moment.
-    pub(crate) fn moment(&self) -> Nanos {
+    /// How long after one another writers come whose bits are set in one moment, if md has workers
+    /// that find the bits of several: those who were woken together.
+    pub(crate) fn moment_of_writers(&self) -> Option<Nanos> {
         let threads = self.threads.filter(|threads| threads.one_processor);
-        threads.map_or(Nanos::ZERO, |threads| threads.turnaround)
+        let moment = threads.map_or(Nanos::ZERO, |threads| threads.turnaround);
+        self.rules().bits_by_worker.then_some(moment)
     }
 
     /// Until when a sleep of one tick lasts that begins now: the timer rounds up

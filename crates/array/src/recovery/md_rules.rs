@@ -22,6 +22,10 @@ pub struct MdRules {
     /// drivers/md/md-bitmap.c, `bitmap_endwrite`), not only of those that had to leave a
     /// member out (6.1: `R1BIO_Degraded`, `R10BIO_Degraded`, `STRIPE_DEGRADED`).
     pub keeps_all_degraded_bits: bool,
+    /// Bits are written by a worker of md's, before which others may set theirs (Linux 6.12
+    /// drivers/md/md-bitmap.c, `bitmap_unplug_async`, since 6.5). In 6.1 the process that has set
+    /// them does it at once (raid1.c and raid10.c, `raid1_unplug` and `raid10_unplug`).
+    pub bits_by_worker: bool,
     /// The list of a plug runs from its oldest request to its newest (Linux 6.12.117
     /// block/blk-mq.c, `blk_add_rq_to_plug`: `rq_list_add_tail`), so that of the requests for a
     /// disk the oldest is tried and the length of the oldest of all empties it. Else it runs
@@ -49,6 +53,7 @@ impl MdRules {
     pub const LINUX_6_12: Self = Self {
         plugs_requests: false,
         keeps_all_degraded_bits: true,
+        bits_by_worker: true,
         plug_begins_with_oldest: true,
         flushes_at_once: true,
         cuts_full_copies: true,
@@ -59,6 +64,7 @@ impl MdRules {
     pub const LINUX_6_1: Self = Self {
         plugs_requests: true,
         keeps_all_degraded_bits: false,
+        bits_by_worker: false,
         plug_begins_with_oldest: false,
         flushes_at_once: false,
         cuts_full_copies: false,

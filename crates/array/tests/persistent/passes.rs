@@ -117,6 +117,27 @@ fn the_second_of_a_moment_waits_every_other_time() {
     assert_eq!(waited, [false, true, false, true]);
 }
 
+/// Each of a moment's writers runs before the worker of the one before it, or after it, in turns
+/// (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_unplug_async`). In Linux 6.1 each writes its bits
+/// before the next one runs (drivers/md/raid1.c, `raid1_unplug`).
+#[test]
+fn of_four_writers_of_a_moment_two_have_passes_and_in_linux_6_1_all() {
+    for (rules, passes) in [(MdRules::LINUX_6_12, 2), (MdRules::LINUX_6_1, 4)] {
+        let threads = |engine: &mut EngineOptions| engine.recovery.threads = as_md(rules);
+        let mut world = md(Level::Raid1, 2, threads);
+        world.write(0, 8, 1);
+        world.strict = false;
+        world.now.0 += 1;
+        let executed = world.executed;
+        let writes = [64, 96, 128, 192].map(|at| world.submit(Operation::Write, at, 8, 3));
+        for write in writes {
+            world.wait(write).unwrap();
+        }
+        // A flush and a page for each pass, and the data of all, on both members.
+        assert_eq!(world.executed - executed, (passes * 2 + 4) * 2);
+    }
+}
+
 /// Those who are woken together set their bits one after the other where all share one
 /// processor: that is one moment too.
 #[test]
