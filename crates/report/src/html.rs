@@ -97,8 +97,8 @@ struct Page<'a> {
     findings: Vec<Group<'a>>,
     /// What the audit says of its own work.
     audit_notes: Vec<&'a str>,
-    latencies: Vec<table::LatencyRow>,
-    published: Vec<table::PublishedRow>,
+    latencies: Vec<table::JobRow<table::LatencyCell>>,
+    published: Vec<table::JobRow<table::PublishedCell>>,
     accuracy: Vec<table::AccuracyRow>,
     remarks: Vec<&'a AccuracyNote>,
     scopes: Vec<Scope<'a>>,

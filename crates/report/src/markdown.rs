@@ -10,8 +10,8 @@ use crate::compute::rate::units_note;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
-use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow};
-use arranged::{ArrangedRow, MISSING, arranged};
+use crate::table::{self, DISPUTED_MARK, FITTED_MARK, LatencyCell, PublishedCell, ResultCell};
+use arranged::arranged;
 use std::fmt::Write;
 
 /// The first line: by it raidlab knows the file again, and may replace it.
@@ -161,12 +161,13 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
             let marks = marks
                 .iter()
                 .map(|mark| format!(" {} {}", mark.sign, mark.rule));
-            let words = std::iter::once(name.clone()).chain(marks);
-            escaped(&words.collect::<String>())
+            std::iter::once(name.clone()).chain(marks).collect()
         });
-        let subjects: Vec<String> = subjects.collect();
-        let rows: Vec<ArrangedRow> = rows.iter().map(result_row).collect();
-        arranged(text, &["job", "what it does", "unit"], &subjects, &rows);
+        let (heads, subjects) = (
+            ["job", "what it does", "unit"],
+            subjects.collect::<Vec<_>>(),
+        );
+        arranged(text, &heads, &subjects, rows, result_cell);
     }
     for matrix in matrices(view) {
         let _ = writeln!(text, "\n### {}, {}\n", escaped(&matrix.title), matrix.unit);
@@ -194,21 +195,6 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
         if text.contains(mark) {
             let _ = writeln!(text, "\n{}: {words}", escaped(mark));
         }
-    }
-}
-
-fn result_row(row: &ResultRow) -> ArrangedRow {
-    let cell = |cell: &Option<ResultCell>| {
-        let cell = cell.as_ref();
-        cell.map_or_else(|| MISSING.to_owned(), result_cell)
-    };
-    ArrangedRow {
-        leading: vec![
-            escaped(&row.label),
-            escaped(&row.title),
-            row.unit.to_owned(),
-        ],
-        cells: row.cells.iter().map(cell).collect(),
     }
 }
 
@@ -272,33 +258,16 @@ fn published(text: &mut String, data: &RunData, view: &View<'_>) {
     let rows = table::published(data, view);
     if !rows.is_empty() {
         text.push_str("\n## Published, ours, and the error of ours\n\n");
-        let names = view.compared_names();
-        let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
-        let row = |row: &table::PublishedRow| {
-            let cells = row.cells.iter().map(|cell| {
-                cell.as_ref().map_or_else(
-                    || MISSING.to_owned(),
-                    |cell| {
-                        escaped(&format!(
-                            "{}{}, {}{}, {}",
-                            cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
-                        ))
-                    },
-                )
-            });
-            ArrangedRow {
-                leading: vec![escaped(&row.label), row.unit.to_owned()],
-                cells: cells.collect(),
-            }
+        let words = |cell: &PublishedCell| {
+            escaped(&format!(
+                "{}{}, {}{}, {}",
+                cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
+            ))
         };
-        let arranged_rows: Vec<ArrangedRow> = rows.iter().map(row).collect();
-        arranged(text, &["job", "unit"], &names, &arranged_rows);
-        if rows.iter().any(|row| {
-            row.cells
-                .iter()
-                .flatten()
-                .any(|cell| !cell.published_mark.is_empty())
-        }) {
+        let names = view.compared_names();
+        arranged(text, &["job", "unit"], &names, &rows, words);
+        let mut cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
+        if cells.any(|cell| !cell.published_mark.is_empty()) {
             let _ = writeln!(
                 text,
                 "\n{DISPUTED_MARK}: sources contradict each other on this figure"
@@ -342,26 +311,13 @@ fn latencies(text: &mut String, view: &View<'_>) {
         return;
     }
     text.push_str("\n## Latencies\n\nMilliseconds, less is better: the median, its distance to the best of the row, the 99th percentile.\n\n");
-    let names: Vec<String> = view.names.iter().map(|name| escaped(name)).collect();
-    let row = |row: &table::LatencyRow| {
-        let cells = row.cells.iter().map(|cell| {
-            cell.as_ref().map_or_else(
-                || MISSING.to_owned(),
-                |cell| {
-                    escaped(&format!(
-                        "{} ({}), {}",
-                        cell.median_ms, cell.standing, cell.p99_ms
-                    ))
-                },
-            )
-        });
-        ArrangedRow {
-            leading: vec![escaped(&row.label)],
-            cells: cells.collect(),
-        }
+    let words = |cell: &LatencyCell| {
+        escaped(&format!(
+            "{} ({}), {}",
+            cell.median_ms, cell.standing, cell.p99_ms
+        ))
     };
-    let rows: Vec<ArrangedRow> = rows.iter().map(row).collect();
-    arranged(text, &["job"], &names, &rows);
+    arranged(text, &["job"], &view.names, &rows, words);
 }
 
 fn surroundings(text: &mut String, data: &RunData, view: &View<'_>) {

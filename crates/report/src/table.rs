@@ -4,9 +4,7 @@
 pub(crate) mod arrangement;
 mod results;
 
-pub(crate) use results::{
-    RepetitionRow, ResultCell, ResultRow, ResultTables, repetitions, results,
-};
+pub(crate) use results::{RepetitionRow, ResultCell, ResultTables, repetitions, results};
 
 use crate::compute::accuracy::{Errors, accuracy, cell_error_percent, is_disputed};
 use crate::compute::headline::class_title;
@@ -43,12 +41,34 @@ fn fitted_mark(cell: Cell<'_>) -> &'static str {
     }
 }
 
-/// Latencies of one job: subjects against each other where less is better.
+/// A row of a table: a job, with a cell for each subject.
 #[derive(Debug, Serialize)]
-pub(crate) struct LatencyRow {
+pub(crate) struct JobRow<C> {
     pub label: String,
     pub title: String,
-    pub cells: Vec<Option<LatencyCell>>,
+    pub unit: &'static str,
+    pub cells: Vec<Option<C>>,
+}
+
+impl<C> JobRow<C> {
+    fn new(row: &Row<'_>, cells: impl Iterator<Item = Option<C>>) -> Self {
+        Self {
+            label: row.label.clone(),
+            title: row.head.job_title.clone(),
+            unit: row.rate.unit(),
+            cells: cells.collect(),
+        }
+    }
+
+    /// What stands before the cells, below heads of these names.
+    pub(crate) fn leading(&self, heads: &[&str]) -> Vec<&str> {
+        let of = |head: &&str| match *head {
+            "job" => &*self.label,
+            "unit" => self.unit,
+            _ => &self.title,
+        };
+        heads.iter().map(of).collect()
+    }
 }
 
 /// A subject's median against the best median, and its slow end.
@@ -63,8 +83,8 @@ pub(crate) struct LatencyCell {
     pub tone: Tone,
 }
 
-/// Every row whose latencies are known.
-pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
+/// Every row whose latencies are known. Subjects stand against each other where less is better.
+pub(crate) fn latencies(view: &View<'_>) -> Vec<JobRow<LatencyCell>> {
     fn known<'a>(cell: &Option<Cell<'a>>) -> Option<Cell<'a>> {
         cell.filter(|cell| cell.m.latency.max_ns > 0)
     }
@@ -92,10 +112,10 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
                 },
             })
         });
-        LatencyRow {
-            label: row.label.clone(),
-            title: row.head.job_title.clone(),
-            cells: cells.collect(),
+        // All are milliseconds: none stands beside a row.
+        JobRow {
+            unit: "",
+            ..JobRow::new(row, cells)
         }
     };
     let rows = view
@@ -103,15 +123,6 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
         .iter()
         .filter(|row| row.cells.iter().any(|cell| known(cell).is_some()));
     rows.map(row).collect()
-}
-
-/// A row that shows raidlab's figures beside the published ones.
-#[derive(Debug, Serialize)]
-pub(crate) struct PublishedRow {
-    pub label: String,
-    pub title: String,
-    pub unit: &'static str,
-    pub cells: Vec<Option<PublishedCell>>,
 }
 
 /// One cell's two figures and the error of ours.
@@ -129,7 +140,7 @@ pub(crate) struct PublishedCell {
 
 /// Every row with a published figure, with a cell for each subject of
 /// [`View::compared`].
-pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
+pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<JobRow<PublishedCell>> {
     let subjects = view.compared();
     if subjects.is_empty() {
         return Vec::new();
@@ -138,18 +149,12 @@ pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
         let mut cells = row.cells.iter().flatten();
         cells.any(|cell| !cell.m.published.is_empty())
     };
-    let cells = |row: &Row<'_>| {
+    let row = |row: &Row<'_>| {
         let cell = |&subject: &usize| published_cell(data, row, row.cells[subject]?);
-        subjects.iter().map(cell).collect()
+        JobRow::new(row, subjects.iter().map(cell))
     };
     let rows = view.rows.iter().filter(has_figures);
-    rows.map(|row| PublishedRow {
-        label: row.label.clone(),
-        title: row.head.job_title.clone(),
-        unit: row.rate.unit(),
-        cells: cells(row),
-    })
-    .collect()
+    rows.map(row).collect()
 }
 
 fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<PublishedCell> {

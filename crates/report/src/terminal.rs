@@ -14,12 +14,12 @@ use crate::compute::rate::unit_names;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
-use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow, Tone};
+use crate::table::{self, DISPUTED_MARK, FITTED_MARK, JobRow, PublishedCell, ResultCell, Tone};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
     presets,
 };
-use grid::{Grid, GridRow};
+use grid::Grid;
 use raidlab_store::Severity;
 use raidlab_units::count;
 use std::fmt::Write;
@@ -129,25 +129,21 @@ pub fn result_tables(data: &RunData, style: &Style) -> String {
     style.finish(text)
 }
 
-fn results(text: &mut String, subjects: &[String], rows: &[ResultRow], sync: bool, style: &Style) {
-    let row = |row: &ResultRow| {
-        let cells = row.cells.iter().map(|cell| {
-            let cell = cell.as_ref()?;
-            Some((result_words(cell, sync), cell.tone))
-        });
-        GridRow {
-            leading: vec![row.label.clone(), row.title.clone(), row.unit.to_owned()],
-            cells: cells.collect(),
-        }
-    };
+fn results(
+    text: &mut String,
+    subjects: &[String],
+    rows: &[JobRow<ResultCell>],
+    sync: bool,
+    style: &Style,
+) {
     let grid = Grid {
         leading: &["job", "title", "unit"],
         leading_width: LEADING_WIDTH,
         least: if sync { 25 } else { 19 },
         subjects,
-        rows: rows.iter().map(row).collect(),
     };
-    grid.print(text, style);
+    let words = |cell: &ResultCell| (result_words(cell, sync), cell.tone);
+    grid.print(rows, words, text, style);
 }
 
 /// A column's name with the warnings that concern all of it.
@@ -210,30 +206,21 @@ pub fn published_table(data: &RunData, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let names = view.compared_names();
     let mut text = "Published, ours, and the error of ours (percent of the published)\n".to_owned();
-    let row = |row: &table::PublishedRow| {
-        let cells = row.cells.iter().map(|cell| {
-            let cell = cell.as_ref()?;
-            let words = format!(
-                "{}{:1} {:>8}{:1} {:>8}",
-                cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
-            );
-            Some((words, cell.tone))
-        });
-        GridRow {
-            leading: vec![row.label.clone(), row.unit.to_owned()],
-            cells: cells.collect(),
-        }
-    };
     let grid = Grid {
         leading: &["job", "unit"],
         leading_width: 20,
         least: 30,
-        subjects: &names,
-        rows: rows.iter().map(row).collect(),
+        subjects: &view.compared_names(),
     };
-    grid.print(&mut text, style);
+    let words = |cell: &PublishedCell| {
+        let words = format!(
+            "{}{:1} {:>8}{:1} {:>8}",
+            cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
+        );
+        (words, cell.tone)
+    };
+    grid.print(&rows, words, &mut text, style);
     legend(&mut text);
     style.finish(text)
 }

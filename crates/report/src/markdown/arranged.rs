@@ -1,27 +1,42 @@
 //! Tables of jobs and subjects in Markdown.
 
-use super::{Alignment, raw_table};
+use super::{Alignment, escaped, raw_table};
 use crate::format::absent_words;
+use crate::table::JobRow;
 use crate::table::arrangement::{Arrangement, Extent, arrange};
 use std::fmt::Write;
 
 /// What stands where a subject has no figure of a job.
-pub(super) const MISSING: &str = "-";
+const MISSING: &str = "-";
 
 /// The figures of one job, as Markdown: what stands before them, and one for each
 /// subject.
-pub(super) struct ArrangedRow {
-    pub leading: Vec<String>,
-    pub cells: Vec<String>,
+struct ArrangedRow {
+    leading: Vec<String>,
+    cells: Vec<String>,
 }
 
-/// A table of jobs and subjects, with the subjects as rows where they are many.
-pub(super) fn arranged(
+/// A table of jobs and subjects, with the subjects as rows where they are many; `words` is a
+/// cell as Markdown.
+pub(super) fn arranged<C>(
     text: &mut String,
     leading: &[&str],
     subjects: &[String],
-    rows: &[ArrangedRow],
+    rows: &[JobRow<C>],
+    words: impl Fn(&C) -> String,
 ) {
+    let row = |row: &JobRow<C>| {
+        let cells = row.cells.iter().map(Option::as_ref);
+        let before = row.leading(leading).into_iter();
+        ArrangedRow {
+            leading: before.map(escaped).collect(),
+            cells: cells
+                .map(|cell| cell.map_or_else(|| MISSING.to_owned(), &words))
+                .collect(),
+        }
+    };
+    let rows: Vec<ArrangedRow> = rows.iter().map(row).collect();
+    let subjects: Vec<String> = subjects.iter().map(|name| escaped(name)).collect();
     let length = |text: &String| text.chars().count() + 3;
     let cells = rows.iter().flat_map(|row| &row.cells);
     let widest = cells.map(length).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The results: a row per job and operation, a column per subject; and every
 //! repetition that a figure was made of.
 
-use super::{Tone, fitted_mark};
+use super::{JobRow, Tone, fitted_mark};
 use crate::compute::bound::percent_of_disks;
 use crate::compute::doubt::words;
 use crate::compute::facts::Facts;
@@ -17,13 +17,7 @@ use raidlab_store::Measurement;
 use serde::Serialize;
 
 /// A row of the article's table.
-#[derive(Debug, Serialize)]
-pub(crate) struct ResultRow {
-    pub label: String,
-    pub title: String,
-    pub unit: &'static str,
-    pub cells: Vec<Option<ResultCell>>,
-}
+type ResultRow = JobRow<ResultCell>;
 
 /// A subject's figure, how it stands to the best, and how far the sync was.
 #[derive(Debug, Serialize)]
@@ -89,12 +83,7 @@ pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
             }
             Some(own)
         });
-        ResultRow {
-            label: row.label.clone(),
-            title: row.head.job_title.clone(),
-            unit: row.rate.unit(),
-            cells: cells.collect(),
-        }
+        JobRow::new(row, cells)
     };
     let (syncing, steady): (Vec<&Row<'_>>, Vec<_>) = view.main_rows().partition(|r| r.has_sync());
     let steady: Vec<ResultRow> = steady.into_iter().map(row).collect();

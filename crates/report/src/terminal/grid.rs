@@ -2,20 +2,20 @@
 
 use super::{Style, missing, wrapped};
 use crate::format::absent_words;
-use crate::table::Tone;
 use crate::table::arrangement::{Arrangement, Extent, arrange};
+use crate::table::{JobRow, Tone};
 use comfy_table::Cell;
 use std::ops::Range;
 
 /// The figures of one job.
-pub(super) struct GridRow {
+struct GridRow<'a> {
     /// Its name, what else stands at the left of its figures, and its unit last.
-    pub leading: Vec<String>,
+    leading: Vec<&'a str>,
     /// A figure with its tone for each subject that has one.
-    pub cells: Vec<Option<(String, Tone)>>,
+    cells: Vec<Option<(String, Tone)>>,
 }
 
-/// Jobs and subjects.
+/// How a table of jobs and subjects is laid out.
 pub(super) struct Grid<'a> {
     /// The heads of the columns at the left, before those of the subjects.
     pub leading: &'a [&'a str],
@@ -24,7 +24,6 @@ pub(super) struct Grid<'a> {
     /// Characters that a figure takes at least, so that tables of a run are alike.
     pub least: usize,
     pub subjects: &'a [String],
-    pub rows: Vec<GridRow>,
 }
 
 fn length(text: &str) -> usize {
@@ -32,8 +31,20 @@ fn length(text: &str) -> usize {
 }
 
 impl Grid<'_> {
-    pub(super) fn print(&self, text: &mut String, style: &Style) {
-        let cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+    /// Prints the rows; `words` is a cell with its tone.
+    pub(super) fn print<C>(
+        &self,
+        rows: &[JobRow<C>],
+        words: impl Fn(&C) -> (String, Tone),
+        text: &mut String,
+        style: &Style,
+    ) {
+        let rows = rows.iter().map(|row| GridRow {
+            leading: row.leading(self.leading),
+            cells: (row.cells.iter().map(|cell| cell.as_ref().map(&words))).collect(),
+        });
+        let rows: Vec<GridRow<'_>> = rows.collect();
+        let cells = rows.iter().flat_map(|row| row.cells.iter().flatten());
         let widest = cells.map(|(words, _)| length(words)).max().unwrap_or(0);
         let names = || self.subjects.iter().map(|name| length(name));
         // A blank on either side.
@@ -42,29 +53,35 @@ impl Grid<'_> {
             cell: (widest.max(names().max().unwrap_or(0)) + 2).max(self.least),
             cells: self.subjects.len(),
         };
-        let jobs = self.rows.iter().map(|row| length(&row.leading[0]));
+        let jobs = rows.iter().map(|row| length(row.leading[0]));
         let turned = Extent {
             leading: names().max().unwrap_or(0).max(length("subject")) + 2,
             cell: widest.max(jobs.max().unwrap_or(0)) + 2,
-            cells: self.rows.len(),
+            cells: rows.len(),
         };
         match arrange(style.width.map(usize::from), upright, turned) {
             Arrangement::Upright(groups) => {
                 for group in groups {
-                    self.print_upright(text, style, group);
+                    self.print_upright(&rows, group, text, style);
                 }
             }
             Arrangement::Turned(groups) => {
                 for group in groups {
-                    self.print_turned(text, style, group);
+                    self.print_turned(&rows[group], text, style);
                 }
             }
         }
     }
 
-    fn print_upright(&self, text: &mut String, style: &Style, subjects: Range<usize>) {
+    fn print_upright(
+        &self,
+        rows: &[GridRow<'_>],
+        subjects: Range<usize>,
+        text: &mut String,
+        style: &Style,
+    ) {
         let mut table = style.table(self.leading, &self.subjects[subjects.clone()]);
-        for row in &self.rows {
+        for row in rows {
             let mut cells: Vec<Cell> = row.leading.iter().map(Cell::new).collect();
             let own = &row.cells[subjects.clone()];
             cells.extend(own.iter().map(|cell| figure(style, cell.as_ref())));
@@ -74,14 +91,13 @@ impl Grid<'_> {
     }
 
     /// What a job does has no room in a column's head: it stands above the table.
-    fn print_turned(&self, text: &mut String, style: &Style, jobs: Range<usize>) {
-        let rows = &self.rows[jobs];
+    fn print_turned(&self, rows: &[GridRow<'_>], text: &mut String, style: &Style) {
         for row in rows.iter().filter(|row| row.leading.len() > 2) {
             let what = row.leading[1..row.leading.len() - 1].join(", ");
             wrapped(text, &format!("  {}: {what}", row.leading[0]), style);
         }
         let heads = rows.iter().map(|row| {
-            let unit = row.leading.last().map_or("", String::as_str);
+            let unit = row.leading.last().unwrap_or(&"");
             format!("{}\n{unit}", row.leading[0])
         });
         let mut table = style.table(&["subject"], &heads.collect::<Vec<_>>());
