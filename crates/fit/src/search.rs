@@ -32,20 +32,20 @@ pub struct Progress {
 }
 
 /// One fact under the parameters found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct FactRow {
     /// The id of the fact or prior.
     pub id: String,
     /// The fact in words.
     pub title: String,
+    /// Unit of `measured` and `fitted`: `iops` for a fact, `ms` for a prior.
+    pub unit: &'static str,
     /// Measured (or, for a prior, expected).
     pub measured: f64,
     /// What the model gives under the parameters, to compare with `measured`.
     pub fitted: f64,
     /// `fitted` against `measured`, percent.
     pub error_percent: f64,
-    /// Unit of `measured` and `fitted`: `iops` for a fact, `ms` for a prior.
-    pub unit: &'static str,
     /// The set was fitted on it.
     pub used: bool,
     /// The document or log that the fact is from.

@@ -27,17 +27,6 @@ const NOT_BY_DEFAULT: &str = "leaps";
 
 /// Arguments of `raidlab ablations`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Runs a suite on one subject in full and then without each feature of the model, and \
-shows the I/Os per second of some jobs with the difference in percent. `--without` of `raidlab run` leaves out \
-features in a run that is kept.",
-    after_help = "\
-Examples:
-  raidlab ablations
-  raidlab ablations rpo read-ahead chain-limit
-  raidlab ablations write-cache --jobs 1,5 --subject gmirror"
-)]
 pub struct Arguments {
     /// The features to leave out, one at a time. Default: all but `leaps`.
     #[arg(value_name = "FEATURE", value_parser = features())]

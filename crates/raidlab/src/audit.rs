@@ -15,20 +15,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab audit`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Looks at a run's rows, settings, environment and samples for the known ways in which \
-measurements of storage mislead: caches, settings that were not applied, resyncs under \
-the test, units, tails of a tool's clock, and others. A fatal finding means that the \
-number does not say what it seems to; the report strikes such a row \
-out, and leaves it out when it says who is the best. Every run is audited at its end; \
-this does it again, with the rules of this version, and keeps what it finds.",
-    after_help = "\
-Examples:
-  raidlab audit
-  raidlab audit latest --json
-  raidlab audit --rules"
-)]
 pub struct Arguments {
     /// The run's name, or `latest` for the one begun last.
     #[arg(default_value = LATEST)]

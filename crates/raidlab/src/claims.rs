@@ -13,18 +13,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab claims`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Holds the sentences of an article against measured rows: each claim is one or more \
-ratios with bounds. The newest rows of each cell in the store count. A claim is \
-reproduced, reproduced in part, not reproduced, not run, or not testable here, with the \
-figures and the reason. A comparison is close where the repetitions lie so far apart that \
-others of them would have said the opposite. Nothing is measured by this.",
-    after_help = "\
-Examples:
-  raidlab claims unequal-2008
-  raidlab claims ars-md-zfs-2020 --store other.db --markdown"
-)]
 pub struct Arguments {
     /// The claims to test: a built-in name, or the path of a file.
     #[arg(value_name = "CLAIMS|CLAIMS.toml")]

@@ -9,18 +9,6 @@ use raidlab_shell::SshOptions;
 
 /// Arguments of `raidlab cleanup`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Finds and removes what is left of a run that was killed, or whose machine lost its power: \
-running tools, mounts below /run/raidlab, arrays, pools and volume groups named \
-raidlab... on the disks that the run was to use, and loop devices of a trial with their \
-files. A run that ends, fails or is interrupted leaves nothing. While a run goes on, \
-nothing is removed, and that run is named.",
-    after_help = "\
-Examples:
-  raidlab cleanup
-  raidlab cleanup --machine root@store1"
-)]
 pub struct Arguments {
     /// The machine behind ssh; default: this one.
     #[arg(long, value_name = "DESTINATION")]

@@ -1,6 +1,7 @@
 //! The command line as a whole; each command's own arguments stand with it.
 
 use crate::failure::EXIT_CODES;
+use crate::help;
 use clap::{Parser, Subcommand};
 use std::fmt::Write;
 
@@ -35,6 +36,7 @@ taken out, put back, rebuilt) on subjects (md, gmirror, gflash, ZFS and others) 
 modelled disks in virtual time, and shows who is fastest at what, how it compares \
 with published figures, and how far to trust it.",
     after_help = after_help(),
+    mut_subcommands = help::told,
     arg_required_else_help = true,
     max_term_width = 100
 )]
@@ -44,77 +46,40 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What `raidlab` can be told to do. A doc comment of a command would take the place of the
-/// `long_about` that stands with its arguments, so each has an `about`.
+/// What `raidlab` can be told to do; what each says of itself stands in `help.txt`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    #[command(about = "Run a suite or a fio job file and show who is fastest at what")]
     Run(Box<crate::run::Arguments>),
-    #[command(about = "Go on with a run that was interrupted or killed")]
     Resume(crate::resume::Arguments),
-    #[command(about = "Put shards of a run, made on many machines, together")]
     Merge(crate::merge::Arguments),
-    #[command(about = "Say how far the shards of a run are")]
     Status(crate::status::Arguments),
-    #[command(about = "Hand the shards of a run to a scheduler")]
     Submit(crate::submit::Arguments),
-    #[command(about = "Remove what a killed run has left on a machine")]
     Cleanup(crate::cleanup::Arguments),
-    #[command(about = "Build the kernel for `run --on kernel`, list and remove such kernels")]
     Kernel(crate::kernel::Arguments),
-    #[command(about = "Read others' results, logs and figures of articles as a run")]
     Import(crate::import::Arguments),
-    #[command(about = "Say which of a run's numbers to believe, and why not the others")]
     Audit(crate::audit::Arguments),
-    #[command(about = "Show, export, list or delete runs of a store")]
     Report(crate::report::Arguments),
-    #[command(about = "Say where the time of a job's requests went")]
     Explain(crate::explain::Arguments),
-    #[command(about = "Say which of an article's sentences hold of what was measured")]
     Claims(crate::claims::Arguments),
-    #[command(about = "Say what is better, worse or cannot be told between runs")]
     Compare(crate::compare::Arguments),
-    #[command(about = "Make an array of files or devices, in md's format")]
     Create(crate::array::create::Arguments),
-    #[command(about = "Put an array together and serve it in the background")]
     Assemble(crate::array::assemble::Arguments),
-    #[command(about = "Serve an array, a file or a modelled disk over NBD")]
     Serve(Box<crate::array::serve::Arguments>),
-    #[command(about = "Show an array that is being served")]
     Detail(crate::array::control::DetailArguments),
-    #[command(about = "Change a served array: fail, remove, add, re-add, check")]
     Manage(crate::array::control::ManageArguments),
-    #[command(about = "Show a served array second by second")]
     Watch(crate::array::watch::Arguments),
-    #[command(about = "Wait until no sync runs on a served array")]
     Wait(crate::array::control::WaitArguments),
-    #[command(about = "Stop a served array cleanly")]
     Stop(crate::array::control::StopArguments),
-    #[command(about = "Print what the md metadata of files or devices says")]
     Examine(crate::array::examine::Arguments),
-    #[command(
-        about = "Break raidlab's own array in virtual time, and see whether it keeps its promises"
-    )]
     Simulate(crate::simulate::Arguments),
-    #[command(about = "Erase the md superblocks of files or devices")]
     ZeroSuperblock(crate::array::zero_superblock::Arguments),
-    #[command(about = "List the suites, or show one in full")]
     Suites(crate::suites::Arguments),
-    #[command(about = "List the subjects, or show one with every setting and its source")]
     Subjects(crate::subjects::Arguments),
-    #[command(about = "List the disk presets, or show one with every parameter and its source")]
     Disks(crate::disks::Arguments),
-    #[command(
-        about = "List the processors of modelled hosts, or show one with every charge and its source"
-    )]
     Processors(crate::processors::Arguments),
-    #[command(about = "Fit a disk preset to its facts, or check how well it fits them")]
     Fit(crate::fit::Arguments),
-    #[command(about = "Measure what each feature of the model is worth by leaving it out")]
     Ablations(crate::ablations::Arguments),
-    #[command(about = "Print a page for man(1)")]
     Manual(crate::manual::Arguments),
-    #[command(about = "Print a completion script for a shell")]
     Completions(crate::completions::Arguments),
 }
 

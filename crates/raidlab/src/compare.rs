@@ -13,21 +13,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab compare`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Sets runs beside each other, the same suite on other machines, kernels, settings or \
-days. First what differs between them besides the figures; then for each row a verdict \
-against the first run: better, worse, the same within a margin, or cannot tell. A \
-verdict needs repetitions, or a series of samples long enough; a single figure against \
-a single figure cannot tell.",
-    after_help = "\
-Examples:
-  raidlab compare latest 20261121T021000Z-quick
-  raidlab compare RUN OTHER --html compare.html
-  raidlab compare RUN OTHER --markdown - --other-store theirs.db
-  raidlab compare KERNEL MODEL --within random-read=3 --within 10
-  raidlab compare KERNEL MODEL --within 3 --within 10 --markdown -"
-)]
 pub struct Arguments {
     /// The run to compare with, by name or `latest`.
     #[arg(value_name = "RUN")]

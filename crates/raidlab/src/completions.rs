@@ -7,16 +7,6 @@ use clap_complete::Shell;
 
 /// Arguments of `raidlab completions`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Prints a script that makes a shell complete raidlab's commands and options. Each shell \
-wants it in a place of its own.",
-    after_help = "\
-Examples:
-  raidlab completions bash > ~/.local/share/bash-completion/completions/raidlab
-  raidlab completions fish > ~/.config/fish/completions/raidlab.fish
-  source <(raidlab completions zsh)"
-)]
 pub struct Arguments {
     /// The shell for which the script is written.
     shell: Shell,

@@ -9,19 +9,6 @@ use std::fmt::Write;
 
 /// Arguments of `raidlab disks`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Lists the built-in disk presets, or shows one: what it is, its parameter sets, and every \
-parameter of a set with its basis and its source; units are in the names. A number was \
-fitted or measured on this disk, rated by its maker, borrowed from another disk or from what \
-others fitted to this one, or is assumed; every figure of a disk that nobody fitted carries a band. With --toml it prints the \
-preset's file, a start for one of your own; `--disk ./own.toml` uses that.",
-    after_help = "\
-Examples:
-  raidlab disks
-  raidlab disks wd4000fyyz --set joint
-  raidlab disks wd4000fyyz --toml > own.toml"
-)]
 pub struct Arguments {
     /// A built-in preset, or the path of one (.toml).
     name: Option<String>,

@@ -12,23 +12,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab explain`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Says where the time of a job's mean request went, for each subject of a run on the model \
-bench: in fio, system calls and drivers, in the array, on locks and in interrupts, in line for a \
-thread, and in the disks' queues, controllers, links, buffers and media. The places add up to the \
-mean latency, and a bar shows each one's share. With a processor it also says who used the \
-cores, and which locks were spun for. The run's experiments are done once more up to that \
-job, which gives the same to the nanosecond; nothing is kept.
-
-At queue depth 1 each place has what a request spends there. At a higher one requests wait \
-for each other, and the place that keeps them waiting has most.",
-    after_help = "\
-Examples:
-  raidlab explain latest read-32
-  raidlab explain latest read-32 --subject md-raid5-clean
-  raidlab explain 20261121T021000Z-quick 1 --json"
-)]
 pub struct Arguments {
     /// The run's name, or `latest` for the one begun last.
     run: String,

@@ -19,28 +19,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab fit`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Repeats the fit of a disk preset: searches the parameters with which the model comes \
-nearest to the facts. These are measurements of one disk alone and, for a joint set, of \
-arrays, each with its source. The search is deterministic: the same facts, seconds and seed give \
-the same parameters on every machine. It takes minutes; --check, which only compares the \
-preset as it is with every fact, takes seconds.
-
-Prints fact against fit, then the parameters as lines for the preset's file.
-
---left-out asks how good the model is of disks that were never fitted. It predicts disks \
-with published figures from their data sheets alone, as all presets but wd4000fyyz are \
-made, and prints prediction beside figure, then the bands that follow. Every figure of a \
-preset without a fit carries the band of its kind of load.",
-    after_help = "\
-Examples:
-  raidlab fit --check
-  raidlab fit wd4000fyyz --set joint --check
-  raidlab fit wd4000fyyz --set strict
-  raidlab fit ./own.toml --facts ./own-facts.toml --set strict
-  raidlab fit --left-out"
-)]
 pub struct Arguments {
     /// The preset to start from, by name or path.
     #[arg(default_value = "wd4000fyyz", value_name = "PRESET|PATH")]
@@ -90,7 +68,7 @@ struct Line<'a> {
     /// What the fit has found; none where numbers were only checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     fit: Option<Fitted>,
-    facts: Vec<Fact<'a>>,
+    facts: &'a [FactRow],
 }
 
 #[derive(Serialize)]
@@ -100,18 +78,6 @@ struct Fitted {
     parameters: serde_json::Map<String, serde_json::Value>,
     /// Those that lie at an end of their range.
     at_range_ends: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Fact<'a> {
-    id: &'a str,
-    title: &'a str,
-    unit: &'a str,
-    measured: f64,
-    fitted: f64,
-    error_percent: f64,
-    used: bool,
-    source: &'a str,
 }
 
 /// Fits or checks.
@@ -423,23 +389,8 @@ fn json(
                 .collect(),
             at_range_ends: outcome.at_ends.clone(),
         }),
-        facts: rows.iter().map(Fact::new).collect(),
+        facts: rows,
     };
     let text = output::json(&line)?;
     Ok(format!("{text}\n"))
-}
-
-impl<'a> Fact<'a> {
-    fn new(row: &'a FactRow) -> Self {
-        Self {
-            id: &row.id,
-            title: &row.title,
-            unit: row.unit,
-            measured: row.measured,
-            fitted: row.fitted,
-            error_percent: row.error_percent,
-            used: row.used,
-            source: &row.source,
-        }
-    }
 }

@@ -24,28 +24,6 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab import`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Reads what others measured and keeps it as a run, which is audited, shown and compared \
-like any other: output of fio (JSON, terse, text), bonnie++ (CSV, text), iozone and dd, \
-the raw logs of the 2015 comparison, and the figures of the articles that come with \
-raidlab, by name. Several files become one run. What files do not tell and you know is \
-given as facts, which decide rules of the audit: at its end the import lists the rules \
-that could not be judged, each with the fact that it wants.
-
-Folders that `raidlab report --parquet` wrote are taken over as the runs that they are, \
-each with all that its store had: so stores of several machines are put together.",
-    after_help = "\
-Examples:
-  raidlab import gmirror-md-2010
-  raidlab import fio.json --fact ram=16GiB --fact filesystem=ext4
-  raidlab import fio.json --facts machine.toml
-  raidlab import --list-facts
-  raidlab import fio.json --subject md-raid5 --host store1
-  raidlab import md.log gmirror.log zvol.log
-  raidlab import runs/*/ --store all.db
-  raidlab import --list"
-)]
 pub struct Arguments {
     /// Files, names of figures that come with raidlab, or folders of runs in Parquet.
     #[arg(value_name = "FILE|NAME|FOLDER", required_unless_present_any = ["list", "list_facts"])]

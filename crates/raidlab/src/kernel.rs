@@ -13,21 +13,6 @@ use std::time::{Duration, Instant};
 
 /// Arguments of `raidlab kernel`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Builds the kernel that `raidlab run --on kernel` needs: a User-Mode Linux, which is a \
-Linux kernel that is an ordinary program, from the distribution's own source package. \
-It runs in virtual time over modelled disks. It is kept in the user's cache folder, \
-needs no root, and nothing else of raidlab needs it.",
-    after_help = "\
-Examples:
-  raidlab kernel build
-  raidlab kernel build --fetch
-  raidlab kernel build --source 6.1
-  raidlab kernel build --source /usr/src/linux
-  raidlab kernel status
-  raidlab kernel remove 6.1"
-)]
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,

@@ -17,6 +17,7 @@ mod disks;
 mod explain;
 mod failure;
 mod fit;
+mod help;
 mod import;
 mod interrupt;
 mod kernel;

@@ -7,16 +7,6 @@ use clap_mangen::Man;
 
 /// Arguments of `raidlab manual`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Prints a page for man(1): raidlab's own, or that of one command. The pages say what \
-`--help` says.",
-    after_help = "\
-Examples:
-  raidlab manual run | man -l -              read a page
-  raidlab manual kernel build > page.1       the page of a command of a command
-  raidlab manual --list                      the names of all pages"
-)]
 pub struct Arguments {
     /// The command whose page is wanted; raidlab's own page where none is named.
     command: Vec<String>,

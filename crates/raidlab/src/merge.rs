@@ -13,21 +13,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab merge`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Puts the shards of a run, which `raidlab run --shard` has made on as many machines as \
-there were, into one store: the run that one machine would have made, byte for byte. \
-Nothing is written before every file was looked at. Files that are broken or no shards, \
-shards of another plan, another version of raidlab or another kernel, two files of one \
-shard that differ, and shards that are missing or not whole are refused by name, with the \
-commands that make what is missing.",
-    after_help = "\
-Examples:
-  raidlab merge shards/
-  raidlab merge plan.json shards/ --store together.db
-  raidlab merge shard-0-of-2.db shard-1-of-2.db --json > rows.jsonl
-  raidlab merge shards/ --partial"
-)]
 pub struct Arguments {
     /// The shards' files, or folders that hold them as `shard-*.db`. A plan (.json) before
     /// them is the one that they must be of.

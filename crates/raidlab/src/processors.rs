@@ -13,25 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab processors`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Lists the built-in processors of modelled hosts, or shows one: its cores, and what each thing \
-costs that they do for a request, with its basis and its source; units are in the names. A number \
-was measured or published, or is inferred from what was, or assumed. With --toml it prints the \
-processor's file, a start for one of your own; `raidlab run SUITE --processor ./own.toml` uses that.
-
-With --calibrate it measures this machine for some seconds and writes such a file: system calls, \
-changes of threads and wake-ups, a lock and its way between cores, and bytes through parity, copies \
-and checksums; with --reads-from also what the kernel takes for a direct read of that file. What a \
-program cannot see, it takes over from the processor that is named, and says so. Let nothing else run.",
-    after_help = "\
-Examples:
-  raidlab processors
-  raidlab processors server-2021
-  raidlab processors server-2021 --toml > own.toml
-  raidlab processors desktop-2015 --calibrate own.toml
-  raidlab processors desktop-2015 --calibrate own.toml --reads-from /var/tmp/4g"
-)]
 pub struct Arguments {
     /// A built-in processor, or the path of one (.toml).
     name: Option<String>,

@@ -17,21 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab report`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Shows a run of a store again: its tables on the terminal, or, with the options below, \
-as a page or as files for other programs. A run that was interrupted shows the rows it \
-had. FILE may be - for standard output. Without options for files the tables are printed.",
-    after_help = "\
-Examples:
-  raidlab report --list
-  raidlab report
-  raidlab report latest --html raidlab-report.html
-  raidlab report --csv rows.csv --members-csv members.csv
-  raidlab report --markdown report.md
-  raidlab report --json-lines - | head -1
-  raidlab report --parquet runs/today/"
-)]
 pub struct Arguments {
     /// The run's name, or `latest` for the one begun last.
     #[arg(default_value = LATEST)]

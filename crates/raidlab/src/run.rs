@@ -25,39 +25,6 @@ use terminal::Terminal;
 
 /// Arguments of `raidlab run`.
 #[derive(Debug, Clone, Args)]
-#[command(
-    long_about = "\
-Runs a suite: its jobs and events, in order, on each of its subjects. On the model \
-bench the disks are models and the clock is virtual, so that days take seconds, no \
-root is needed, and the same seed gives the same numbers everywhere. On the kernel \
-bench the disks are the same models, and the kernel, its md and file systems, mdadm and \
-fio are the real ones (`raidlab kernel build`). On the host bench \
-everything is real: arrays are built on disks that you name, or on loop devices for a \
-trial, measured, and taken down.
-
-Rows are kept in the store as they are measured. At the end there are tables (KiB/s \
-or I/Os per second, with the percent of the best; published figures beside ours with \
-the error), and the same as one offline HTML page with charts.
-
-SUITE is the name of a built-in suite (`raidlab suites`), a suite file ending in \
-.toml, a plan ending in .json that `--plan-only` wrote, or a fio job file (any other \
-path). A job file runs on two wd4000fyyz under md unless --disk and --subject say \
-otherwise.",
-    after_help = "\
-Examples:
-  raidlab run mirror-2015
-  raidlab run mirror-2015 --subject md --subject zfs --fit strict
-  raidlab run mirror-2015 --without rpo --no-report
-  raidlab run mirror-2015 --json > rows.jsonl
-  raidlab run ./my-suite.toml --disk ./my-disk.toml --dry-run
-  raidlab run ./jobs.fio --subject gmirror
-  raidlab run mirror-2015 --seed 7 --plan-only plan.json
-  raidlab run plan.json
-  raidlab run plan.json --shard 3/64 --store shards/
-  raidlab run quick --on kernel --subject md-raid1
-  raidlab run quick --on host --dry-run
-  raidlab run quick --on host --subject btrfs-raid1 --trial-size 1g"
-)]
 pub struct Arguments {
     #[command(flatten)]
     wanted: Asked,

@@ -28,27 +28,6 @@ const COMMIT: &str = env!("RAIDLAB_COMMIT");
 
 /// Arguments of `raidlab simulate`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Runs raidlab's array, its core and the driver that serves it, with real bytes over failing \
-disks in virtual time. Each seed makes \
-an array, a workload and faults: power cuts with torn and reordered writes, lost and \
-misdirected writes, latent sector errors, slow, hung and dying disks, stale and swapped \
-members, failures during recovery. No acknowledged and flushed write may be lost, no \
-untouched neighbour may change, no byte may be invented, and redundancy must return. A \
-seed that breaks a promise is printed with its options; `--replay` shows the smallest \
-script found that still breaks it, and every event. The same seed is the same run on every machine.",
-    after_help = "\
-Examples:
-  raidlab simulate
-  raidlab simulate --seeds 100000 --from 1000000 --level raid6
-  raidlab simulate --seeds 10000 --reach
-  raidlab simulate --driver --seeds 2000
-  raidlab simulate --replay 4711
-  raidlab simulate --exhaustive --level raid5
-  raidlab simulate --seeds 1000000 --shard 3/64
-  raidlab simulate --merge simulate-0-of-2.json simulate-1-of-2.json"
-)]
 pub struct Arguments {
     /// How many seeds to run.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]

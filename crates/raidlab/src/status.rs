@@ -14,19 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab status`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Says which shards of a run are whole, which are begun, and which are missing or broken, by \
-the files of the folder that `raidlab run --shard` writes into: of a shard that is begun it \
-says how long ago it last wrote something. Where `raidlab submit` wrote down which jobs the \
-shards are, the scheduler is asked what it does with each, and the log of a task that failed \
-for its last error. Nothing is changed, and files that another machine may be writing are not \
-opened.",
-    after_help = "\
-Examples:
-  raidlab status shards/
-  raidlab status shards/ --json"
-)]
 pub struct Arguments {
     /// The folder with the shards' files.
     #[arg(value_name = "FOLDER")]

@@ -12,19 +12,6 @@ use raidlab_store::Setting;
 
 /// Arguments of `raidlab subjects`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Lists the built-in subjects, or shows one: what it is, and every setting in force with \
-its source, those of the host it runs on included. With --toml it prints the subject's \
-file, a start for one of your own; `--subject ./own.toml` measures that. With --hosts it \
-lists the operating systems that subjects are modelled on.",
-    after_help = "\
-Examples:
-  raidlab subjects
-  raidlab subjects md
-  raidlab subjects gmirror --toml > own.toml
-  raidlab subjects --hosts"
-)]
 pub struct Arguments {
     /// A built-in subject, or the path of one (.toml).
     name: Option<String>,

@@ -12,23 +12,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab submit`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Hands a plan to a scheduler: each shard is a task of one array job, and a job behind them \
-merges them when all are whole. A task stops before its time is up and is put into the queue \
-again, and goes on where it was. The scripts, the tasks' logs and a record of the jobs lie in \
-the shards' folder; `raidlab status` says how far they are. The same command again submits \
-only the shards that are not whole.
-
-What is particular about a site (partitions, modules, a container, memory, time limits, how \
-many tasks run at a time) stands in a profile, a file of TOML: docs/guide/many-machines.md has \
-one with every field.",
-    after_help = "\
-Examples:
-  raidlab submit slurm plan.json --shards 64 --folder shards/
-  raidlab submit slurm plan.json --shards 64 --folder shards/ --profile site.toml
-  raidlab submit slurm plan.json --shards 64 --folder shards/ --print"
-)]
 pub struct Arguments {
     /// Which scheduler the shards are handed to
     engine: Engine,

@@ -11,18 +11,6 @@ use std::path::Path;
 
 /// Arguments of `raidlab suites`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Lists the built-in suites, or shows one: where it is from, its disks and subjects, \
-and every step in order. With --toml it prints the suite's file, a start for one of \
-your own; `raidlab run ./own.toml` runs that.",
-    after_help = "\
-Examples:
-  raidlab suites
-  raidlab suites mirror-2015
-  raidlab suites mirror-2015 --toml > own.toml
-  raidlab suites --fio-options"
-)]
 pub struct Arguments {
     /// A built-in suite, or the path of one (.toml).
     name: Option<String>,

@@ -20,17 +20,6 @@ const MAXIMUM_UNANSWERED: u32 = 100;
 
 /// Arguments of `raidlab assemble`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Puts an array together from its members and serves it in the background, as mdadm's \
---assemble gives it to the kernel. With --dry-run it only says what the devices make and \
-why one is left out. `raidlab serve` does the same in the foreground and has more options.",
-    after_help = "\
-Examples:
-  raidlab assemble home a.img b.img c.img
-  raidlab assemble home a.img b.img --run
-  raidlab assemble home a.img b.img c.img --dry-run"
-)]
 pub struct Arguments {
     /// The name by which `detail`, `manage`, `watch` and `stop` find it.
     array: String,

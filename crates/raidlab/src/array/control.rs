@@ -49,13 +49,6 @@ impl Which {
 
 /// Arguments of `raidlab detail`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Shows an array that is being served: its state, devices, sync and counters.",
-    after_help = "\
-Examples:
-  raidlab detail home
-  raidlab detail home --json"
-)]
 pub struct DetailArguments {
     #[command(flatten)]
     which: Which,
@@ -67,23 +60,6 @@ pub struct DetailArguments {
 
 /// Arguments of `raidlab manage`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Changes an array while it is being served, in mdadm's words. Several changes are made \
-in this order: fail, remove, assemble, add, re-add, replace, then the action. A device \
-is named by any path that leads to it or by its number, an inner array `left` by \
-`array:left`.",
-    after_help = "\
-Examples:
-  raidlab manage home --fail b.img --remove b.img
-  raidlab manage home --add new.img
-  raidlab manage home --re-add b.img
-  raidlab manage home --replace b.img --with new.img
-  raidlab manage home --action check
-  raidlab manage home --assemble e.img f.img
-  raidlab manage home --add array:new
-  raidlab manage home --sync-speed 1000 50000"
-)]
 pub struct ManageArguments {
     #[command(flatten)]
     which: Which,
@@ -154,13 +130,6 @@ enum Action {
 
 /// Arguments of `raidlab wait`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Waits until no recovery, resync, check or repair runs on a served array.",
-    after_help = "\
-Examples:
-  raidlab wait home
-  raidlab wait home --seconds 600"
-)]
 pub struct WaitArguments {
     #[command(flatten)]
     which: Which,
@@ -172,14 +141,6 @@ pub struct WaitArguments {
 
 /// Arguments of `raidlab stop`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Stops a served array cleanly: what is in flight is finished, everything is flushed, the \
-superblocks say clean, and its server ends.",
-    after_help = "\
-Examples:
-  raidlab stop home"
-)]
 pub struct StopArguments {
     #[command(flatten)]
     which: Which,

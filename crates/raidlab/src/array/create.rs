@@ -47,21 +47,6 @@ enum ConsistencyPolicy {
 
 /// Arguments of `raidlab create`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Makes an array of files or block devices, in md's own format: `raidlab serve` serves \
-it, and mdadm and the Linux kernel assemble it too. Options have mdadm's names; a size \
-without a unit is in KiB. Nothing is written before every member was looked at; what \
-has content is overwritten only with consent. A member may be an array itself: \
-`[ DEVICE... ]`, the brackets being words of their own, is the array that these devices \
-make.",
-    after_help = "\
-Examples:
-  raidlab create --level 6 --raid-devices 5 a.img b.img c.img d.img e.img
-  raidlab create --level 1 --raid-devices 2 --name home disk0.img missing
-  raidlab create --level 10 --layout f2 --raid-devices 4 --run /dev/sdb /dev/sdc /dev/sdd /dev/sde
-  raidlab create --level 0 --raid-devices 2 [ a.img b.img ] [ c.img d.img ]"
-)]
 pub struct Arguments {
     /// linear, 0, 1, 4, 5, 6 or 10.
     #[arg(short, long)]

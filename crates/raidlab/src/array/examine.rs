@@ -17,18 +17,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab examine`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Prints the md metadata of files or devices, line by line as mdadm does (times are UTC). \
-Nothing is written and nothing is claimed: members of a running array can be examined. \
-`[ DEVICE... ]` is the array that these devices make, as a member of another.",
-    after_help = "\
-Examples:
-  raidlab examine disk0.img
-  raidlab examine --brief disk0.img disk1.img
-  raidlab examine --bitmap disk0.img
-  raidlab examine [ a.img b.img ]"
-)]
 pub struct Arguments {
     /// Print one ARRAY line for mdadm.conf instead of everything.
     #[arg(short = 'Y', long, conflicts_with_all = ["bitmap", "bad_blocks"])]

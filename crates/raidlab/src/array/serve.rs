@@ -63,24 +63,6 @@ const CLIENTS: &str = "Clients";
 
 /// Arguments of `raidlab serve`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Serves over NBD, in the foreground until Ctrl-C, SIGTERM or `raidlab stop`: the array \
-that the named files or devices make (made by `raidlab create` or by mdadm), a single \
-file, or a modelled disk that takes as long as a real one. Without --unix or --tcp it \
-listens on a Unix socket beside its control socket, for its owner alone. `raidlab \
-detail`, `manage`, `watch` and `stop` speak to a served array by its name. A member may \
-be an array itself: `[ DEVICE... ]`, the brackets being words of their own, is the array \
-that these devices make; if it is called `left`, it is the device `array:left` of the \
-array `home`, and `home.left` for the commands.",
-    after_help = "\
-Examples:
-  raidlab serve a.img b.img c.img d.img e.img
-  raidlab serve [ a.img b.img ] [ c.img d.img ]
-  raidlab serve --name home --tcp 127.0.0.1:10809 /dev/sdb /dev/sdc
-  raidlab serve --model wd4000fyyz --unix disk.sock
-  raidlab serve --file plain.img --unix plain.sock"
-)]
 pub struct Arguments {
     #[command(flatten)]
     assembling: Assembling,

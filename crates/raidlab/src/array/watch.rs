@@ -17,16 +17,6 @@ use std::time::Duration;
 
 /// Arguments of `raidlab watch`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Shows a served array again and again: its state, how far a sync is and how fast, and what \
-each member did since the look before. Ends with Ctrl-C, with the array, or after \
---count looks.",
-    after_help = "\
-Examples:
-  raidlab watch home
-  raidlab watch home --interval 5 --count 12 > an-hour.txt"
-)]
 pub struct Arguments {
     #[command(flatten)]
     which: Which,

@@ -11,15 +11,6 @@ use std::path::PathBuf;
 
 /// Arguments of `raidlab zero-superblock`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "\
-Overwrites the md superblocks of files or devices with zeros, as mdadm's \
---zero-superblock. They are no members of any array afterwards; their data stay where \
-they are. If one of them has no superblock or is in use, nothing is erased.",
-    after_help = "\
-Examples:
-  raidlab zero-superblock disk0.img disk1.img"
-)]
 pub struct Arguments {
     /// Files or block devices.
     #[arg(required = true, value_name = "DEVICE")]
