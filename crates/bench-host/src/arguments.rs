@@ -42,6 +42,17 @@ pub(crate) fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invo
     Ok(invocation)
 }
 
+/// The tool that a job runs.
+///
+/// # Errors
+/// When there is none of its name.
+pub(crate) fn tool(job: &PlannedJob) -> Result<Tool, HostError> {
+    let tool = Tool::from_str(job.work.tool());
+    tool.map_err(|error| HostError::Unsuitable {
+        what: format!("job `{}`: {error}", job.name),
+    })
+}
+
 /// The same for a place that may not exist yet.
 ///
 /// # Errors
@@ -82,35 +93,30 @@ pub fn planned(
             let mut arguments = vec!["--output-format=json+".to_owned(), "--eta=never".to_owned()];
             arguments.extend(jobs.arguments(target));
             Ok(Invocation {
-                tool: raidlab_tools::fio::TOOL,
+                tool: tool(job)?,
                 command: Command::changes("fio", arguments),
                 operation: None,
             })
         }
-        Work::Tool { name, arguments } => {
+        Work::Tool { arguments, .. } => {
             let arguments: Vec<String> = arguments
                 .iter()
                 .map(|argument| expanded(argument))
                 .collect::<Result<_, _>>()?;
-            other(name, arguments, job, place)
+            other(arguments, job, place)
         }
     }
 }
 
 /// Of a tool that is called word by word.
-fn other(
-    name: &str,
-    arguments: Vec<String>,
-    job: &PlannedJob,
-    place: &Place,
-) -> Result<Invocation, HostError> {
+fn other(arguments: Vec<String>, job: &PlannedJob, place: &Place) -> Result<Invocation, HostError> {
     let unsuitable = |what: String| HostError::Unsuitable {
         what: format!("job `{}`: {what}", job.name),
     };
-    let tool = Tool::from_str(name).map_err(|error| unsuitable(error.to_string()))?;
+    let tool = tool(job)?;
     if tool.needs_folder() && !place.is_folder() {
         return Err(unsuitable(format!(
-            "{name} needs a file system; the suite's `filesystems` makes one"
+            "{tool} needs a file system; the suite's `filesystems` makes one"
         )));
     }
     let at = raidlab_tools::Place {

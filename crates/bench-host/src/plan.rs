@@ -14,7 +14,6 @@ use raidlab_lab::{
 };
 use raidlab_shell::{Command, Effect};
 use raidlab_systems::{Access, ArraySystem, Built, Need, SystemError};
-use raidlab_tools::Tool;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -28,17 +27,7 @@ pub fn needs(experiment: &Experiment) -> Result<Vec<Need>, HostError> {
         needs.extend(filesystem.needs());
     }
     for job in experiment.jobs() {
-        let tool: Tool = match &job.work {
-            raidlab_lab::Work::Fio { .. } => raidlab_tools::fio::TOOL,
-            raidlab_lab::Work::Tool { name, .. } => match name.parse() {
-                Ok(tool) => tool,
-                Err(error) => {
-                    return Err(HostError::Unsuitable {
-                        what: format!("job `{}`: {error}", job.name),
-                    });
-                }
-            },
-        };
+        let tool = crate::arguments::tool(job)?;
         needs.push(Need::Program {
             name: tool.name(),
             apt: tool.apt(),

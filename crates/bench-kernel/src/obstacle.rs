@@ -5,27 +5,11 @@ use raidlab_initramfs::find_program;
 use raidlab_lab::{CapacityError, Experiment, Subject, Work};
 use raidlab_systems::{Member, Need, OperatingSystem, SystemError};
 use raidlab_uml::{Cache, Kernel, Packages};
-use raidlab_units::Bytes;
+use raidlab_units::{Bytes, lists};
 
 /// What the kernel has, by the names that the host bench asks for.
-const BUILT_IN: [&str; 16] = [
-    "bcache",
-    "dm-cache",
-    "linear",
-    "raid0",
-    "raid1",
-    "raid10",
-    "raid456",
-    "dm-raid",
-    "dm_raid",
-    "dm-mirror",
-    "dm-mod",
-    "dm_mod",
-    "ext3",
-    "ext4",
-    "xfs",
-    "btrfs",
-];
+const BUILT_IN: &str = "bcache dm-cache linear raid0 raid1 raid10 raid456 dm-raid dm_raid \
+    dm-mirror dm-mod dm_mod ext3 ext4 xfs btrfs";
 
 /// Why an experiment cannot run on this bench.
 #[derive(Debug, thiserror::Error)]
@@ -143,8 +127,9 @@ fn lacks(need: &Need, kernel: &Kernel) -> Option<String> {
             .zfs
             .is_none()
             .then(|| "a kernel with OpenZFS (`raidlab kernel build --zfs`)".to_owned()),
-        Need::Module(name) => (!BUILT_IN.contains(name))
-            .then(|| format!("`{name}`, which the kernel is built without")),
+        Need::Module(name) => {
+            (!lists(BUILT_IN, name)).then(|| format!("`{name}`, which the kernel is built without"))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use raidlab_lab::Experiment;
 use raidlab_store::output::{self, Format, Found, OutputError, OutputFile, check_distinct, look};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, cannot};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl CommandFile {
             return Ok(Self::default());
         };
         let path = path(folder, experiment);
-        let failed = |source| write_error(&path, source);
+        let failed = cannot("write", &path);
         std::fs::create_dir_all(folder).map_err(failed)?;
         let mut file = BufWriter::new(OutputFile::begin(&path, Format::DiskCommands)?);
         writeln!(file, "{HEAD}").map_err(failed)?;
@@ -84,16 +84,7 @@ impl CommandFile {
             (None, Some(file)) => file.into_inner().map_err(|error| error.into_error()),
             (None, None) => return Ok(()),
         };
-        whole
-            .map_err(|source| write_error(&self.path, source))?
-            .finish()
-    }
-}
-
-fn write_error(path: &Path, source: io::Error) -> OutputError {
-    OutputError::Write {
-        path: path.to_owned(),
-        source,
+        whole.map_err(cannot("write", &self.path))?.finish()
     }
 }
 
@@ -104,7 +95,7 @@ fn write_error(path: &Path, source: io::Error) -> OutputError {
 /// When the folder is no folder, a name of a file in it is taken, or two of them are
 /// the same.
 pub fn check(folder: &Path, experiments: &[Experiment]) -> Result<(), OutputError> {
-    match look(folder).map_err(|source| write_error(folder, source))? {
+    match look(folder).map_err(cannot("write", folder))? {
         Found::Nothing | Found::Folder => {}
         found => {
             let path = folder.to_owned();

@@ -7,6 +7,7 @@ use raidlab_lab::{Files, LoadError, check_values};
 use raidlab_sim::ProcessorError;
 pub use raidlab_sim::{ProcessorNumbers, ProcessorPreset};
 use raidlab_store::Setting;
+use raidlab_units::PathError;
 use std::path::Path;
 use thiserror::Error;
 
@@ -34,6 +35,12 @@ pub enum LoadPresetError {
     /// The file is no processor's.
     #[error(transparent)]
     Processor(#[from] ProcessorError),
+}
+
+impl From<PathError> for LoadPresetError {
+    fn from(error: PathError) -> Self {
+        Self::File(Box::new(error.into()))
+    }
 }
 
 /// A folder of the repository with built-in presets of one kind.
@@ -70,11 +77,7 @@ impl Folder {
                 format!("{}/{name}.toml", self.name),
             )
         };
-        let lacking = |source| {
-            let path = known_as.clone().into();
-            LoadPresetError::from(Box::new(LoadError::Read { path, source }))
-        };
-        let text = files.text(&known_as, || self.text(name), lacking)?;
+        let text = files.text(&known_as, || self.text(name))?;
         check_values(&file, &text).map_err(|error| Box::new(error.into()))?;
         Ok((file, text))
     }

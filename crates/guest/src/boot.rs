@@ -3,6 +3,7 @@
 use crate::guest::{Guest, GuestError, Job, Stream, job_archive};
 use crate::machine::{BootFiles, PORTS, QEMU};
 use raidlab_initramfs::Archive;
+use raidlab_units::{PathError, cannot};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -39,24 +40,21 @@ impl Boot {
         let folder = tempfile::Builder::new()
             .prefix("raidlab-guest-")
             .tempdir()
-            .map_err(|source| GuestError::File {
-                file: std::env::temp_dir(),
-                source,
-            })?;
+            .map_err(cannot("use", &std::env::temp_dir()))?;
         let files = BootFiles(folder.path());
         write_initrd(&files.initrd(), guest.initramfs.archive(), job)?;
         for (index, disk) in guest.machine.disks.iter().enumerate() {
             let path = files.disk(index);
             File::create(&path)
                 .and_then(|file| file.set_len(disk.size.0))
-                .map_err(on(&path))?;
+                .map_err(cannot("use", &path))?;
         }
         for name in PORTS {
             let path = files.port(name);
-            File::create(&path).map_err(on(&path))?;
+            File::create(&path).map_err(cannot("use", &path))?;
         }
         let said = said_file(folder.path());
-        let said = File::create(&said).map_err(on(&said))?;
+        let said = File::create(&said).map_err(cannot("use", &said))?;
         let emulator = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--", QEMU])
             .args(guest.machine.arguments(&guest.kernel.image, files))
@@ -94,7 +92,7 @@ impl Boot {
             let ended = self.emulator.try_wait().map_err(GuestError::Lost)?;
             let now = self.begun.elapsed();
             // The first frame on this port says so.
-            if ready.is_zero() && fs::metadata(&result).map_err(on(&result))?.len() > 0 {
+            if ready.is_zero() && fs::metadata(&result).map_err(cannot("use", &result))?.len() > 0 {
                 ready = now;
             }
             for (stream, tail) in &mut streams {
@@ -140,15 +138,15 @@ impl Boot {
     }
 
     /// What came out of the result port.
-    pub(crate) fn result(&self) -> Result<Vec<u8>, GuestError> {
+    pub(crate) fn result(&self) -> Result<Vec<u8>, PathError> {
         let path = BootFiles(self.folder.path()).port("result");
-        fs::read(&path).map_err(on(&path))
+        fs::read(&path).map_err(cannot("use", &path))
     }
 
     /// What came out of a port of text.
-    pub(crate) fn port(&self, name: &str) -> Result<String, GuestError> {
+    pub(crate) fn port(&self, name: &str) -> Result<String, PathError> {
         let path = BootFiles(self.folder.path()).port(name);
-        let bytes = fs::read(&path).map_err(on(&path))?;
+        let bytes = fs::read(&path).map_err(cannot("use", &path))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -167,13 +165,13 @@ impl Drop for Boot {
 
 /// Writes the first file system with the job's files behind it: the kernel
 /// unpacks both, one over the other.
-fn write_initrd(path: &Path, base: &Archive, job: &Job) -> Result<(), GuestError> {
-    let file = File::create(path).map_err(on(path))?;
+fn write_initrd(path: &Path, base: &Archive, job: &Job) -> Result<(), PathError> {
+    let file = File::create(path).map_err(cannot("use", path))?;
     let mut file = io::BufWriter::new(file);
     base.write_to(&mut file)
         .and_then(|()| job_archive(job).write_to(&mut file))
         .and_then(|()| io::Write::flush(&mut file))
-        .map_err(on(path))
+        .map_err(cannot("use", path))
 }
 
 /// The file in which QEMU's own output is kept.
@@ -187,11 +185,6 @@ fn lossy(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
-fn on(path: &Path) -> impl FnOnce(io::Error) -> GuestError {
-    let file = path.to_owned();
-    move |source| GuestError::File { file, source }
-}
-
 /// A file that grows, read in whole lines.
 struct Tail {
     path: PathBuf,
@@ -200,8 +193,8 @@ struct Tail {
 }
 
 impl Tail {
-    fn open(path: PathBuf) -> Result<Self, GuestError> {
-        let file = File::open(&path).map_err(on(&path))?;
+    fn open(path: PathBuf) -> Result<Self, PathError> {
+        let file = File::open(&path).map_err(cannot("use", &path))?;
         Ok(Self {
             path,
             file,
@@ -211,10 +204,10 @@ impl Tail {
 
     /// The lines that have come since the last call; at the end also a last
     /// line without its end.
-    fn more(&mut self, at_end: bool) -> Result<String, GuestError> {
+    fn more(&mut self, at_end: bool) -> Result<String, PathError> {
         self.file
             .read_to_end(&mut self.unfinished)
-            .map_err(on(&self.path))?;
+            .map_err(cannot("use", &self.path))?;
         let whole = match self.unfinished.iter().rposition(|byte| *byte == b'\n') {
             _ if at_end => self.unfinished.len(),
             Some(last) => last + 1,

@@ -5,8 +5,8 @@ use crate::kernel::Kernel;
 use crate::machine::Machine;
 use raidlab_initramfs::{Archive, ArchiveError, Initramfs, Node, Reason};
 use raidlab_shell::{Command, Output};
+use raidlab_units::PathError;
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a guest is made of; every run begins with a new one.
@@ -112,14 +112,8 @@ pub enum GuestError {
         source: io::Error,
     },
     /// A file of the boot cannot be used.
-    #[error("cannot use {}", file.display())]
-    File {
-        /// The file that could not be used.
-        file: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] PathError),
     /// QEMU's state cannot be told.
     #[error("lost track of the virtual machine")]
     Lost(#[source] io::Error),

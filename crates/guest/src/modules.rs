@@ -8,10 +8,10 @@
 use crate::kernel::Kernel;
 use object::{Object, ObjectSection};
 use raidlab_initramfs::Initramfs;
+use raidlab_units::{PathError, cannot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -46,10 +46,7 @@ impl Modules {
         let mut unread = vec![PathBuf::new()];
         while let Some(part) = unread.pop() {
             let here = folder.join(&part);
-            let read = |source| ModuleError::Read {
-                file: here.clone(),
-                source,
-            };
+            let read = cannot("read", &here);
             for entry in fs::read_dir(&here).map_err(read)? {
                 let entry = entry.map_err(read)?;
                 let path = part.join(entry.file_name());
@@ -121,10 +118,7 @@ impl Modules {
             };
         };
         let file = self.folder.join(path);
-        let bytes = fs::read(&file).map_err(|source| ModuleError::Read {
-            file: file.clone(),
-            source,
-        })?;
+        let bytes = fs::read(&file).map_err(cannot("read", &file))?;
         let mut module = Module {
             name: name.to_owned(),
             path: path.clone(),
@@ -164,19 +158,17 @@ impl Modules {
 pub fn add(
     initramfs: &mut Initramfs,
     kernel: &Kernel,
-    first: &[&str],
-    on_demand: &[&str],
+    first: &str,
+    on_demand: &str,
 ) -> Result<(), ModuleError> {
     let all = Modules::below(&kernel.modules)?;
-    let on_demand = on_demand.iter().filter(|name| all.has(name));
-    let closure = all.closure(first.iter().chain(on_demand).copied())?;
+    let (first, on_demand) = (first.split_whitespace(), on_demand.split_whitespace());
+    let on_demand = on_demand.filter(|name| all.has(name));
+    let closure = all.closure(first.clone().chain(on_demand))?;
     let folder = initramfs.real(&format!("/lib/modules/{}", kernel.release));
     for module in &closure {
         let file = all.file(module);
-        let read = |source| ModuleError::Read {
-            file: file.clone(),
-            source,
-        };
+        let read = cannot("read", &file);
         let mode = fs::metadata(&file).map_err(read)?.permissions().mode() & 0o777;
         let contents = fs::read(&file).map_err(read)?;
         initramfs.bytes(&format!("{folder}/{}", module.path), mode, contents);
@@ -185,7 +177,7 @@ pub fn add(
     initramfs.text(&format!("{folder}/modules.dep"), 0o644, &dependencies);
     let aliases = alias_file(&closure);
     initramfs.text(&format!("{folder}/modules.alias"), 0o644, &aliases);
-    let list: String = first.iter().map(|name| format!("{name}\n")).collect();
+    let list: String = first.map(|name| format!("{name}\n")).collect();
     initramfs.text("/raidlab/modules", 0o644, &list);
     Ok(())
 }
@@ -269,14 +261,8 @@ fn normal(name: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
     /// A file or folder cannot be read.
-    #[error("cannot read {}", file.display())]
-    Read {
-        /// The file that could not be used.
-        file: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] PathError),
     /// A module is no ELF file.
     #[error("{} is not a sound 64-bit ELF file", file.display())]
     Elf {

@@ -16,9 +16,8 @@ use std::collections::BTreeMap;
 pub struct Given {
     /// The subject that it is about; `None`: all of what is imported.
     pub subject: Option<String>,
-    name: &'static [&'static str],
-    /// A name of its own, where it has no short one.
-    own_name: String,
+    /// The facts that it is in the store's vocabulary.
+    names: Vec<String>,
     value: String,
     unit: &'static str,
     source: String,
@@ -83,7 +82,9 @@ pub fn short_facts() -> impl Iterator<Item = (String, &'static str)> {
 /// cannot be given by a short name.
 #[must_use]
 pub fn how_to_give(name: &str) -> Option<String> {
-    let known = KNOWN.iter().find(|known| known.names.contains(&name))?;
+    let known = KNOWN
+        .iter()
+        .find(|known| known.names().any(|one| one == name))?;
     Some(format!("{}={}", known.short, known.example))
 }
 
@@ -112,15 +113,12 @@ impl Given {
         };
         let known = KNOWN
             .iter()
-            .find(|known| known.short == name || known.names.contains(&name));
-        let (names, kind): (&'static [&'static str], Kind) = match known {
-            Some(known) => (known.names, known.kind),
-            None if FAMILIES.iter().any(|begin| {
-                name.strip_prefix(begin)
-                    .is_some_and(|rest| !rest.is_empty())
-            }) =>
-            {
-                (&[], Kind::Text)
+            .find(|known| known.short == name || known.names().any(|one| one == name));
+        let mut families = FAMILIES.split_whitespace();
+        let (names, kind) = match known {
+            Some(known) => (known.names().map(str::to_owned).collect(), known.kind),
+            None if families.any(|begin| name.len() > begin.len() && name.starts_with(begin)) => {
+                (vec![name.to_owned()], Kind::Text)
             }
             None => {
                 return Err(FactError::Unknown {
@@ -131,8 +129,7 @@ impl Given {
         let (value, unit) = convert(value, kind).ok_or_else(|| wrong(kind))?;
         Ok(Self {
             subject,
-            name: names,
-            own_name: name.to_owned(),
+            names,
             value,
             unit,
             source: source.to_owned(),
@@ -141,20 +138,14 @@ impl Given {
 
     /// The observations that it becomes.
     pub(crate) fn observations(&self, host: &str) -> Vec<Observation> {
-        let own = [self.own_name.as_str()];
-        let names = if self.name.is_empty() {
-            &own[..]
-        } else {
-            self.name
-        };
         let scope = Scope {
             host: host.to_owned(),
             subject: self.subject.clone().unwrap_or_default(),
             ..Scope::default()
         };
         let one =
-            |name: &&str| Observation::new(&scope, *name, &self.value, self.unit, &self.source);
-        names.iter().map(one).collect()
+            |name: &String| Observation::new(&scope, name, &self.value, self.unit, &self.source);
+        self.names.iter().map(one).collect()
     }
 }
 
@@ -245,10 +236,11 @@ mod tests {
             pair("disk.sdb.model", "WD40EFAX")
         );
         assert_eq!(values(&Given::parse("direct=no").expect("a fact")).len(), 2);
-        for known in KNOWN {
+        for known in KNOWN.iter() {
             let text = format!("{}={}", known.short, known.example);
             assert!(Given::parse(&text).is_ok(), "{text}");
-            assert_eq!(how_to_give(known.names[0]).as_deref(), Some(text.as_str()));
+            let first = known.names().next().expect("a name");
+            assert_eq!(how_to_give(first).as_deref(), Some(text.as_str()));
         }
     }
 

@@ -103,27 +103,10 @@ fn import_format(
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
     if format == raidlab_tools::fio::HUMAN && log::is_log(text) {
-        log::import(name, text, options)
-    } else if format == raidlab_tools::fio::JSON {
-        runs_of_fio(name, &raidlab_tools::fio::json_runs(text), format, options)
-    } else if format == raidlab_tools::fio::TERSE {
-        let (runs, notes) = raidlab_tools::fio::terse_runs(text);
-        let mut imported = runs_of_fio(name, &runs, format, options)?;
-        let notes = notes.iter().map(|note| format!("{name}: {note}"));
-        imported.notes.extend(notes);
-        Ok(imported)
-    } else {
-        output::import(name, text, format, options)
+        return log::import(name, text, options);
     }
-}
-
-/// What each run of fio has left in a file, joined as if each had its own.
-fn runs_of_fio(
-    name: &str,
-    runs: &[String],
-    format: raidlab_tools::Format,
-    options: &ImportOptions,
-) -> Result<Imported, ImportError> {
+    // What each run has left in the file is joined as if each had its own.
+    let (runs, notes) = format.tool.runs(&format, text);
     let mut imports = runs
         .iter()
         .map(|run| output::import(name, run, format, options));
@@ -131,7 +114,10 @@ fn runs_of_fio(
         let name = name.to_owned();
         Err(ImportError::Empty { name })
     });
-    imports.try_fold(first?, |all, one| Ok(all.join(one?)))
+    let mut imported = imports.try_fold(first?, |all, one| Ok::<_, ImportError>(all.join(one?)))?;
+    let notes = notes.iter().map(|note| format!("{name}: {note}"));
+    imported.notes.extend(notes);
+    Ok(imported)
 }
 
 /// A file's name without its folders and its last ending.

@@ -8,6 +8,7 @@
 
 use crate::libraries::{Libraries, LibraryError};
 use crate::newc::{Archive, Node};
+use raidlab_units::{PathError, cannot};
 use std::env;
 use std::fs;
 use std::io;
@@ -93,59 +94,57 @@ impl Initramfs {
         Ok(initramfs)
     }
 
-    /// Adds programs of this machine by their names, with what they need.
+    /// Adds programs of this machine, with what they need, by their names with blanks or
+    /// line ends between them.
     ///
     /// # Errors
     /// When some are not installed (all of them are named) or a file cannot be
     /// read.
-    pub fn programs(&mut self, names: &[&str]) -> Result<(), InitramfsError> {
-        let found: Vec<_> = names.iter().map(|name| (*name, self.find(name))).collect();
-        let missing: Vec<_> = found
-            .iter()
-            .filter(|(_, path)| path.is_none())
-            .map(|(name, _)| *name)
-            .collect();
+    pub fn programs(&mut self, names: &str) -> Result<(), InitramfsError> {
+        let all = names.split_whitespace();
+        let missing: Vec<_> = all.filter(|name| self.find(name).is_none()).collect();
         if !missing.is_empty() {
             return Err(InitramfsError::missing(&missing));
         }
-        for path in found.into_iter().filter_map(|(_, path)| path) {
-            self.copy_program(&path)?;
-        }
-        Ok(())
+        self.programs_present(names)
     }
 
     /// Adds those of some programs that this machine has.
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn programs_present(&mut self, names: &[&str]) -> Result<(), InitramfsError> {
-        let found: Vec<PathBuf> = names.iter().filter_map(|name| self.find(name)).collect();
-        for path in found {
-            self.copy_program(&path)?;
+    pub fn programs_present(&mut self, names: &str) -> Result<(), InitramfsError> {
+        for name in names.split_whitespace() {
+            if let Some(path) = self.find(name) {
+                self.copy_program(&path)?;
+            }
         }
         Ok(())
     }
 
-    /// Adds files and folders of this machine at their own paths, programs
-    /// among them with what they need; leaves out what is not there.
+    /// Adds files and folders of this machine at their own paths, with blanks or line ends
+    /// between them, programs among them with what they need; leaves out what is not there.
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn paths_present(&mut self, paths: &[&str]) -> Result<(), InitramfsError> {
-        for path in paths.iter().map(Path::new).filter(|path| path.exists()) {
-            if path.is_dir() {
-                let read = |source| InitramfsError::read(path, source);
-                let mut names = Vec::new();
-                for entry in fs::read_dir(path).map_err(read)? {
-                    names.push(entry.map_err(read)?.path().to_string_lossy().into_owned());
-                }
-                names.sort();
-                self.paths_present(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
-            } else {
-                self.copy_program(path)?;
-            }
+    pub fn paths_present(&mut self, paths: &str) -> Result<(), InitramfsError> {
+        let mut paths = paths.split_whitespace().map(Path::new);
+        paths.try_for_each(|path| self.path_present(path))
+    }
+
+    fn path_present(&mut self, path: &Path) -> Result<(), InitramfsError> {
+        if !path.is_dir() {
+            return match path.exists() {
+                true => self.copy_program(path),
+                false => Ok(()),
+            };
         }
-        Ok(())
+        let read = cannot("read", path);
+        let entries = fs::read_dir(path).map_err(read)?;
+        let paths = entries.map(|entry| Ok(entry.map_err(read)?.path()));
+        let mut paths: Vec<PathBuf> = paths.collect::<Result<_, PathError>>()?;
+        paths.sort();
+        paths.iter().try_for_each(|path| self.path_present(path))
     }
 
     /// Puts a file of this machine, with the libraries it needs if it is a
@@ -240,7 +239,7 @@ impl Initramfs {
         for _ in 0..MOST_LINKS {
             let folder = path.parent().unwrap_or(Path::new("/"));
             let real = fs::canonicalize(folder)
-                .map_err(|source| InitramfsError::read(folder, source))?
+                .map_err(cannot("read", folder))?
                 .join(path.file_name().unwrap_or_default());
             let name = self.inside(&real);
             if self.archive.get(&name).is_some() {
@@ -260,13 +259,13 @@ impl Initramfs {
             };
         }
         let too_many = io::Error::from(io::ErrorKind::TooManyLinks);
-        Err(InitramfsError::read(&path, too_many))
+        Err(cannot("read", &path)(too_many).into())
     }
 }
 
 /// The permission bits and contents of a file.
-fn read(file: &Path) -> Result<(u32, Vec<u8>), InitramfsError> {
-    let error = |source| InitramfsError::read(file, source);
+fn read(file: &Path) -> Result<(u32, Vec<u8>), PathError> {
+    let error = cannot("read", file);
     let mode = fs::metadata(file).map_err(error)?.permissions().mode();
     Ok((mode & 0o777, fs::read(file).map_err(error)?))
 }
@@ -290,8 +289,8 @@ pub fn find_program(name: &str, beside: Option<&Path>) -> Option<PathBuf> {
 /// The packages of Debian's that have those of some programs, and of busybox, which
 /// [`find_program`] does not find, each once.
 #[must_use]
-pub fn missing_packages(names: &[&str], beside: Option<&Path>) -> Vec<String> {
-    let all = std::iter::once(&"busybox").chain(names).copied();
+pub fn missing_packages(names: &str, beside: Option<&Path>) -> Vec<String> {
+    let all = std::iter::once("busybox").chain(names.split_whitespace());
     let missing: Vec<&str> = all
         .filter(|name| find_program(name, beside).is_none())
         .collect();
@@ -343,14 +342,8 @@ pub enum InitramfsError {
         packages: Vec<String>,
     },
     /// A file cannot be read.
-    #[error("cannot read {}", file.display())]
-    Read {
-        /// The file that could not be used.
-        file: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] PathError),
     /// A program's libraries cannot be told or found.
     #[error(transparent)]
     Libraries(#[from] LibraryError),
@@ -364,13 +357,6 @@ impl InitramfsError {
         Self::Missing {
             programs: names.iter().map(|name| (*name).to_owned()).collect(),
             packages,
-        }
-    }
-
-    fn read(file: &Path, source: io::Error) -> Self {
-        Self::Read {
-            file: file.to_owned(),
-            source,
         }
     }
 }

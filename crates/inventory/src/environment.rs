@@ -43,7 +43,7 @@ impl Facts {
     }
 }
 
-/// All facts about a machine, those of disks last.
+/// All facts about a machine in the order of [`NAMES`], those of disks last.
 ///
 /// # Errors
 /// When the machine cannot be asked.
@@ -56,6 +56,8 @@ pub fn environment(
         System::Linux => linux::facts(target, &mut facts)?,
         System::FreeBsd => freebsd::facts(target, &mut facts)?,
     }
+    let place = |fact: &Fact| NAMES.iter().position(|known| known.name == fact.name);
+    facts.0.sort_by_key(place);
     disks::facts(target, inventory, &mut facts)?;
     Ok(facts.0)
 }

@@ -8,7 +8,7 @@ use crate::document::{Document, FileError};
 use crate::files::{Files, built_in};
 use crate::host::{Host, read_hosts, read_one};
 use raidlab_data::Entry;
-use raidlab_units::visible_path;
+use raidlab_units::{PathError, cannot};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -52,14 +52,8 @@ pub enum LoadError {
     #[error(transparent)]
     Figures(#[from] raidlab_import::ImportError),
     /// The file could not be read.
-    #[error("cannot read {}", visible_path(.path))]
-    Read {
-        /// The file that was to be read.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] PathError),
 }
 
 impl LoadError {
@@ -150,22 +144,11 @@ impl Kind {
 /// A built-in file as a document to read.
 fn document(files: &Files, folder: &str, entry: &Entry) -> Result<Document, LoadError> {
     let name = built_in(folder, entry.name);
-    let text = files.text(
-        &name,
-        || Ok(entry.text.to_owned()),
-        |source| lacking(&name, source),
-    )?;
+    let text = files.text::<LoadError>(&name, || Ok(entry.text.to_owned()))?;
     Ok(Document {
         file: format!("{}.toml (built in)", entry.name),
         text,
     })
-}
-
-fn lacking(name: &str, source: io::Error) -> LoadError {
-    LoadError::Read {
-        path: name.into(),
-        source,
-    }
 }
 
 /// Every host that is built in.
@@ -243,7 +226,7 @@ pub(crate) fn beside(path: &Path, folder: &Path) -> PathBuf {
 /// As [`read_file`].
 pub fn read_text(files: &Files, path: &Path) -> Result<String, LoadError> {
     let name = path.display().to_string();
-    files.text(&name, || read_file(path), |source| lacking(&name, source))
+    files.text(&name, || read_file(path))
 }
 
 /// The text of a file, if it is not absurdly large. A pipe or a device is read only
@@ -254,14 +237,11 @@ pub fn read_text(files: &Files, path: &Path) -> Result<String, LoadError> {
 pub fn read_file(path: &Path) -> Result<String, LoadError> {
     const MOST: u64 = 16 << 20;
     const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
-    let fail = |source| LoadError::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let fail = cannot("read", path);
     let mut text = String::new();
     let found = std::fs::metadata(path).map_err(fail)?;
     if !found.is_file() && !OWN.iter().any(|own| path.starts_with(own)) {
-        return Err(fail(io::Error::other("it is not a file")));
+        return Err(fail(io::Error::other("it is not a file")).into());
     }
     let file = File::open(path).map_err(fail)?;
     let length = file
@@ -269,7 +249,7 @@ pub fn read_file(path: &Path) -> Result<String, LoadError> {
         .read_to_string(&mut text)
         .map_err(fail)?;
     if length as u64 > MOST {
-        return Err(fail(io::Error::from(io::ErrorKind::FileTooLarge)));
+        return Err(fail(io::ErrorKind::FileTooLarge.into()).into());
     }
     Ok(text)
 }

@@ -8,7 +8,7 @@ pub use planned_job::PlannedJob;
 
 use crate::host::QueueStyle;
 use crate::subject::Subject;
-use crate::suite::{Condition, Event, Region, Rounds, Step, Suite, Wait};
+use crate::suite::{Condition, Region, Step, Suite, Wait};
 use planning::{first_sync, removals, suite_steps};
 use raidlab_store::{Measurement, Scope};
 use raidlab_systems::FileSystemSpec;
@@ -92,19 +92,7 @@ const IN_SYNC: Wait = Wait::Until {
 };
 
 /// One step of an experiment, with all that is needed to carry it out.
-#[derive(Debug, Clone, PartialEq)]
-pub enum PlannedStep {
-    /// A tool runs.
-    Job(PlannedJob),
-    /// Something happens to a member.
-    Event(Event),
-    /// A check of the whole array begins.
-    Check,
-    /// Time passes; a rebuild goes on.
-    Wait(Wait),
-    /// Jobs in rounds until a figure is steady.
-    Rounds(Rounds<PlannedJob>),
-}
+pub type PlannedStep = Step<PlannedJob>;
 
 /// A job does not fit on the array.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -293,11 +281,7 @@ impl Experiment {
 
     /// The jobs in order, those of rounds once.
     pub fn jobs(&self) -> impl Iterator<Item = &PlannedJob> {
-        self.steps.iter().flat_map(|step| match step {
-            PlannedStep::Job(job) => std::slice::from_ref(job),
-            PlannedStep::Rounds(rounds) => &rounds.jobs,
-            PlannedStep::Event(_) | PlannedStep::Check | PlannedStep::Wait(_) => &[],
-        })
+        self.steps.iter().flat_map(Step::jobs)
     }
 
     /// Whether its array may copy something, or have a member less: then it has rows of

@@ -5,6 +5,7 @@
 //! was read is what its plan keeps. Where a plan brings the texts, nothing else is
 //! read: its run is the same on another machine, and after a file has changed.
 
+use raidlab_units::{PathError, cannot};
 use raidlab_workload::Permission;
 use std::collections::BTreeMap;
 use std::io;
@@ -67,20 +68,19 @@ impl Files {
     /// The text of this name, which `read` gives where it is not known yet.
     ///
     /// # Errors
-    /// As `read`; where a plan's files are complete and this is none of them, `lacking`
-    /// of an error that says so.
-    pub fn text<E>(
+    /// As `read`; where a plan's files are complete and this is none of them, one that says so.
+    pub fn text<E: From<PathError>>(
         &self,
         name: &str,
         read: impl FnOnce() -> Result<String, E>,
-        lacking: impl FnOnce(io::Error) -> E,
     ) -> Result<String, E> {
         if let Some(text) = self.lock().get(name) {
             return Ok(text.clone());
         }
         if self.complete {
             let words = "it is not among the files of the plan";
-            return Err(lacking(io::Error::new(io::ErrorKind::NotFound, words)));
+            let lacking = io::Error::new(io::ErrorKind::NotFound, words);
+            return Err(cannot("read", name)(lacking).into());
         }
         let text = read()?;
         self.lock().insert(name.to_owned(), text.clone());
@@ -100,14 +100,15 @@ mod tests {
     #[test]
     fn a_file_is_read_once_and_a_plan_brings_all() {
         let files = Files::default();
-        let missing = |error: io::Error| error.to_string();
         let text = |files: &Files, name: &str, text: &str| {
-            files.text(name, || Ok(text.to_owned()), missing)
+            let found: Result<String, PathError> = files.text(name, || Ok(text.to_owned()));
+            found.map_err(|error| error.source.to_string())
         };
         assert_eq!(text(&files, "a.toml", "1").as_deref(), Ok("1"));
         assert_eq!(text(&files, "a.toml", "2").as_deref(), Ok("1"));
-        let failed = files.text("b.toml", || Err("no such file".to_owned()), missing);
-        assert_eq!(failed, Err("no such file".to_owned()));
+        let missing = || Err(cannot("read", "b.toml")(io::ErrorKind::NotFound.into()));
+        let failed = files.text("b.toml", missing).expect_err("not there");
+        assert_eq!(failed.source.kind(), io::ErrorKind::NotFound);
         let brought = Files::brought(files.texts());
         assert_eq!(text(&brought, "a.toml", "3").as_deref(), Ok("1"));
         let error = text(&brought, "b.toml", "3").expect_err("not brought");

@@ -99,11 +99,12 @@ pub enum Begin {
     AsCreated,
 }
 
-/// One step of a suite, in the order in which they are carried out.
+/// One step of a suite, in the order in which they are carried out, or of an experiment, whose
+/// jobs are [planned](crate::PlannedStep).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum Step<J = Job> {
     /// A job runs.
-    Job(Job),
+    Job(J),
     /// Something happens to a member.
     Event(Event),
     /// A check of the whole array begins: all is read and compared, nothing changed.
@@ -111,13 +112,13 @@ pub enum Step {
     /// Time passes; a rebuild goes on.
     Wait(Wait),
     /// Jobs in rounds until a figure is steady.
-    Rounds(Rounds<Job>),
+    Rounds(Rounds<J>),
 }
 
-impl Step {
+impl<J> Step<J> {
     /// The jobs in it, in order.
     #[must_use]
-    pub fn jobs(&self) -> &[Job] {
+    pub fn jobs(&self) -> &[J] {
         match self {
             Self::Job(job) => std::slice::from_ref(job),
             Self::Rounds(rounds) => &rounds.jobs,
@@ -210,6 +211,15 @@ pub enum Work {
 }
 
 impl Work {
+    /// The name of its tool.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        match self {
+            Self::Fio { .. } => "fio",
+            Self::Tool { name, .. } => name,
+        }
+    }
+
     /// What fio runs together, where the model can do it.
     ///
     /// # Errors

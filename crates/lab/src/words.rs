@@ -45,13 +45,7 @@ impl Suite {
             if doers.is_empty() {
                 continue;
             }
-            let mut lines = match step {
-                Step::Wait(wait) => vec![wait_in_words(*wait)],
-                Step::Event(event) => vec![event_in_words(*event)],
-                Step::Check => vec![CHECK_IN_WORDS.to_owned()],
-                Step::Job(job) => job_in_words(job),
-                Step::Rounds(rounds) => rounds_in_words(rounds, job_in_words),
-            };
+            let mut lines = step_in_words(step, job_in_words);
             if doers.len() < self.subjects.len() {
                 lines.push(format!("for {}", doers.join(", ")));
             }
@@ -146,16 +140,20 @@ impl Experiment {
 pub(crate) fn steps_in_words(steps: &[PlannedStep]) -> String {
     let mut text = String::new();
     for (index, step) in steps.iter().enumerate() {
-        let lines = match step {
-            PlannedStep::Wait(wait) => vec![wait_in_words(*wait)],
-            PlannedStep::Event(event) => vec![event_in_words(*event)],
-            PlannedStep::Check => vec![CHECK_IN_WORDS.to_owned()],
-            PlannedStep::Job(job) => planned_in_words(job),
-            PlannedStep::Rounds(rounds) => rounds_in_words(rounds, planned_in_words),
-        };
-        write_step(&mut text, index, &lines);
+        write_step(&mut text, index, &step_in_words(step, planned_in_words));
     }
     text
+}
+
+/// A step, with its further lines below the first; of a job `words` tells them.
+fn step_in_words<J>(step: &Step<J>, words: fn(&J) -> Vec<String>) -> Vec<String> {
+    match step {
+        Step::Wait(wait) => vec![wait_in_words(*wait)],
+        Step::Event(event) => vec![event_in_words(*event)],
+        Step::Check => vec![CHECK_IN_WORDS.to_owned()],
+        Step::Job(job) => words(job),
+        Step::Rounds(rounds) => rounds_in_words(rounds, words),
+    }
 }
 
 /// A line of a plan's head, if there is something to say.
@@ -275,9 +273,7 @@ fn job_in_words(job: &Job) -> Vec<String> {
         },
         Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
     };
-    let mut lines = vec![title_in_words(&job.name, &job.title, job.prepares), work];
-    lines.extend(surroundings(&job.events, &job.note));
-    lines
+    around(job, work)
 }
 
 /// A job as a host runs it, in words.
@@ -290,22 +286,16 @@ fn planned_in_words(job: &PlannedJob) -> Vec<String> {
         Work::Fio { group, .. } => group.as_ref().map_or_else(Clone::clone, describe),
         Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
     };
-    let mut lines = vec![title_in_words(&job.name, &job.title, job.prepares), work];
-    lines.extend(surroundings(&job.events, &job.note));
-    lines
+    around(job, work)
 }
 
-fn title_in_words(name: &str, title: &str, prepares: bool) -> String {
-    let prepares = if prepares {
-        " (prepares; not measured)"
-    } else {
-        ""
+/// A job's title, its work, what happens while it runs, and its note.
+fn around(job: &Job, work: String) -> Vec<String> {
+    let prepares = match job.prepares {
+        true => " (prepares; not measured)",
+        false => "",
     };
-    format!("job {name}: {title}{prepares}")
-}
-
-/// What happens while a job runs, and its note.
-fn surroundings(events: &[TimedEvent], note: &str) -> Vec<String> {
+    let title = format!("job {}: {}{prepares}", job.name, job.title);
     let event = |timed: &TimedEvent| {
         let when = match timed.when {
             When::After(time) => format!("after {}", time_in_words(time)),
@@ -313,12 +303,17 @@ fn surroundings(events: &[TimedEvent], note: &str) -> Vec<String> {
         };
         format!("{when}: {}", event_in_words(timed.event))
     };
-    let note = (!note.is_empty()).then(|| format!("note: {note}"));
-    events.iter().map(event).chain(note).collect()
+    let note = (!job.note.is_empty()).then(|| format!("note: {}", job.note));
+    let events = job.events.iter().map(event);
+    [title, work]
+        .into_iter()
+        .chain(events)
+        .chain(note)
+        .collect()
 }
 
 /// Rounds in words, their jobs indented below.
-fn rounds_in_words<J>(rounds: &Rounds<J>, words: impl Fn(&J) -> Vec<String>) -> Vec<String> {
+fn rounds_in_words<J>(rounds: &Rounds<J>, words: fn(&J) -> Vec<String>) -> Vec<String> {
     let head = format!(
         "rounds `{}` of {} jobs until job {} is steady, at most {}:",
         rounds.name,

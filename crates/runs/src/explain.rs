@@ -127,7 +127,7 @@ fn up_to(experiment: &Experiment, job: &str) -> Option<Experiment> {
     let mut steps = experiment.steps[..=last].to_vec();
     // Of what only prepares no row is kept, but here somebody asks.
     if let Some(PlannedStep::Job(job)) = steps.last_mut() {
-        job.prepares = false;
+        job.job.prepares = false;
     }
     Some(Experiment {
         steps: steps.into(),

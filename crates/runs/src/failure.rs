@@ -8,15 +8,15 @@ use raidlab_lab::LoadError;
 use raidlab_lab::catalogue;
 use raidlab_lab::plan::PlanError;
 use raidlab_store::output::OutputError;
-use raidlab_store::text::{visible_lines, visible_path};
+use raidlab_store::text::visible_lines;
 use raidlab_store::{ExportError, ParquetError, StoreError};
 use raidlab_uml::CacheError;
-use raidlab_units::{in_one_line, reasons};
+use raidlab_units::{PathError, cannot, in_one_line, reasons};
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::iter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The remedy where a subject cannot be loaded.
 pub const SUBJECTS: &str =
@@ -67,24 +67,6 @@ pub struct Failure {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Words(String);
-
-/// A file that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", visible_path(.path))]
-struct WriteFileError {
-    path: PathBuf,
-    #[source]
-    source: io::Error,
-}
-
-/// A file or folder that could not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read {}", visible_path(.path))]
-struct ReadFileError {
-    path: PathBuf,
-    #[source]
-    source: io::Error,
-}
 
 /// Standard output that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -148,15 +130,13 @@ impl Failure {
             io::ErrorKind::IsADirectory => "name a file in it",
             _ => "check that its folder exists and may be written to, or name another file",
         };
-        let path = path.to_owned();
-        Self::new(Kind::Output, WriteFileError { path, source }).help(help)
+        Self::new(Kind::Output, cannot("write", path)(source)).help(help)
     }
 
     /// A file or folder that could not be read.
     #[must_use]
     pub fn read_file(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::new(Kind::Input, ReadFileError { path, source })
+        Self::new(Kind::Input, cannot("read", path)(source))
     }
 
     /// Standard output that could not be written.
@@ -176,7 +156,7 @@ impl Failure {
         let said = in_one_line(&error);
         let leads_nowhere = match &error {
             LoadPresetError::Unknown { .. } => true,
-            LoadPresetError::File(error) => matches!(**error, LoadError::Read { .. }),
+            LoadPresetError::File(error) => matches!(**error, LoadError::Read(_)),
             _ => false,
         };
         let failure = Self::from(error);
@@ -276,7 +256,7 @@ impl From<LoadError> for Failure {
             return Self::new(Kind::Usage, error).help(help);
         }
         let elsewhere = match &error {
-            LoadError::Read { path, .. } => instead_of_path(path),
+            LoadError::Read(error) => instead_of_path(&error.path),
             _ => None,
         };
         let elsewhere = elsewhere.or_else(|| match &error {
@@ -290,7 +270,7 @@ impl From<LoadError> for Failure {
             | LoadError::JobFile(_)
             | LoadError::Placeholder { .. }
             | LoadError::Figures(_)
-            | LoadError::Read { .. } => Kind::Input,
+            | LoadError::Read(_) => Kind::Input,
         };
         let failure = Self::new(kind, error);
         match elsewhere {
@@ -334,7 +314,7 @@ impl From<LoadPresetError> for Failure {
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
         match error {
-            OutputError::Write { path, source } => Self::write_file(&path, source),
+            OutputError::Write(error) => Self::write_file(&error.path, error.source),
             OutputError::Twice { .. } => {
                 Self::new(Kind::Usage, error).help("give each output a file of its own")
             }
@@ -379,7 +359,9 @@ impl From<CacheError> for Failure {
         match error {
             CacheError::NotBuilt { .. } => Self::new(Kind::Run, error)
                 .help("`raidlab kernel build` builds one, in 7 to 20 minutes and without root"),
-            CacheError::Write { .. } => Self::new(Kind::Output, error),
+            CacheError::File(PathError { action, .. }) if action != "read" => {
+                Self::new(Kind::Output, error)
+            }
             _ => Self::new(Kind::Run, error),
         }
     }
@@ -403,7 +385,7 @@ impl From<ParquetError> for Failure {
         match error {
             ParquetError::Store(error) => error.into(),
             ParquetError::Output(error) => error.into(),
-            error @ ParquetError::Folder { .. } => {
+            ParquetError::Folder(error) => {
                 Self::new(Kind::Output, error).help("name another folder")
             }
             error => Self::new(Kind::Input, error)

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_store::output::{Format, write};
 use raidlab_store::text::visible_path;
+use raidlab_units::lists;
 use serde::{Deserialize, Serialize};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -119,23 +120,10 @@ impl Task {
     /// Whether it will not run any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        const GOING_ON: [&str; 14] = [
-            "PENDING",
-            "RUNNING",
-            "SUSPENDED",
-            "COMPLETING",
-            "CONFIGURING",
-            "REQUEUED",
-            "REQUEUE_FED",
-            "REQUEUE_HOLD",
-            "RESIZING",
-            "RESV_DEL_HOLD",
-            "SIGNALING",
-            "SPECIAL_EXIT",
-            "STAGE_OUT",
-            "STOPPED",
-        ];
-        !GOING_ON.contains(&self.state.as_str())
+        const GOING_ON: &str = "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING REQUEUED \
+            REQUEUE_FED REQUEUE_HOLD RESIZING RESV_DEL_HOLD SIGNALING SPECIAL_EXIT STAGE_OUT \
+            STOPPED";
+        !lists(GOING_ON, &self.state)
     }
 
     /// Whether it has ended, and not well.

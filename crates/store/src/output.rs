@@ -15,6 +15,7 @@ mod found;
 pub use found::{Found, PROCESSOR, SCRIPT, look};
 
 use crate::text::visible_path;
+use raidlab_units::{PathError, cannot};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -75,14 +76,8 @@ pub enum OutputError {
         path: PathBuf,
     },
     /// The system does not let it be written.
-    #[error("cannot write {}", visible_path(.path))]
-    Write {
-        /// The output's name.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] PathError),
 }
 
 /// A file that is being written, and has its name once it is whole. Dropped before
@@ -102,7 +97,7 @@ impl OutputFile {
     /// written to.
     pub fn begin(path: &Path, format: Format) -> Result<Self, OutputError> {
         let old = replaceable(path, format)?;
-        let part = temporary(path, old.as_ref()).map_err(|source| failed(path, source))?;
+        let part = temporary(path, old.as_ref()).map_err(cannot("write", path))?;
         let path = path.to_owned();
         Ok(Self { path, format, part })
     }
@@ -120,7 +115,7 @@ impl OutputFile {
         let named = (self.part.as_file().sync_all())
             .and_then(|()| self.part.persist(&place).map_err(|error| error.error))
             .and_then(|_| File::open(folder_of(&place))?.sync_all());
-        named.map_err(|source| failed(&path, source))
+        Ok(named.map_err(cannot("write", &path))?)
     }
 }
 
@@ -141,7 +136,7 @@ impl Write for OutputFile {
 /// stood there is then still there.
 pub fn write(path: &Path, format: Format, bytes: &[u8]) -> Result<(), OutputError> {
     let mut file = OutputFile::begin(path, format)?;
-    (file.write_all(bytes)).map_err(|source| failed(path, source))?;
+    (file.write_all(bytes)).map_err(cannot("write", path))?;
     file.finish()
 }
 
@@ -232,7 +227,7 @@ fn folder_of(path: &Path) -> &Path {
 
 /// What a file of this format would replace under this name.
 fn replaceable(path: &Path, format: Format) -> Result<Option<Metadata>, OutputError> {
-    match look(path).map_err(|source| failed(path, source))? {
+    match look(path).map_err(cannot("write", path))? {
         Found::Nothing => Ok(None),
         Found::Empty => old(path),
         Found::Ours(one) if one == format => old(path),
@@ -244,15 +239,8 @@ fn replaceable(path: &Path, format: Format) -> Result<Option<Metadata>, OutputEr
 }
 
 fn old(path: &Path) -> Result<Option<Metadata>, OutputError> {
-    let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
+    let metadata = fs::metadata(path).map_err(cannot("write", path))?;
     Ok(Some(metadata))
-}
-
-fn failed(path: &Path, source: io::Error) -> OutputError {
-    OutputError::Write {
-        path: path.to_owned(),
-        source,
-    }
 }
 
 /// An empty file beside `path`, as accessible as the one that it will replace, or as

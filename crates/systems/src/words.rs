@@ -6,6 +6,7 @@
 //! refused by name. The lists hold what shapes; whatever they miss is refused too, so a
 //! new option of a program is harmless until somebody has read what it does.
 
+use raidlab_units::lists;
 use std::collections::BTreeMap;
 
 /// A word that no file may give.
@@ -34,14 +35,11 @@ fn is_plain(value: &str) -> bool {
 }
 
 /// Options of a mount: each is a name, or a name and a plain value.
-pub(crate) fn check_mount_options(
-    known: &[&[&str]],
-    options: &[String],
-) -> Result<(), RefusedWord> {
+pub(crate) fn check_mount_options(known: &[&str], options: &[String]) -> Result<(), RefusedWord> {
     for option in options {
         // A comma would begin another one.
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        if !known.iter().any(|names| names.contains(&name)) {
+        if !known.iter().any(|names| lists(names, name)) {
             return refuse(option, "is no option of a mount that only shapes it");
         }
         if !is_plain(value) || value.contains(',') {
@@ -56,13 +54,13 @@ pub(crate) fn check_mount_options(
 
 /// Properties of a pool, a volume or a data set.
 pub(crate) fn check_properties(
-    known: &[&str],
+    known: &str,
     properties: &BTreeMap<String, String>,
 ) -> Result<(), RefusedWord> {
     for (name, value) in properties {
         let is_feature = name.strip_prefix("feature@").is_some_and(is_plain);
         let is_off = name == "cachefile" && value == "none";
-        if !(known.contains(&name.as_str()) || is_feature || is_off) {
+        if !(lists(known, name) || is_feature || is_off) {
             return refuse(name, "is no property that only shapes the pool");
         }
         check_value(value)?;
@@ -85,9 +83,9 @@ pub(crate) struct Maker {
     /// Those that take a value, in the same word or as the next one.
     pub(crate) valued: &'static str,
     /// Parts of values, before `=`, that name other devices or files.
-    pub(crate) places: &'static [&'static str],
+    pub(crate) places: &'static str,
     /// Long options, whose values follow `=`.
-    pub(crate) long: &'static [&'static str],
+    pub(crate) long: &'static str,
 }
 
 impl Maker {
@@ -98,7 +96,7 @@ impl Maker {
         while let Some(word) = words.next() {
             if let Some(long) = word.strip_prefix("--") {
                 let (name, value) = long.split_once('=').unwrap_or((long, ""));
-                if !self.long.contains(&name) {
+                if !lists(self.long, name) {
                     return refuse(word, "is no option that only shapes the file system");
                 }
                 self.check_value(word, value)?;
@@ -153,7 +151,7 @@ impl Maker {
     fn check_value(&self, word: &str, value: &str) -> Result<(), RefusedWord> {
         let names_a_place = value.split(',').any(|part| {
             let name = part.split('=').next().unwrap_or(part);
-            self.places.contains(&name)
+            lists(self.places, name)
         });
         if names_a_place || !is_plain(value) {
             return refuse(word, ELSEWHERE);

@@ -305,6 +305,14 @@ pub struct ReportedOption {
     pub value: String,
 }
 
+impl ReportedOption {
+    /// An option of a job, or of all jobs.
+    pub(crate) fn new(job: Option<u32>, name: &str, value: &str) -> Self {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        Self { job, name, value }
+    }
+}
+
 /// Something that a tool said beside its main numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {

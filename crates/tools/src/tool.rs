@@ -94,6 +94,12 @@ pub trait Benchmark: fmt::Debug + Sync {
         None
     }
 
+    /// The runs that a text in one of its forms has, each as its own text, and what is to be
+    /// said of what is left out.
+    fn runs(&self, _format: &Format, text: &str) -> (Vec<String>, Vec<String>) {
+        (vec![text.to_owned()], Vec::new())
+    }
+
     /// Whether a part is a row: one that says that nothing was done is none.
     fn is_row(&self, part: &Part) -> bool;
 

@@ -18,10 +18,10 @@ use crate::frames::{Frame, FrameError, FrameReader};
 use crate::image::{AGENT, AGENT_SLOT};
 use raidlab_initramfs::{Archive, Reason};
 use raidlab_shell::{Command, Local, Output, Running, Target, TargetError};
-use raidlab_units::visible_path;
+use raidlab_units::{PathError, cannot};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -143,7 +143,7 @@ impl Place {
         let folder = tempfile::Builder::new()
             .prefix(&format!("{PREFIX}{:0OWNER_DIGITS$}-", std::process::id()))
             .tempdir_in(SHARED_MEMORY)
-            .map_err(|source| BootError::file(Path::new(SHARED_MEMORY), source))?;
+            .map_err(cannot("use", SHARED_MEMORY))?;
         let root = folder.path().join("root");
         File::create(&root)
             .map(BufWriter::new)
@@ -152,7 +152,7 @@ impl Place {
                 more.write_to(&mut file)?;
                 file.flush()
             })
-            .map_err(|source| BootError::file(&root, source))?;
+            .map_err(cannot("use", &root))?;
         Ok(Self { folder })
     }
 
@@ -194,10 +194,9 @@ impl Boot {
     pub fn start(kernel: &Kernel, machine: &Machine, place: Place) -> Result<Self, BootError> {
         let folder = place.folder();
         let program = folder.join("linux");
-        std::os::unix::fs::symlink(&kernel.program, &program)
-            .map_err(|source| BootError::file(&program, source))?;
+        std::os::unix::fs::symlink(&kernel.program, &program).map_err(cannot("use", &program))?;
         let frames = folder.join("frames");
-        File::create(&frames).map_err(|source| BootError::file(&frames, source))?;
+        File::create(&frames).map_err(cannot("use", &frames))?;
         let mut words: Vec<String> = ["-i", "PATH=/usr/bin:/bin", "setarch", "-R"]
             .map(str::to_owned)
             .to_vec();
@@ -210,7 +209,7 @@ impl Boot {
         words.push("./linux".to_owned());
         words.extend(machine.command_line(kernel));
         let running = Local::new().start(&Command::changes("env", words))?;
-        let frames = File::open(&frames).map_err(|source| BootError::file(&frames, source))?;
+        let frames = File::open(&frames).map_err(cannot("use", &frames))?;
         Ok(Self {
             place,
             running,
@@ -227,7 +226,7 @@ impl Boot {
         let mut bytes = Vec::new();
         self.frames
             .read_to_end(&mut bytes)
-            .map_err(|source| BootError::file(&self.place.folder().join("frames"), source))?;
+            .map_err(cannot("use", &self.place.folder().join("frames")))?;
         self.reader.feed(&bytes);
         Ok(self.reader.take()?)
     }
@@ -268,14 +267,8 @@ impl Boot {
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// A file cannot be used.
-    #[error("cannot use {}", visible_path(path))]
-    File {
-        /// The file or folder that could not be used.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] PathError),
     /// The kernel cannot be started.
     #[error("cannot run the kernel")]
     Start(#[from] TargetError),
@@ -290,13 +283,6 @@ pub enum BootError {
         /// The console's last lines.
         console: String,
     },
-}
-
-impl BootError {
-    fn file(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::File { path, source }
-    }
 }
 
 #[cfg(test)]

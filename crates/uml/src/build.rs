@@ -20,6 +20,7 @@ use crate::packages::Packages;
 use crate::source::{Release, Source, release};
 use crate::zfs;
 use raidlab_shell::{Command, Local, Target};
+use raidlab_units::cannot;
 use run::Runner;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ impl Build {
         let fetched = Packages::of(cache);
         let log = fetched.log();
         let folder = cache.packages_folder();
-        fs::create_dir_all(&folder).map_err(|source| BuildError::file(&folder, source))?;
+        fs::create_dir_all(&folder).map_err(cannot("use", &folder))?;
         watcher.step(Step::Fetch);
         let runner = Runner::new(log, Vec::new());
         fetched.fetch(packages, &mut |command| runner.run(command, 0, watcher))
@@ -145,7 +146,7 @@ impl Build {
             }
             watcher.step(step);
             self.step(step, &runner, watcher)?;
-            fs::write(&stamp, "").map_err(|source| BuildError::file(&stamp, source))?;
+            fs::write(&stamp, "").map_err(cannot("use", &stamp))?;
         }
         watcher.step(Step::Install);
         let release = release(&self.tree())?;
@@ -166,8 +167,8 @@ impl Build {
             return Ok(());
         }
         remove_folder(&folder)?;
-        fs::create_dir_all(&folder).map_err(|source| BuildError::file(&folder, source))?;
-        fs::write(&file, changes).map_err(|source| BuildError::file(&file, source))
+        fs::create_dir_all(&folder).map_err(cannot("use", &folder))?;
+        Ok(fs::write(&file, changes).map_err(cannot("use", &file))?)
     }
 
     /// All that decides what stands in the tree: what is changed, and of which sources.
@@ -250,7 +251,7 @@ impl Build {
         let (tree, fresh) = (self.tree(), self.folder().join("linux.new"));
         remove_folder(&tree)?;
         remove_folder(&fresh)?;
-        fs::create_dir(&fresh).map_err(|source| BuildError::file(&fresh, source))?;
+        fs::create_dir(&fresh).map_err(cannot("use", &fresh))?;
         let into = fresh.to_string_lossy();
         let command = match &self.source {
             Source::Archive { file, .. } => {
@@ -270,7 +271,7 @@ impl Build {
             let clean = ["-C", &into, "ARCH=um", "mrproper"];
             runner.run(&Command::changes("make", clean), 0, watcher)?;
         }
-        fs::rename(&fresh, &tree).map_err(|source| BuildError::file(&tree, source))
+        Ok(fs::rename(&fresh, &tree).map_err(cannot("use", &tree))?)
     }
 
     fn configure(&self, runner: &Runner, watcher: &mut dyn Watcher) -> Result<(), BuildError> {
@@ -278,14 +279,14 @@ impl Build {
         runner.run(&self.make(&["defconfig"]), 0, watcher)?;
         let file = self.tree().join(".config");
         let config = self.read_configuration()? + &lines(more);
-        fs::write(&file, config).map_err(|source| BuildError::file(&file, source))?;
+        fs::write(&file, config).map_err(cannot("use", &file))?;
         runner.run(&self.make(&["olddefconfig"]), 0, watcher)?;
         check_configuration(&self.read_configuration()?, more)
     }
 
     fn read_configuration(&self) -> Result<String, BuildError> {
         let file = self.tree().join(".config");
-        fs::read_to_string(&file).map_err(|source| BuildError::file(&file, source))
+        Ok(fs::read_to_string(&file).map_err(cannot("use", &file))?)
     }
 
     /// Asks the kernel itself what it was built with: the tree may have changed
@@ -321,7 +322,7 @@ fn remove_slowly(folder: &Path, watcher: &mut dyn Watcher) -> Result<(), BuildEr
     let mut next = 0;
     while let Some(path) = folders.get(next).cloned() {
         next += 1;
-        let failed = |source| BuildError::file(&path, source);
+        let failed = cannot("use", &path);
         for entry in fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if entry.file_type().map_err(failed)?.is_dir() {
@@ -339,7 +340,7 @@ fn remove_slowly(folder: &Path, watcher: &mut dyn Watcher) -> Result<(), BuildEr
             #[expect(clippy::cast_precision_loss, reason = "a share for a bar")]
             watcher.share(number as f64 / files.len() as f64);
         }
-        fs::remove_file(file).map_err(|source| BuildError::file(file, source))?;
+        fs::remove_file(file).map_err(cannot("use", file))?;
     }
     remove_folder(folder)?;
     Ok(())

@@ -7,7 +7,7 @@
 //! raidlab/packages/root/            packages that were fetched and not installed
 //! ```
 
-use raidlab_units::visible_path;
+use raidlab_units::{PathError, cannot};
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -100,7 +100,7 @@ impl Cache {
     /// stays when the build's folder goes.
     pub(crate) fn lock(&self, name: &str) -> Result<File, CacheError> {
         let path = self.folder.join(format!("{name}.lock"));
-        let failed = |source| CacheError::write(&path, source);
+        let failed = cannot("change", &path);
         fs::create_dir_all(&self.folder).map_err(failed)?;
         let file = File::create(&path).map_err(failed)?;
         match file.try_lock() {
@@ -108,7 +108,7 @@ impl Cache {
             Err(TryLockError::WouldBlock) => Err(CacheError::Busy {
                 name: name.to_owned(),
             }),
-            Err(TryLockError::Error(source)) => Err(failed(source)),
+            Err(TryLockError::Error(source)) => Err(failed(source).into()),
         }
     }
 
@@ -147,7 +147,7 @@ impl Cache {
 
     fn names(&self, below: &str) -> Result<Vec<String>, CacheError> {
         let folder = self.folder.join(below);
-        let read = |source| CacheError::read(&folder, source);
+        let read = cannot("read", &folder);
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(read)?,
@@ -170,7 +170,7 @@ impl Cache {
         let program = self.program(name);
         let text = match fs::read_to_string(&about) {
             Err(error) if is_nothing(&error) => return Ok(None),
-            text => text.map_err(|source| CacheError::read(&about, source))?,
+            text => text.map_err(cannot("read", &about))?,
         };
         let kernel = serde_json::from_str::<Kernel>(&text).ok();
         let kernel = kernel.filter(|_| program.is_file());
@@ -206,24 +206,23 @@ impl Cache {
     /// When a file cannot be written.
     pub fn install(&self, kernel: &Kernel) -> Result<PathBuf, CacheError> {
         let folder = self.kernel_folder(&kernel.name);
-        fs::create_dir_all(&folder).map_err(|source| CacheError::write(&folder, source))?;
+        fs::create_dir_all(&folder).map_err(cannot("change", &folder))?;
         let (program, about) = (folder.join(PROGRAM), folder.join(ABOUT));
         let (new_program, new_about) = (folder.join("linux.new"), folder.join("kernel.new"));
         let text = serde_json::to_string_pretty(kernel)
-            .map_err(|error| CacheError::write(&about, error.into()))?;
-        fs::copy(&kernel.program, &new_program)
-            .map_err(|source| CacheError::write(&program, source))?;
-        fs::write(&new_about, text + "\n").map_err(|source| CacheError::write(&about, source))?;
+            .map_err(|error| cannot("change", &about)(error.into()))?;
+        fs::copy(&kernel.program, &new_program).map_err(cannot("change", &program))?;
+        fs::write(&new_about, text + "\n").map_err(cannot("change", &about))?;
         // A kernel without a description is none: nobody sees one with another's.
         match fs::remove_file(&about) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(CacheError::write(&about, source));
+                return Err(cannot("change", &about)(source).into());
             }
             _ => {}
         }
         fs::rename(&new_program, &program)
             .and_then(|()| fs::rename(&new_about, &about))
-            .map_err(|source| CacheError::write(&about, source))?;
+            .map_err(cannot("change", &about))?;
         Ok(program)
     }
 
@@ -256,7 +255,7 @@ pub(crate) fn remove_folder(folder: &Path) -> Result<bool, CacheError> {
     match fs::remove_dir_all(folder) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(CacheError::write(folder, source)),
+        Err(source) => Err(cannot("change", folder)(source).into()),
     }
 }
 
@@ -288,24 +287,9 @@ pub enum CacheError {
         /// The name as it was given.
         name: String,
     },
-    /// Something cannot be read.
-    #[error("cannot read {}", visible_path(path))]
-    Read {
-        /// The file or folder that could not be used.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
-    /// Something cannot be written or removed.
-    #[error("cannot change {}", visible_path(path))]
-    Write {
-        /// The file or folder that could not be used.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    /// Something cannot be read, or not be changed.
+    #[error(transparent)]
+    File(#[from] PathError),
 }
 
 fn not_built(name: Option<&str>, known: &[String]) -> String {
@@ -316,18 +300,6 @@ fn not_built(name: Option<&str>, known: &[String]) -> String {
             let known = known.join(", ");
             format!("kernel `{name}` has not been built; there are: {known}")
         }
-    }
-}
-
-impl CacheError {
-    fn read(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::Read { path, source }
-    }
-
-    fn write(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::Write { path, source }
     }
 }
 

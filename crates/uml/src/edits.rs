@@ -50,7 +50,7 @@
 //! end. A last line `\` says that the text ends without a line end. A line `@NAME` is the
 //! file of that name beside it. What follows a colon in the head is a remark.
 
-use raidlab_units::visible_path;
+use raidlab_units::{PathError, cannot};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ pub(crate) fn apply(tree: &Path, edits: &[Edit]) -> Result<(), EditError> {
                 let text = match fs::read_to_string(&path) {
                     Ok(text) => text,
                     Err(_) if edit.optional && !path.exists() => continue,
-                    Err(source) => return Err(EditError::File { file: path, source }),
+                    Err(source) => return Err(cannot("change", &path)(source).into()),
                 };
                 files.push((path, text));
                 files.len() - 1
@@ -176,7 +176,7 @@ pub(crate) fn apply(tree: &Path, edits: &[Edit]) -> Result<(), EditError> {
         *text = changed(text, edit)?;
     }
     for (file, text) in files {
-        replace(&file, &text).map_err(|source| EditError::File { file, source })?;
+        replace(&file, &text).map_err(cannot("change", &file))?;
     }
     Ok(())
 }
@@ -221,14 +221,8 @@ fn changed(text: &str, edit: &Edit) -> Result<String, EditError> {
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     /// A file is missing or cannot be written.
-    #[error("cannot change {}", visible_path(file))]
-    File {
-        /// The file that could not be used.
-        file: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] PathError),
     /// A place looks different in this kernel.
     #[error(
         "{file} has {found} places that look like `{place}`, where one was expected: this \

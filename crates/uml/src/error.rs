@@ -4,9 +4,8 @@ use crate::cache::CacheError;
 use crate::edits::EditError;
 use crate::source::SourceError;
 use raidlab_shell::TargetError;
-use raidlab_units::visible_path;
-use std::io;
-use std::path::{Path, PathBuf};
+use raidlab_units::{PathError, visible_path};
+use std::path::PathBuf;
 
 /// What an unpacked tree and its objects take.
 pub(crate) const SPACE: u64 = 4 << 30;
@@ -58,9 +57,6 @@ pub enum BuildError {
         /// The kernel's options that are not set.
         lacking: Vec<String>,
     },
-    /// OpenZFS cannot be built in.
-    #[error(transparent)]
-    Zfs(#[from] ZfsError),
     /// A program of the build failed.
     #[error("`{command}` {how}; {} ends with:\n{tail}", visible_path(log))]
     Command {
@@ -83,14 +79,8 @@ pub enum BuildError {
     #[error("a step of the build cannot be run")]
     Target(#[from] TargetError),
     /// A file cannot be used.
-    #[error("cannot use {}", visible_path(path))]
-    File {
-        /// The file or folder that could not be used.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] PathError),
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -100,17 +90,11 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::File { path, source }
-    }
-
     /// What would help.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Source(error) => error.help(),
-            Self::Zfs(error) => error.help(),
             Self::Packages { packages } => Some(remedy(packages)),
             Self::Space { .. } | Self::Full { .. } => {
                 Some("free some space, or name a folder elsewhere in XDG_CACHE_HOME".to_owned())
@@ -119,28 +103,6 @@ impl BuildError {
                 Some("the same command goes on where it was".to_owned())
             }
             _ => None,
-        }
-    }
-}
-
-/// OpenZFS cannot be built in.
-#[derive(Debug, thiserror::Error)]
-pub enum ZfsError {
-    /// The source of OpenZFS is not installed.
-    #[error("OpenZFS's source is not in /usr/src")]
-    NotInstalled,
-}
-
-impl ZfsError {
-    /// What would help.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::NotInstalled => Some(
-                "apt-get install zfs-dkms zfsutils-linux (Debian's section contrib); without a \
-                 running kernel's headers nothing is built by that, which does not matter here"
-                    .to_owned(),
-            ),
         }
     }
 }

@@ -15,67 +15,21 @@ pub const AGENT: &str = "/raidlab/agent";
 pub const AGENT_SLOT: u64 = 64 << 20;
 
 /// Without these a guest is of no use.
-const NEEDED: [&str; 15] = [
-    "mdadm", "fio", "sh", "df", "cat", "mkdir", "rm", "sleep", "sync", "uname", "lsblk", "mount",
-    "umount", "blockdev", "wipefs",
-];
+const NEEDED: &str = "mdadm fio sh df cat mkdir rm sleep sync uname lsblk mount umount blockdev \
+    wipefs";
 
 /// These are taken along where they are installed.
-const WELCOME: [&str; 43] = [
-    "bash",
-    "dd",
-    "tee",
-    "truncate",
-    "blkid",
-    "sysctl",
-    "dmsetup",
-    "lvm",
-    "pvcreate",
-    "pvremove",
-    "pvs",
-    "vgchange",
-    "vgcreate",
-    "vgextend",
-    "vgreduce",
-    "vgremove",
-    "vgs",
-    "lvchange",
-    "lvconvert",
-    "lvcreate",
-    "lvremove",
-    "lvs",
-    "mkfs.ext3",
-    "mkfs.ext4",
-    "dumpe2fs",
-    "mkfs.xfs",
-    "xfs_info",
-    "xfs_spaceman",
-    "findmnt",
-    "losetup",
-    "xfs_db",
-    "mkfs.btrfs",
-    "btrfs",
-    "bonnie++",
-    "iozone",
-    "make-bcache",
-    "bcache-super-show",
-    "cache_check",
-    "cache_dump",
-    "cache_repair",
-    "ln",
-    "readlink",
-    "rmdir",
-];
+const WELCOME: &str = include_str!("image/programs.txt");
 
 /// OpenZFS's programs, for a kernel that has it.
-const FOR_ZFS: [&str; 5] = ["zpool", "zfs", "zdb", "partx", "grep"];
+const FOR_ZFS: &str = "zpool zfs zdb partx grep";
 
 /// The settings of tools; Debian's paths.
-const PATHS: [&str; 3] = ["/etc/mke2fs.conf", "/etc/lvm/lvm.conf", "/etc/lvm/profile"];
+const PATHS: &str = "/etc/mke2fs.conf /etc/lvm/lvm.conf /etc/lvm/profile";
 
 /// The packages of what no guest can do without and this machine has not.
 pub(crate) fn missing_packages(beside: &Path) -> Vec<String> {
-    raidlab_initramfs::missing_packages(&NEEDED, Some(beside))
+    raidlab_initramfs::missing_packages(NEEDED, Some(beside))
 }
 
 /// Whether this machine lacks OpenZFS's own programs.
@@ -95,12 +49,12 @@ pub(crate) fn lacks_tools_of_zfs(beside: &Path) -> bool {
 /// read.
 pub fn image(agent: &Path, with_zfs: bool, beside: &Path) -> Result<Archive, InitramfsError> {
     let mut initramfs = Initramfs::beside(Some(beside))?;
-    initramfs.programs(&NEEDED)?;
-    initramfs.programs_present(&WELCOME)?;
+    initramfs.programs(NEEDED)?;
+    initramfs.programs_present(WELCOME)?;
     if with_zfs {
-        initramfs.programs(&FOR_ZFS)?;
+        initramfs.programs(FOR_ZFS)?;
     }
-    initramfs.paths_present(&PATHS)?;
+    initramfs.paths_present(PATHS)?;
     initramfs.file(AGENT, agent)?;
     let mut archive = initramfs.into_archive();
     if let Some(Node::File { contents, .. }) = archive.remove(AGENT) {

@@ -29,7 +29,7 @@ pub use cache::{Cache, CacheError, Kernel};
 pub use changes::Changes;
 pub use charges::Charges;
 pub use edits::EditError;
-pub use error::{BuildError, ZfsError};
+pub use error::BuildError;
 pub use frames::{Damage, END, Frame, FrameError, FrameReader};
 pub use image::{AGENT, image};
 pub use needs::shared_memory_left;

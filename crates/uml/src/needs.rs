@@ -66,7 +66,7 @@ pub(crate) fn find(
     };
     packages.extend(image::missing_packages(&root));
     let zfs = if with_zfs {
-        let source = zfs::Source::find(&root).ok();
+        let source = zfs::Source::find(&root);
         if source.is_none() {
             packages.push(SOURCE_OF_ZFS.to_owned());
         }

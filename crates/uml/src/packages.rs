@@ -9,6 +9,7 @@
 use crate::cache::Cache;
 use crate::error::BuildError;
 use raidlab_shell::Command;
+use raidlab_units::cannot;
 use std::env;
 use std::fs;
 use std::io;
@@ -94,7 +95,7 @@ impl Packages {
             archives.join("partial"),
             self.root(),
         ] {
-            fs::create_dir_all(&folder).map_err(|error| BuildError::file(&folder, error))?;
+            fs::create_dir_all(&folder).map_err(cannot("use", &folder))?;
         }
         run(&self.apt(&["update"]))?;
         let install = [
@@ -107,14 +108,14 @@ impl Packages {
             .into_iter()
             .chain(packages.iter().map(String::as_str));
         run(&self.apt(&words.collect::<Vec<_>>()))?;
-        for file in debs(&archives).map_err(|error| BuildError::file(&archives, error))? {
+        for file in debs(&archives).map_err(cannot("use", &archives))? {
             let words = [PathBuf::from("--extract"), file, self.root()];
             let words = words.map(|word| word.to_string_lossy().into_owned());
             run(&Command::changes("dpkg-deb", words))?;
         }
         // What is unpacked is all that is wanted of them.
         let apt = self.folder.join("apt");
-        fs::remove_dir_all(&apt).map_err(|error| BuildError::file(&apt, error))
+        Ok(fs::remove_dir_all(&apt).map_err(cannot("use", &apt))?)
     }
 
     fn apt(&self, words: &[&str]) -> Command {

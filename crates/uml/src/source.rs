@@ -1,9 +1,8 @@
 //! Where a kernel's source comes from: the distribution's package, which is a
 //! compressed archive in `/usr/src`, or an unpacked tree of the user's.
 
-use raidlab_units::visible_path;
+use raidlab_units::{PathError, cannot, visible_path};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where Debian's packages `linux-source-VERSION` put their archives.
@@ -51,12 +50,8 @@ impl Source {
                     path: path.to_owned(),
                 });
             }
-            return fs::canonicalize(path)
-                .map(Self::Tree)
-                .map_err(|source| SourceError::Read {
-                    path: path.to_owned(),
-                    source,
-                });
+            let whole = fs::canonicalize(path).map_err(cannot("read", path))?;
+            return Ok(Self::Tree(whole));
         }
         let mut archives: Vec<_> = folders.iter().flat_map(|folder| archives(folder)).collect();
         archives.sort();
@@ -151,10 +146,7 @@ impl std::fmt::Display for Release {
 /// When it is no kernel's tree.
 pub fn release(tree: &Path) -> Result<Release, SourceError> {
     let path = tree.join("Makefile");
-    let text = fs::read_to_string(&path).map_err(|source| SourceError::Read {
-        path: path.clone(),
-        source,
-    })?;
+    let text = fs::read_to_string(&path).map_err(cannot("read", &path))?;
     let number = |name: &str| {
         text.lines().take(20).find_map(|line| {
             let (key, value) = line.split_once('=')?;
@@ -189,14 +181,8 @@ pub enum SourceError {
         path: PathBuf,
     },
     /// Something cannot be read.
-    #[error("cannot read {}", visible_path(path))]
-    Read {
-        /// The file or folder that could not be used.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] PathError),
 }
 
 fn no_package(version: Option<&str>) -> String {
@@ -218,7 +204,7 @@ impl SourceError {
                 ))
             }
             Self::NoTree { .. } => Some("name the folder with the kernel's Makefile".to_owned()),
-            Self::Read { .. } => None,
+            Self::Read(_) => None,
         }
     }
 }

@@ -7,10 +7,10 @@
 //! for the machine that it was built on, and must not be passed on.
 
 use crate::edits::replace;
-use crate::error::{BuildError, ZfsError};
+use crate::error::BuildError;
 use raidlab_shell::Command;
+use raidlab_units::{PathError, cannot};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where the package puts its source.
@@ -34,13 +34,11 @@ pub struct Source {
 
 impl Source {
     /// The newest version that is installed, or was fetched with packages whose root is
-    /// `beside`.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn find(beside: &Path) -> Result<Self, ZfsError> {
+    /// `beside`; `None` where there is none.
+    #[must_use]
+    pub fn find(beside: &Path) -> Option<Self> {
         let fetched = beside.join(FOLDER.trim_start_matches('/'));
-        Self::find_in(Path::new(FOLDER)).or_else(|_| Self::find_in(&fetched))
+        Self::find_in(Path::new(FOLDER)).or_else(|| Self::find_in(&fetched))
     }
 
     /// One of that version in a folder.
@@ -52,7 +50,7 @@ impl Source {
         }
     }
 
-    fn find_in(folder: &Path) -> Result<Self, ZfsError> {
+    fn find_in(folder: &Path) -> Option<Self> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut found: Vec<Self> = entries
             .filter_map(|entry| {
@@ -68,7 +66,7 @@ impl Source {
             let numbers: Vec<u32> = numbers.map(|part| part.parse().unwrap_or(0)).collect();
             numbers
         });
-        found.pop().ok_or(ZfsError::NotInstalled)
+        found.pop()
     }
 
     /// The version of OpenZFS: `2.3.2`.
@@ -100,7 +98,7 @@ impl Source {
                       --enable-linux-builtin --with-linux=\"$1\" --with-linux-obj=\"$1\"";
         let words = ["-c", script, &word(&copy), &tree_word];
         run(&Command::changes("sh", words))?;
-        put(&copy, tree).map_err(|(path, source)| BuildError::file(&path, source))?;
+        put(&copy, tree)?;
         run(&Command::changes(
             "make",
             ["-C", &tree_word, "ARCH=um", "olddefconfig"],
@@ -108,18 +106,15 @@ impl Source {
     }
 }
 
-/// What could not be used, and why.
-type Trouble = (PathBuf, io::Error);
-
 /// Copies the configured source into the tree and names it in the tree's own
 /// files.
-fn put(copy: &Path, tree: &Path) -> Result<(), Trouble> {
+fn put(copy: &Path, tree: &Path) -> Result<(), PathError> {
     let (module, headers) = (tree.join("fs/zfs"), tree.join("include/zfs"));
     copy_folder(&copy.join("include"), &headers)?;
     copy_folder(&copy.join("module"), &module)?;
     let config = copy.join("zfs_config.h");
-    fs::copy(&config, headers.join("zfs_config.h")).map_err(|error| (config, error))?;
-    fs::write(module.join("Kconfig"), KCONFIG).map_err(|error| (module.clone(), error))?;
+    fs::copy(&config, headers.join("zfs_config.h")).map_err(cannot("use", &config))?;
+    fs::write(module.join("Kconfig"), KCONFIG).map_err(cannot("use", &module))?;
     for makefile in makefiles(&module)? {
         change(&makefile, |text| {
             // User-Mode Linux is x86-64 without being x86, and has a setjmp of
@@ -141,13 +136,13 @@ fn put(copy: &Path, tree: &Path) -> Result<(), Trouble> {
     append(&tree.join(".config"), "CONFIG_ZFS=y\n")
 }
 
-fn change(file: &Path, change: impl FnOnce(&str) -> String) -> Result<(), Trouble> {
+fn change(file: &Path, change: impl FnOnce(&str) -> String) -> Result<(), PathError> {
     fs::read_to_string(file)
         .and_then(|text| replace(file, &change(&text)))
-        .map_err(|error| (file.to_owned(), error))
+        .map_err(cannot("use", file))
 }
 
-fn append(file: &Path, line: &str) -> Result<(), Trouble> {
+fn append(file: &Path, line: &str) -> Result<(), PathError> {
     change(file, |text| {
         if text.contains(line) {
             text.to_owned()
@@ -158,7 +153,7 @@ fn append(file: &Path, line: &str) -> Result<(), Trouble> {
 }
 
 /// The files `Makefile` and `Kbuild` of a folder and those below it.
-fn makefiles(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
+fn makefiles(folder: &Path) -> Result<Vec<PathBuf>, PathError> {
     let mut found = Vec::new();
     for path in entries(folder)? {
         if path.is_dir() {
@@ -173,21 +168,21 @@ fn makefiles(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
     Ok(found)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<(), Trouble> {
-    fs::create_dir_all(to).map_err(|error| (to.to_owned(), error))?;
+fn copy_folder(from: &Path, to: &Path) -> Result<(), PathError> {
+    fs::create_dir_all(to).map_err(cannot("use", to))?;
     for path in entries(from)? {
         let to = to.join(path.file_name().unwrap_or_default());
         if path.is_dir() {
             copy_folder(&path, &to)?;
         } else {
-            fs::copy(&path, &to).map_err(|error| (path, error))?;
+            fs::copy(&path, &to).map_err(cannot("use", &path))?;
         }
     }
     Ok(())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
-    let trouble = |error| (folder.to_owned(), error);
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, PathError> {
+    let trouble = cannot("use", folder);
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(trouble)? {
         paths.push(entry.map_err(trouble)?.path());
@@ -203,8 +198,7 @@ mod tests {
     #[test]
     fn the_newest_source_is_found() {
         let folder = tempfile::tempdir().expect("a folder");
-        let error = Source::find_in(folder.path()).expect_err("nothing is there");
-        assert!(error.help().expect("a remedy").contains("zfs-dkms"));
+        assert_eq!(Source::find_in(folder.path()), None);
         for name in ["zfs-2.1.9", "zfs-2.1.11", "zfs-empty"] {
             fs::create_dir(folder.path().join(name)).expect("made");
         }

@@ -6,6 +6,7 @@
 
 mod digest;
 mod parse;
+mod path;
 mod size;
 mod span;
 mod time;
@@ -14,8 +15,9 @@ mod words;
 
 pub use digest::{FNV_BASIS, fnv1a};
 pub use parse::{LONGEST_TIME, ParseUnitError, bytes_in, parse_bytes, parse_duration};
+pub use path::{PathError, cannot};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
 pub use span::{Span, SpanSet};
 pub use time::Nanos;
 pub use visible::{acts, visible, visible_bytes, visible_lines, visible_path};
-pub use words::{count, hexadecimal, in_one_line, line_of, reasons};
+pub use words::{columns, count, hexadecimal, in_one_line, line_of, lists, reasons};

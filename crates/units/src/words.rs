@@ -40,6 +40,18 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// Whether a list of words, with blanks or line ends between them, has this one.
+#[must_use]
+pub fn lists(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
+}
+
+/// The columns of a line of a table that is text: two blanks or more set them apart.
+pub fn columns(line: &str) -> impl Iterator<Item = &str> {
+    let columns = line.split("  ").map(str::trim);
+    columns.filter(|column| !column.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

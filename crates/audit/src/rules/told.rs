@@ -65,25 +65,9 @@ fn held_back(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
 }
 
 /// What keeps requests from being sent by intent, or is waited for beside them.
-const WAITS: [&str; 17] = [
-    "rate",
-    "rate_iops",
-    "thinktime",
-    "flow",
-    "latency_target",
-    "iodepth_low",
-    "iodepth_batch",
-    "iodepth_batch_complete_min",
-    "serialize_overlap",
-    "fsync",
-    "fdatasync",
-    "sync_file_range",
-    "end_fsync",
-    "fsync_on_close",
-    "verify",
-    "do_verify",
-    "zonemode",
-];
+const WAITS: &str = "rate rate_iops thinktime flow latency_target iodepth_low iodepth_batch \
+    iodepth_batch_complete_min serialize_overlap fsync fdatasync sync_file_range end_fsync \
+    fsync_on_close verify do_verify zonemode";
 
 fn depth_by_latency(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     let had = ruling.need(case.number(row, fact::FIO_IN_FLIGHT), "latencies")?;
@@ -104,7 +88,7 @@ fn depth_by_latency(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
         ruling.scope(Fatal, Scope::of(row), text);
         return Some(());
     }
-    let waits = |name: &&str| {
+    let waits = |name: &str| {
         let value = case.text(row, &fact::fio_option(name));
         value.is_some_and(|value| !matches!(value, "0" | "none"))
     };
@@ -114,7 +98,7 @@ fn depth_by_latency(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     // Clones that have done their size wait for the others.
     let uneven = clones > 1.0 && case.flag(row, &fact::fio_option("time_based")) != Some(true);
     let straight = is_direct(case, row) == Some(true) && reports_options(case, row);
-    let may = !straight || refused || uneven || WAITS.iter().any(waits);
+    let may = !straight || refused || uneven || WAITS.split_whitespace().any(waits);
     if had < 0.5 * asked && !may && row.runtime_ns >= 1_000_000_000 {
         ruling.scope(Warning, Scope::of(row), text);
     }

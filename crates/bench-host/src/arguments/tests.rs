@@ -183,7 +183,7 @@ proptest! {
         jobs.queue_as(queue == QueueStyle::Libaio);
         let experiment = experiment("fio = \"--rw=read --size=1m\"", queue);
         let mut job = experiment.jobs().next().unwrap().clone();
-        if let Work::Fio { jobs: planned, .. } = &mut job.work {
+        if let Work::Fio { jobs: planned, .. } = &mut job.job.work {
             *planned = jobs;
         }
         let place = Place::planned("/x".to_owned(), true, capacity);

@@ -49,7 +49,7 @@ fn cut(experiment: &mut Experiment, longest: Nanos) {
         };
         if let Work::Fio {
             group: Ok(group), ..
-        } = &mut job.work
+        } = &mut job.job.work
         {
             for spec in &mut group.jobs {
                 spec.runtime = spec.runtime.map(|runtime| runtime.min(longest));

@@ -4,6 +4,7 @@
 use super::Context;
 use super::look::Look;
 use raidlab_store::{CommandRecord, EventRecord, Observation, Records, Series, Setting, fact};
+use raidlab_units::lists;
 
 impl Context<'_> {
     fn observation(&self, name: &str, value: &str, unit: &str, source: &str) -> Observation {
@@ -110,20 +111,8 @@ impl Context<'_> {
 
     /// Of ZFS the properties of the volume, else those of the pool.
     fn found_settings(&self) -> Vec<(String, String, &'static str)> {
-        const NAMES: [&str; 12] = [
-            "primarycache",
-            "secondarycache",
-            "compression",
-            "dedup",
-            "checksum",
-            "sync",
-            "volblocksize",
-            "recordsize",
-            "atime",
-            "logbias",
-            "copies",
-            "ashift",
-        ];
+        const NAMES: &str = "primarycache secondarycache compression dedup checksum sync \
+            volblocksize recordsize atime logbias copies ashift";
         let properties = &self.log.machine.properties;
         let volume = properties.iter().find(|one| one.name == "volsize");
         let owner = volume.or(properties.last()).map(|one| one.owner.as_str());
@@ -131,7 +120,7 @@ impl Context<'_> {
             .iter()
             .filter(|one| Some(one.owner.as_str()) == owner);
         let mut found: Vec<_> = own
-            .filter(|one| NAMES.contains(&one.name.as_str()))
+            .filter(|one| lists(NAMES, &one.name))
             .map(|one| (one.name.clone(), one.value.clone(), "zfs get"))
             .collect();
         let look = self.log.looks.iter().flatten().next();

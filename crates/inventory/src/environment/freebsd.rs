@@ -1,36 +1,15 @@
 //! The facts of a FreeBSD machine, nearly all from one call of `sysctl`.
 
-use super::Facts;
+use super::{Facts, Known, NAMES};
 use crate::InventoryError;
 use crate::counters::memory_state;
 use raidlab_shell::{Command, Target};
 use std::collections::BTreeMap;
 
-/// The variables and the facts that they are.
-const VARIABLES: &[(&str, &str)] = &[
-    ("kern.ostype", "os.kernel"),
-    ("kern.osrelease", "os.release"),
-    ("kern.version", "os.version"),
-    ("kern.hostname", "host.name"),
-    ("kern.vm_guest", "machine.virtualisation"),
-    ("kern.timecounter.hardware", "kernel.clock_source"),
-    ("hw.model", "cpu.model"),
-    ("hw.ncpu", "cpu.count"),
-    ("vm.swap_total", "memory.swap_total_bytes"),
-    ("vfs.zfs.arc_max", "memory.arc_max_bytes"),
-    ("vfs.zfs.min_auto_ashift", "tunable.zfs.min_ashift"),
-    (
-        "kern.geom.mirror.sync_requests",
-        "tunable.geom.mirror.sync_requests",
-    ),
-];
-
 pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
     let others = ["dev.cpu.0.freq", "vm.loadavg"];
-    let names = VARIABLES
-        .iter()
-        .map(|(variable, _)| *variable)
-        .chain(others);
+    let told = || NAMES.iter().filter(|known| !known.variable.is_empty());
+    let names = told().map(|known| known.variable).chain(others);
     // Variables of modules that are not loaded make it end with 1.
     let command = Command::reads("sysctl", names).success(&[0, 1]);
     let text = target.run(&command)?.stdout;
@@ -38,7 +17,7 @@ pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErro
         .lines()
         .filter_map(|line| line.split_once(": "))
         .collect();
-    for (variable, name) in VARIABLES {
+    for Known { name, variable, .. } in told() {
         facts.maybe(*name, values.get(variable), &format!("sysctl {variable}"));
     }
     let name = values.get("kern.ostype");

@@ -1,34 +1,26 @@
 //! The facts of a Linux machine.
 
-use super::Facts;
+use super::{Facts, NAMES};
 use crate::counters::{Snapshot, memory_state};
 use crate::text::{optional, optional_output};
 use crate::{InventoryError, System};
 use raidlab_shell::{Command, Target};
 use std::collections::BTreeSet;
 
+/// Collects all but those of disks.
 pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
-    system(target, facts)?;
+    facts.add("os.kernel", "Linux", "uname -s");
+    for known in NAMES.iter().filter(|known| !known.file.is_empty()) {
+        facts.maybe(known.name, optional(target, known.file)?, known.file);
+    }
+    distribution(target, facts)?;
+    virtualisation(target, facts)?;
     processors(target, facts)?;
     memory(target, facts)?;
-    tunables(target, facts)?;
     load(target, facts)
 }
 
-/// A fact that is a file's whole text.
-fn file(
-    target: &dyn Target,
-    facts: &mut Facts,
-    name: &str,
-    path: &str,
-) -> Result<(), InventoryError> {
-    facts.maybe(name, optional(target, path)?, path);
-    Ok(())
-}
-
-fn system(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
-    facts.add("os.kernel", "Linux", "uname -s");
-    file(target, facts, "os.release", "/proc/sys/kernel/osrelease")?;
+fn distribution(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
     let path = "/etc/os-release";
     let text = optional(target, path)?.unwrap_or_default();
     let field = |name: &str| {
@@ -39,23 +31,7 @@ fn system(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> 
     // A rolling distribution has no number.
     let version = field("VERSION_ID=").or_else(|| field("PRETTY_NAME="));
     facts.maybe("os.version", version, path);
-    file(target, facts, "host.name", "/proc/sys/kernel/hostname")?;
-    virtualisation(target, facts)?;
-    file(
-        target,
-        facts,
-        "machine.vendor",
-        "/sys/class/dmi/id/sys_vendor",
-    )?;
-    file(
-        target,
-        facts,
-        "machine.product",
-        "/sys/class/dmi/id/product_name",
-    )?;
-    file(target, facts, "kernel.command_line", "/proc/cmdline")?;
-    let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    file(target, facts, "kernel.clock_source", clock)
+    Ok(())
 }
 
 /// systemd's judgement where it is installed (it ends with 1 for `none`), else
@@ -203,46 +179,11 @@ fn memory(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> 
         .zip(free)
         .map(|(total, free)| total.saturating_sub(free));
     facts.maybe("memory.swap_used_bytes", used, path);
-    file(
-        target,
-        facts,
-        "memory.arc_max_bytes",
-        "/sys/module/zfs/parameters/zfs_arc_max",
-    )?;
     facts.maybe(
         "memory.arc_bytes",
         state.arc_bytes,
         "/proc/spl/kstat/zfs/arcstats",
     );
-    Ok(())
-}
-
-fn tunables(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
-    for name in [
-        "dirty_ratio",
-        "dirty_background_ratio",
-        "dirty_bytes",
-        "dirty_background_bytes",
-        "dirty_expire_centisecs",
-        "dirty_writeback_centisecs",
-        "swappiness",
-    ] {
-        file(
-            target,
-            facts,
-            &format!("tunable.vm.{name}"),
-            &format!("/proc/sys/vm/{name}"),
-        )?;
-    }
-    for limit in ["min", "max"] {
-        let path = format!("/proc/sys/dev/raid/speed_limit_{limit}");
-        file(
-            target,
-            facts,
-            &format!("tunable.md.sync_speed_{limit}"),
-            &path,
-        )?;
-    }
     Ok(())
 }
 

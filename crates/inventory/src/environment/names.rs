@@ -1,5 +1,6 @@
 //! The names of all facts, from the table in `names.txt`.
 
+use raidlab_units::columns;
 use std::sync::LazyLock;
 
 /// What is known of a name.
@@ -11,6 +12,10 @@ pub struct Known {
     pub unit: &'static str,
     /// Whether a run may not be carried on once it has changed.
     pub stable: bool,
+    /// The file that is its value on Linux; empty where it takes more to find out.
+    pub file: &'static str,
+    /// The variable of `sysctl` that is its value on FreeBSD; empty as well.
+    pub variable: &'static str,
 }
 
 /// All names, in the order in which facts are told.
@@ -20,18 +25,23 @@ pub static NAMES: LazyLock<Vec<Known>> = LazyLock::new(|| {
 });
 
 fn line(line: &'static str) -> Option<Known> {
-    let columns = line.split("  ").map(str::trim);
-    let mut columns = columns.filter(|column| !column.is_empty());
+    let mut columns = columns(line);
     let stable = match columns.next()? {
         "stable" => true,
         "passing" => false,
         _ => return None,
     };
-    let (name, unit) = (columns.next()?, columns.next()?);
+    let mut next = || {
+        columns
+            .next()
+            .map(|word| if word == "-" { "" } else { word })
+    };
     Some(Known {
-        name,
-        unit: if unit == "-" { "" } else { unit },
         stable,
+        name: next()?,
+        unit: next()?,
+        file: next()?,
+        variable: next()?,
     })
 }
 

@@ -8,40 +8,20 @@
 
 use super::{Document, FileError};
 use raidlab_store::text::acts;
+use raidlab_units::lists;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Fields that may have several lines.
-const LINES: [&str; 12] = [
-    "description",
-    "fio",
-    "fio_job",
-    "fitted_on",
-    "note",
-    "reason",
-    "remark",
-    "says",
-    "source",
-    "sources",
-    "statement",
-    "text",
-];
+const LINES: &str = "description fio fio_job fitted_on note reason remark says source sources \
+    statement text";
 
 /// Fields that name something.
-const NAMES: [&str; 6] = ["channel", "drive", "job", "name", "round", "suite"];
+const NAMES: &str = "channel drive job name round suite";
 
 /// Fields that lead somewhere: to files, disks, machines.
-const PLACES: [&str; 8] = [
-    "destination",
-    "disk",
-    "disks",
-    "fio_file",
-    "host",
-    "published",
-    "subject",
-    "subjects",
-];
+const PLACES: &str = "destination disk disks fio_file host published subject subjects";
 
 /// Letters of a name at most.
 const LONGEST_NAME: usize = 100;
@@ -74,11 +54,11 @@ impl Document {
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             self.hold(key.span(), one_line(name))?;
-            let lines = lines || LINES.contains(&name);
-            if let (true, DeValue::String(text)) = (NAMES.contains(&name), value.get_ref()) {
+            let lines = lines || lists(LINES, name);
+            if let (true, DeValue::String(text)) = (lists(NAMES, name), value.get_ref()) {
                 self.hold(value.span(), check_name(text))?;
             }
-            if PLACES.contains(&name) {
+            if lists(PLACES, name) {
                 let items = value.get_ref().as_array();
                 let places = items.map_or(std::slice::from_ref(value), |items| &items[..]);
                 for place in places {

@@ -1,34 +1,27 @@
 //! A job of an experiment, and the row that it fills.
 
 use super::Experiment;
-use crate::host::QueueStyle;
-use crate::suite::{TimedEvent, Work};
+use crate::suite::Job;
 use raidlab_store::{Cell, Measurement, Operation, Role};
 use raidlab_units::Bytes;
 use raidlab_workload::JobSpec;
+use std::ops::Deref;
 
 /// A job as this subject's host runs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedJob {
     /// Position among the suite's jobs, from 0.
     pub sequence: u32,
-    /// Short and unique in the suite: `9`.
-    pub name: String,
-    /// The job in words, for tables.
-    pub title: String,
-    /// The class by which accuracy statements and graphs group jobs.
-    pub class: String,
-    /// What runs; fio's jobs with this host's way of queueing.
-    pub work: Work,
-    /// How this host reaches a queue depth above one; `None`: as the options
-    /// say.
-    pub queue: Option<QueueStyle>,
-    /// It only prepares and gets no rows.
-    pub prepares: bool,
-    /// What happens while it runs.
-    pub events: Vec<TimedEvent>,
-    /// What the reader must know; may be empty.
-    pub note: String,
+    /// The suite's job, but fio's jobs in it have this host's way of queueing.
+    pub job: Job,
+}
+
+impl Deref for PlannedJob {
+    type Target = Job;
+
+    fn deref(&self) -> &Job {
+        &self.job
+    }
 }
 
 impl PlannedJob {

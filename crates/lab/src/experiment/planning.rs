@@ -86,21 +86,13 @@ fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
         QueueRule::Host => Some(host),
         QueueRule::Threads => Some(QueueStyle::Threads),
     };
-    let mut work = job.work.clone();
+    let mut job = job.clone();
     if let Some(queue) = queue {
-        work.edit_fio(|jobs| jobs.queue_as(queue == QueueStyle::Libaio));
+        (job.work).edit_fio(|jobs| jobs.queue_as(queue == QueueStyle::Libaio));
     }
-    let planned = PlannedJob {
-        sequence: *sequence,
-        name: job.name.clone(),
-        title: job.title.clone(),
-        class: job.class.clone(),
-        work,
-        queue,
-        prepares: job.prepares,
-        events: job.events.clone(),
-        note: job.note.clone(),
-    };
     *sequence += 1;
-    planned
+    PlannedJob {
+        sequence: *sequence - 1,
+        job,
+    }
 }

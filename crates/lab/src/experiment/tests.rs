@@ -112,7 +112,7 @@ fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
     };
     let Work::Fio {
         group: Ok(group), ..
-    } = &mut first.work
+    } = &mut first.job.work
     else {
         panic!("a job of fio's");
     };

@@ -2,6 +2,7 @@
 
 use crate::catalogue::LoadError;
 use crate::document::Document;
+use raidlab_units::PathError;
 use std::ops::Range;
 
 /// A name or path that leads nowhere is the suite's mistake, at its line.
@@ -10,7 +11,7 @@ pub(super) fn named_at(document: &Document, span: Range<usize>, error: LoadError
         LoadError::Unknown { what, name, known } => {
             document.unknown(span, what, &name, known).into()
         }
-        LoadError::Read { path, source } => {
+        LoadError::Read(PathError { path, source, .. }) => {
             let what = format!("cannot read {}: {source}", path.display());
             let remedy = "paths start from the suite's folder";
             document.invalid(span, what, remedy).into()

@@ -20,9 +20,11 @@ use crate::output::OutputError;
 use crate::schema::failure;
 use crate::text::visible_path;
 use crate::{SCHEMA_VERSION, StoreError};
+use raidlab_units::{PathError, columns};
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// How the files say who wrote them.
 const CREATED_BY: &str = concat!("raidlab version ", env!("CARGO_PKG_VERSION"));
@@ -52,23 +54,11 @@ pub enum ParquetError {
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The folder cannot be made.
-    #[error("cannot make the folder {}", visible_path(.path))]
-    Folder {
-        /// The folder that was to hold the tables.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Folder(PathError),
     /// A file cannot be opened.
-    #[error("cannot read {}", visible_path(.path))]
-    Open {
-        /// The file that was to be read.
-        path: PathBuf,
-        /// What the operating system answered.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Open(#[from] PathError),
     /// A file cannot be encoded or decoded.
     #[error("{} as Parquet", visible_path(.path))]
     Format {
@@ -121,77 +111,30 @@ struct Table {
     order: &'static str,
 }
 
-const fn table(
-    file: &'static str,
-    table: &'static str,
-    parent: Parent,
-    order: &'static str,
-) -> Table {
-    Table {
+/// All of them, each behind those that it refers to.
+static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| {
+    let lines = include_str!("parquet/tables.txt").lines();
+    lines.filter_map(table).collect()
+});
+
+fn table(line: &'static str) -> Option<Table> {
+    let mut columns = columns(line);
+    let (file, table) = (columns.next()?, columns.next()?);
+    let parent = match columns.next()? {
+        "Run" => Parent::Run,
+        "Numbered" => Parent::Numbered,
+        "Measurement" => Parent::Measurement,
+        "Scope" => Parent::Scope,
+        "Series" => Parent::Series,
+        _ => return None,
+    };
+    Some(Table {
         file,
         table,
         parent,
-        order,
-    }
+        order: columns.next()?,
+    })
 }
-
-/// All of them, each behind those that it refers to.
-const TABLES: [Table; 14] = [
-    table(RUN, "run", Parent::Run, "run_id"),
-    table("plan", "plan", Parent::Run, "run_id"),
-    table("settings", "setting", Parent::Run, "experiment, setting_id"),
-    table("notes", "note", Parent::Run, "experiment, note_id"),
-    table("ended", "ended", Parent::Run, "experiment"),
-    table(
-        "cells",
-        "cell",
-        Parent::Run,
-        "experiment, sequence, host, subject, filesystem, fit, repetition",
-    ),
-    table(
-        "measurements",
-        "measurement",
-        Parent::Numbered,
-        "measurement",
-    ),
-    table(
-        "members",
-        "member_use",
-        Parent::Measurement,
-        "measurement, slot",
-    ),
-    table(
-        "published",
-        "published_figure",
-        Parent::Measurement,
-        "measurement, position",
-    ),
-    table(
-        "facts",
-        "observation",
-        Parent::Scope,
-        "experiment, observation_id",
-    ),
-    table(
-        "commands",
-        "command",
-        Parent::Scope,
-        "experiment, command_id",
-    ),
-    table("events", "event", Parent::Scope, "experiment, event_id"),
-    table(
-        "samples",
-        "sample",
-        Parent::Series,
-        "experiment, series_id, at_ns",
-    ),
-    table(
-        "findings",
-        "finding",
-        Parent::Scope,
-        "experiment, finding_id",
-    ),
-];
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -208,7 +208,7 @@ fn a_file_in_the_folder_s_place_is_left_alone() {
     let store = store();
     let run = store.run_by_name("a").unwrap();
     let refused = store.write_parquet(&run, &path);
-    assert!(matches!(refused, Err(ParquetError::Folder { .. })));
+    assert!(matches!(refused, Err(ParquetError::Folder(_))));
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
 

@@ -15,7 +15,7 @@ use super::{
     SystemError,
 };
 use raidlab_shell::{Command, Target};
-use raidlab_units::Bytes;
+use raidlab_units::{Bytes, columns};
 
 pub(super) mod array;
 #[cfg(test)]
@@ -140,7 +140,7 @@ fn numbered(line: &str) -> Option<&str> {
 /// between two blanks or more that are no pair belong to the value before.
 fn add_fields(line: &str, fields: &mut Fields) -> bool {
     let before = fields.0.len();
-    for piece in line.split("  ").map(str::trim).filter(|p| !p.is_empty()) {
+    for piece in columns(line) {
         let pair = match piece.split_once(": ") {
             Some((key, value)) => Some((key, value.trim())),
             None => piece.strip_suffix(':').map(|key| (key, "")),

@@ -1,162 +1,40 @@
 //! Options that only shape a file system: of the programs that make it (mke2fs(8),
 //! mkfs.xfs(8), mkfs.btrfs(8), newfs(8)) and of its mount (mount(8), ext4(5), xfs(5),
-//! btrfs(5), and FreeBSD's mount(8)).
+//! btrfs(5), and FreeBSD's mount(8)). Lists of them are files, with a word a line.
 
 use crate::words::Maker;
 
 pub(super) const EXT: Maker = Maker {
     flags: "Djqv",
     valued: "bCeEgGiIJLmNOrTU",
-    places: &["device", "journal_dev"],
-    long: &[],
+    places: "device journal_dev",
+    long: "",
 };
 
 pub(super) const XFS: Maker = Maker {
     flags: "Kq",
     valued: "bdilLmnrs",
-    places: &["name", "file", "logdev", "rtdev", "protofile", "options"],
-    long: &[],
+    places: "name file logdev rtdev protofile options",
+    long: "",
 };
 
 pub(super) const BTRFS: Maker = Maker {
     flags: "KMqv",
     valued: "bdmnsLORU",
-    places: &[],
-    long: &[
-        "byte-count",
-        "checksum",
-        "csum",
-        "data",
-        "features",
-        "label",
-        "metadata",
-        "mixed",
-        "nodesize",
-        "nodiscard",
-        "runtime-features",
-        "sectorsize",
-    ],
+    places: "",
+    long: include_str!("mkfs.btrfs.txt"),
 };
 
 pub(super) const UFS: Maker = Maker {
     flags: "EjlntUJ",
     valued: "abdefghikmorsLOT",
-    places: &[],
-    long: &[],
+    places: "",
+    long: "",
 };
 
 /// The mount options that every file system takes.
-pub(crate) const ANY_MOUNT: &[&str] = &[
-    "defaults",
-    "rw",
-    "async",
-    "sync",
-    "dirsync",
-    "noatime",
-    "atime",
-    "relatime",
-    "norelatime",
-    "strictatime",
-    "nostrictatime",
-    "lazytime",
-    "nolazytime",
-    "diratime",
-    "nodiratime",
-    "nodev",
-    "noexec",
-    "nosuid",
-    "discard",
-    "nodiscard",
-    "iversion",
-    "noiversion",
-    "acl",
-    "noacl",
-];
-
-pub(super) const EXT_MOUNT: &[&str] = &[
-    "auto_da_alloc",
-    "barrier",
-    "block_validity",
-    "bsddf",
-    "commit",
-    "data",
-    "data_err",
-    "delalloc",
-    "dioread_lock",
-    "dioread_nolock",
-    "errors",
-    "init_itable",
-    "inode_readahead_blks",
-    "journal_async_commit",
-    "journal_checksum",
-    "journal_ioprio",
-    "max_batch_time",
-    "max_dir_size_kb",
-    "mb_optimize_scan",
-    "min_batch_time",
-    "minixdf",
-    "noauto_da_alloc",
-    "nobarrier",
-    "noblock_validity",
-    "nodelalloc",
-    "noinit_itable",
-    "nojournal_checksum",
-    "nombcache",
-    "nouser_xattr",
-    "stripe",
-    "user_xattr",
-];
-
-pub(super) const XFS_MOUNT: &[&str] = &[
-    "allocsize",
-    "attr2",
-    "barrier",
-    "filestreams",
-    "ikeep",
-    "inode32",
-    "inode64",
-    "largeio",
-    "logbsize",
-    "logbufs",
-    "noalign",
-    "noattr2",
-    "nobarrier",
-    "noikeep",
-    "nolargeio",
-    "noquota",
-    "nouuid",
-    "sunit",
-    "swalloc",
-    "swidth",
-    "wsync",
-];
-
-pub(crate) const BTRFS_MOUNT: &[&str] = &[
-    "autodefrag",
-    "barrier",
-    "clear_cache",
-    "commit",
-    "compress",
-    "compress-force",
-    "datacow",
-    "datasum",
-    "flushoncommit",
-    "max_inline",
-    "metadata_ratio",
-    "noautodefrag",
-    "nobarrier",
-    "nodatacow",
-    "nodatasum",
-    "noflushoncommit",
-    "nospace_cache",
-    "nossd",
-    "nossd_spread",
-    "notreelog",
-    "space_cache",
-    "ssd",
-    "ssd_spread",
-    "thread_pool",
-    "treelog",
-];
-
-pub(super) const UFS_MOUNT: &[&str] = &["noclusterr", "noclusterw", "nosymfollow"];
+pub(crate) const ANY_MOUNT: &str = include_str!("mount/any.txt");
+pub(super) const EXT_MOUNT: &str = include_str!("mount/ext.txt");
+pub(super) const XFS_MOUNT: &str = include_str!("mount/xfs.txt");
+pub(crate) const BTRFS_MOUNT: &str = include_str!("mount/btrfs.txt");
+pub(super) const UFS_MOUNT: &str = include_str!("mount/ufs.txt");

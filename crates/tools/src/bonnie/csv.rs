@@ -78,11 +78,9 @@ fn read_new(
 ) -> Result<(), &'static str> {
     let mut option = |name: &str, value: &str| {
         if !value.is_empty() {
-            result.options.push(ReportedOption {
-                job: Some(job),
-                name: name.to_owned(),
-                value: value.to_owned(),
-            });
+            result
+                .options
+                .push(ReportedOption::new(Some(job), name, value));
         }
     };
     option("concurrency", fields[0]);
@@ -161,11 +159,9 @@ fn read_old(
     let files = fields[13].split([':', '/']).next().unwrap_or_default();
     for (name, value) in [("file_size", fields[0]), ("num_files", fields[13])] {
         if !value.is_empty() {
-            result.options.push(ReportedOption {
-                job: Some(job),
-                name: name.to_owned(),
-                value: value.to_owned(),
-            });
+            result
+                .options
+                .push(ReportedOption::new(Some(job), name, value));
         }
     }
     let start = result.parts.len();

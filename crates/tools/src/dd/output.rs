@@ -160,11 +160,9 @@ fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
     let job = u32::try_from(result.parts.len()).unwrap_or(u32::MAX);
     let mut part = Part::new(job, "", direction(&run.operands));
     for (name, value) in run.operands {
-        result.options.push(ReportedOption {
-            job: Some(job),
-            name,
-            value,
-        });
+        result
+            .options
+            .push(ReportedOption::new(Some(job), &name, &value));
     }
     let records = [
         ("records-in-whole", "records-in-partial", run.input),

@@ -25,7 +25,7 @@ use crate::number::whole;
 use crate::result::{
     DiskCounters, DiskUse, Part, Reported, ReportedOption, ReportedValue, ToolResult,
 };
-use raidlab_units::{line_of, parse_bytes};
+use raidlab_units::{line_of, lists, parse_bytes};
 use serde_json::Value;
 
 /// Reads fio's JSON.
@@ -206,11 +206,11 @@ fn read_options(
     to: &mut Vec<ReportedOption>,
 ) -> Result<(), ParseError> {
     for name in options.keys() {
-        to.push(ReportedOption {
+        to.push(ReportedOption::new(
             job,
-            name: name.to_owned(),
-            value: options.text(name)?.unwrap_or_default().to_owned(),
-        });
+            name,
+            options.text(name)?.unwrap_or_default(),
+        ));
     }
     Ok(())
 }
@@ -355,18 +355,9 @@ fn read_direction(
         let highest = direction.number(&format!("{prefix}max"))?;
         Ok(key.starts_with(prefix) && highest.unwrap_or(0.0) == 0.0)
     };
-    const TAKEN: [&str; 8] = [
-        "io_bytes",
-        "io_kbytes",
-        "total_ios",
-        "runtime",
-        "iops",
-        "bw",
-        "bw_bytes",
-        "N",
-    ];
+    const TAKEN: &str = "io_bytes io_kbytes total_ios runtime iops bw bw_bytes N";
     for key in direction.keys() {
-        if TAKEN.contains(&key) || unsampled(key, "bw_")? || unsampled(key, "iops_")? {
+        if lists(TAKEN, key) || unsampled(key, "bw_")? || unsampled(key, "iops_")? {
             continue;
         }
         part.facts.extend(fact(direction, Some(part.job), key, key));

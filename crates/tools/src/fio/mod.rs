@@ -15,12 +15,10 @@ mod terse_runs;
 mod under_way;
 
 pub use json::parse as parse_json;
-pub use json_runs::runs as json_runs;
 pub use options::{asked_options, check_options};
 pub use raidlab_workload::canonical_name;
 use raidlab_workload::shapes_load;
 pub use terse::parse as parse_terse;
-pub use terse_runs::runs as terse_runs;
 
 use crate::asked::{AskedOption, Difference};
 use crate::facts::Facts;
@@ -92,6 +90,14 @@ impl Benchmark for Fio {
 
     fn call(&self, _arguments: Vec<String>, _place: &Place<'_>) -> Result<Call, String> {
         Err("fio's jobs are written with `fio`".to_owned())
+    }
+
+    fn runs(&self, format: &Format, text: &str) -> (Vec<String>, Vec<String>) {
+        match format {
+            json if *json == JSON => (json_runs::runs(text), Vec::new()),
+            terse if *terse == TERSE => terse_runs::runs(text),
+            _ => (vec![text.to_owned()], Vec::new()),
+        }
     }
 
     /// Before any job's name they hold for all jobs. Beside the clock: times of whole

@@ -2,50 +2,16 @@
 
 use super::Unit;
 use crate::result::{Reported, ReportedOption, ToolResult};
+use raidlab_units::columns;
+use std::sync::LazyLock;
 
-/// Lines that say that a flag is on, and the flag (the texts in iozone 3.489).
-const FLAGS: &[(&str, &str)] = &[
-    ("Auto Mode", "-a"),
-    (
-        "Auto Mode 2. This option is obsolete. Use -az -i0 -i1",
-        "-A",
-    ),
-    ("Cross over of record size disabled.", "-z"),
-    ("Excel chart generation enabled", "-R"),
-    ("Include close in write timing", "-c"),
-    ("Include fsync in write timing", "-e"),
-    ("O_DIRECT feature enabled", "-I"),
-    ("OPS Mode. Output is in operations per second.", "-O"),
-    (
-        "Microseconds/op Mode. Output is in microseconds per operation.",
-        "-N",
-    ),
-    ("CPU utilization Excel chart enabled", "-+u"),
-    ("SYNC Mode.", "-o"),
-    ("No retest option selected", "-+n"),
-    ("Purge Mode On", "-p"),
-    ("Setting no_unlink", "-w"),
-    (">>> O_DSYNC mode enabled. <<<", "-+D"),
-    ("Read & Write sync mode active.", "-+r"),
-];
-
-/// Beginnings of lines that have a value, and a name for it.
-const VALUES: &[(&str, &str)] = &[
-    ("Command line used:", "command-line"),
-    ("Output is in", "unit"),
-    ("File size set to", "file-size"),
-    ("Record Size", "record-size"),
-    ("Using minimum file size of", "minimum-file-size"),
-    ("Using maximum file size of", "maximum-file-size"),
-    ("Using Minimum Record Size", "minimum-record-size"),
-    ("Using Maximum Record Size", "maximum-record-size"),
-    ("Time Resolution =", "time-resolution"),
-    ("Processor cache size set to", "cache-size"),
-    ("Processor cache line size set to", "cache-line-size"),
-    ("File stride size set to", "stride"),
-    ("CPU utilization Resolution =", "cpu-resolution"),
-    ("Run began:", "began"),
-];
+/// What lines of the heading say, behind the flag that is on or a name for their value.
+static LINES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let lines = include_str!("heading.txt").lines().map(columns);
+    lines
+        .filter_map(|mut line| Some((line.next()?, line.next()?)))
+        .collect()
+});
 
 /// Reads all lines that are a heading's, wherever they stand: they cannot be
 /// taken for others. Flags become options by their letter.
@@ -56,32 +22,28 @@ pub(super) fn read(text: &str, result: &mut ToolResult) -> Unit {
         if let Some((_, version)) = line.split_once("$Revision:") {
             let version = version.trim().trim_end_matches('$').trim();
             version.clone_into(&mut result.version);
-        } else if let Some((_, flag)) = FLAGS.iter().find(|(said, _)| *said == line) {
-            match *flag {
-                "-O" => unit = Unit::Operations,
-                "-N" => unit = Unit::Microseconds,
-                _ => {}
-            }
-            push(result, flag, "");
-        } else if let Some((said, name)) = VALUES.iter().find(|(said, _)| line.starts_with(said)) {
+        } else if let Some((name, said)) =
+            LINES
+                .iter()
+                .find(|(name, said)| match name.starts_with('-') {
+                    true => *said == line,
+                    false => line.starts_with(said),
+                })
+        {
             let value = line[said.len()..].trim().trim_end_matches('.');
             match *name {
+                "-O" => unit = Unit::Operations,
+                "-N" => unit = Unit::Microseconds,
                 "began" | "time-resolution" | "cpu-resolution" => {
                     result.facts.push(Reported::new(None, name, value, ""));
+                    continue;
                 }
-                _ => push(result, name, value),
+                _ => {}
             }
+            result.options.push(ReportedOption::new(None, name, value));
         }
     }
     unit
-}
-
-fn push(result: &mut ToolResult, name: &str, value: &str) {
-    result.options.push(ReportedOption {
-        job: None,
-        name: name.to_owned(),
-        value: value.to_owned(),
-    });
 }
 
 /// The tests that the command line asked for with `-i`; empty where it asked

@@ -4,6 +4,7 @@
 use super::Watcher;
 use crate::error::BuildError;
 use raidlab_shell::{Command, Local, Target};
+use raidlab_units::cannot;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ impl Runner {
         lines: u64,
         watcher: &mut dyn Watcher,
     ) -> Result<(), BuildError> {
-        let on_log = |source| BuildError::file(&self.log, source);
+        let on_log = cannot("use", &self.log);
         let mut log = OpenOptions::new()
             .create(true)
             .append(true)

@@ -22,49 +22,36 @@ pub enum Step {
 }
 
 impl Step {
+    /// Its title, where it begins and ends in a build, and its stamp.
+    const fn about(self) -> (&'static str, (f64, f64), &'static str) {
+        match self {
+            Self::Fetch => ("fetching packages", (0.0, 0.0), "fetched"),
+            Self::Unpack => ("unpacking the source", (0.0, 0.07), "unpacked"),
+            Self::Change => ("changing the source", (0.07, 0.07), "changed"),
+            Self::Configure => ("configuring", (0.07, 0.09), "configured"),
+            Self::Zfs => ("preparing OpenZFS", (0.09, 0.18), "zfs"),
+            Self::Compile => ("compiling", (0.18, 0.95), "compiled"),
+            Self::Install => ("putting the kernel in place", (0.95, 0.95), "installed"),
+            Self::Remove => ("removing the source", (0.95, 1.0), "removed"),
+        }
+    }
+
     /// The step in a few words, as progress names it.
     #[must_use]
     pub const fn title(self) -> &'static str {
-        match self {
-            Self::Fetch => "fetching packages",
-            Self::Unpack => "unpacking the source",
-            Self::Change => "changing the source",
-            Self::Configure => "configuring",
-            Self::Zfs => "preparing OpenZFS",
-            Self::Compile => "compiling",
-            Self::Install => "putting the kernel in place",
-            Self::Remove => "removing the source",
-        }
+        self.about().0
     }
 
     /// Where it begins and ends in a build, from 0 to 1: its share of the 6.5 minutes that
     /// one took on two processors that had not much else to do.
     #[must_use]
     pub const fn part(self) -> (f64, f64) {
-        match self {
-            Self::Fetch => (0.0, 0.0),
-            Self::Unpack => (0.0, 0.07),
-            Self::Change => (0.07, 0.07),
-            Self::Configure => (0.07, 0.09),
-            Self::Zfs => (0.09, 0.18),
-            Self::Compile => (0.18, 0.95),
-            Self::Install => (0.95, 0.95),
-            Self::Remove => (0.95, 1.0),
-        }
+        self.about().1
     }
 
     /// The file in the build's folder that says that it is done.
     pub(super) const fn stamp(self) -> &'static str {
-        match self {
-            Self::Fetch => "fetched",
-            Self::Unpack => "unpacked",
-            Self::Change => "changed",
-            Self::Configure => "configured",
-            Self::Zfs => "zfs",
-            Self::Compile => "compiled",
-            Self::Install => "installed",
-            Self::Remove => "removed",
-        }
+        self.about().2
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
-use raidlab_units::FNV_BASIS;
+use raidlab_units::{FNV_BASIS, cannot};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Row, Transaction, TransactionBehavior, params_from_iter};
 use std::fs::File;
@@ -81,10 +81,7 @@ struct Opened {
 impl Opened {
     fn open(folder: &Path, table: &'static Table, new: &Connection) -> Result<Self, ParquetError> {
         let path = table.path(folder);
-        let file = File::open(&path).map_err(|source| ParquetError::Open {
-            path: path.clone(),
-            source,
-        })?;
+        let file = File::open(&path).map_err(cannot("read", &path))?;
         let fail = |source| ParquetError::Format {
             path: path.clone(),
             source,

@@ -16,7 +16,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
-use raidlab_units::FNV_BASIS;
+use raidlab_units::{FNV_BASIS, cannot};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::path::{Path, PathBuf};
@@ -38,13 +38,12 @@ impl Store {
         // A run that goes on would else have members of measurements that are not there, or of
         // others.
         let _snapshot = self.snapshot()?;
-        std::fs::create_dir_all(folder).map_err(|source| ParquetError::Folder {
-            path: folder.to_owned(),
-            source,
-        })?;
+        std::fs::create_dir_all(folder)
+            .map_err(cannot("make the folder", folder))
+            .map_err(ParquetError::Folder)?;
         let mut files = Vec::new();
         let new = open_in_memory()?;
-        for table in &TABLES {
+        for table in TABLES.iter() {
             files.push(self.write_table(run, folder, table, &new)?);
         }
         files.push(self.write_histograms(run, folder)?);
@@ -349,11 +348,7 @@ fn failed(path: &Path, source: parquet::errors::ParquetError) -> ParquetError {
     // What the disk does not take is no fault of the bytes.
     match source {
         parquet::errors::ParquetError::External(cause) => match cause.downcast() {
-            Ok(source) => OutputError::Write {
-                path,
-                source: *source,
-            }
-            .into(),
+            Ok(source) => OutputError::from(cannot("write", &path)(*source)).into(),
             Err(cause) => ParquetError::Format {
                 path,
                 source: parquet::errors::ParquetError::External(cause),

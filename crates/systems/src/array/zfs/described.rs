@@ -12,49 +12,10 @@ use std::time::Duration;
 const ARC_STAYS_SMALL: Duration = Duration::from_secs(2);
 
 /// Properties that only shape a pool: zpoolprops(7).
-const POOL_PROPERTIES: &[&str] = &[
-    "autoexpand",
-    "autoreplace",
-    "autotrim",
-    "delegation",
-    "failmode",
-    "listsnapshots",
-    "version",
-];
+const POOL_PROPERTIES: &str = include_str!("properties/shape-pool.txt");
 
 /// Properties that only shape a volume or a data set: zfsprops(7).
-const DATA_PROPERTIES: &[&str] = &[
-    "aclinherit",
-    "aclmode",
-    "acltype",
-    "atime",
-    "casesensitivity",
-    "checksum",
-    "compression",
-    "copies",
-    "dedup",
-    "direct",
-    "dnodesize",
-    "logbias",
-    "normalization",
-    "prefetch",
-    "primarycache",
-    "quota",
-    "recordsize",
-    "redundant_metadata",
-    "refquota",
-    "refreservation",
-    "relatime",
-    "reservation",
-    "secondarycache",
-    "special_small_blocks",
-    "sync",
-    "utf8only",
-    "version",
-    "volblocksize",
-    "volthreading",
-    "xattr",
-];
+const DATA_PROPERTIES: &str = include_str!("properties/shape-data.txt");
 
 impl Described for ZfsSpec {
     fn title(&self) -> String {

@@ -12,8 +12,6 @@ pub struct Property {
     pub name: String,
     /// `all`; sizes in bytes where they were asked for so (`-p`).
     pub value: String,
-    /// `default`, `local`, `inherited from tpool`, `-`.
-    pub source: String,
 }
 
 /// Reads `get -H`, whose columns are apart by tabs, and plain `get`, where
@@ -50,7 +48,7 @@ pub fn parse_properties(source_name: &str, text: &str) -> Result<Vec<Property>> 
                 ])
             })
         };
-        let Some([owner, name, value, source]) = fields else {
+        let Some([owner, name, value, _]) = fields else {
             return Err(SystemError::unreadable(
                 source_name,
                 index + 1,
@@ -61,7 +59,6 @@ pub fn parse_properties(source_name: &str, text: &str) -> Result<Vec<Property>> 
             owner: owner.trim().to_owned(),
             name: name.trim().to_owned(),
             value: value.trim().to_owned(),
-            source: source.trim().to_owned(),
         });
     }
     Ok(all)

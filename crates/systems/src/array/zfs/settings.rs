@@ -8,68 +8,16 @@ use raidlab_shell::{Command, Target};
 use raidlab_units::parse_bytes;
 
 /// Properties of the pool that matter to a measurement.
-const POOL: [&str; 8] = [
-    "size",
-    "allocated",
-    "capacity",
-    "fragmentation",
-    "dedupratio",
-    "health",
-    "autotrim",
-    "failmode",
-];
+const POOL: &str = include_str!("properties/read-pool.txt");
 
 /// Properties of a volume or data set that matter; one lacks the other's.
-const DATASET: [&str; 25] = [
-    "used",
-    "usedbydataset",
-    "referenced",
-    "available",
-    "compressratio",
-    "logicalused",
-    "volsize",
-    "volblocksize",
-    "refreservation",
-    "recordsize",
-    "compression",
-    "checksum",
-    "dedup",
-    "copies",
-    "atime",
-    "xattr",
-    "sync",
-    "logbias",
-    "primarycache",
-    "secondarycache",
-    "direct",
-    "prefetch",
-    "redundant_metadata",
-    "volmode",
-    "encryption",
-];
+const DATASET: &str = include_str!("properties/read-data.txt");
 
 /// Parts of the names of the module's parameters that matter: how memory is
 /// used, what is read ahead, how often data are written out, how many requests
 /// each kind of work may have at a disk, how a resilver is slowed down. Linux
 /// writes them `zfs_arc_max`, FreeBSD `vfs.zfs.arc.max` or `vfs.zfs.arc_max`.
-const PARAMETERS: [&str; 16] = [
-    "zfs/version",
-    "version_module",
-    "arc_max",
-    "arc_min",
-    "prefetch_disable",
-    "txg_timeout",
-    "dirty_data_max",
-    "resilver",
-    "scrub",
-    "scan_",
-    "rebuild",
-    "max_active",
-    "l2arc_write_max",
-    "l2arc_noprefetch",
-    "min_auto_ashift",
-    "dio_enabled",
-];
+const PARAMETERS: &str = include_str!("properties/read-parameters.txt");
 
 const LINUX_MODULE: &str = "/sys/module/zfs";
 
@@ -84,7 +32,7 @@ impl ZfsSpec {
         let mut all = vec![self.ashift_found(target, array, &pool)?];
         let asked = self.pool_options.iter();
         let asked: Vec<(&str, String)> = asked.map(|(n, v)| (n.as_str(), v.clone())).collect();
-        all.extend(compare("zpool get", &asked, &pool, &POOL));
+        all.extend(compare("zpool get", &asked, &pool, POOL));
         let mut asked = self.asked();
         if let Some(volume) = &self.volume {
             let size = self.volume_size(volume, &array.members);
@@ -96,7 +44,7 @@ impl ZfsSpec {
                 asked.push(("refreservation", "none".to_owned()));
             }
         }
-        all.extend(compare("zfs get", &asked, &dataset, &DATASET));
+        all.extend(compare("zfs get", &asked, &dataset, DATASET));
         all.extend(parameters(target)?);
         Ok(all)
     }
@@ -132,7 +80,7 @@ fn compare(
     source: &str,
     asked: &[(&str, String)],
     found: &[Property],
-    besides: &[&str],
+    besides: &str,
 ) -> Vec<ReadBack> {
     let value = |name: &str| found.iter().find(|p| p.name == name).map(|p| &p.value);
     let asked_for = asked.iter().map(|(name, asked)| ReadBack {
@@ -145,8 +93,8 @@ fn compare(
         source: source.to_owned(),
     });
     let rest = besides
-        .iter()
-        .filter(|name| asked.iter().all(|(other, _)| other != *name));
+        .split_whitespace()
+        .filter(|name| asked.iter().all(|(other, _)| other != name));
     let rest =
         rest.filter_map(|name| Some(ReadBack::new(name, None::<&str>, value(name)?, source)));
     asked_for.chain(rest).collect()
@@ -182,7 +130,9 @@ fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>> {
         .filter_map(|line| line.split_once(separator))
         .filter(|(name, _)| {
             let name = name.replace('.', "_");
-            PARAMETERS.iter().any(|part| name.contains(part))
+            PARAMETERS
+                .split_whitespace()
+                .any(|part| name.contains(part))
         })
         .map(|(name, value)| {
             let name = name.rsplit('/').next().unwrap_or(name);

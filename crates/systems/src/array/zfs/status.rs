@@ -78,22 +78,8 @@ pub struct PoolStatus {
 }
 
 /// The keys that stand at the left.
-const KEYS: [&str; 14] = [
-    "pool",
-    "state",
-    "status",
-    "action",
-    "see",
-    "scan",
-    "scrub",
-    "remove",
-    "expand",
-    "checkpoint",
-    "config",
-    "errors",
-    "dedup",
-    "id",
-];
+const KEYS: &str = "pool state status action see scan scrub remove expand checkpoint config \
+    errors dedup id";
 
 /// Reads what `zpool status` printed of any number of pools.
 ///
@@ -161,7 +147,7 @@ fn key_of(line: &str) -> Option<(&'static str, &str)> {
         return None;
     }
     let (word, value) = line.trim().split_once(':')?;
-    let key = KEYS.into_iter().find(|key| *key == word)?;
+    let key = KEYS.split_whitespace().find(|key| *key == word)?;
     Some((key, value.trim()))
 }
 
