@@ -11,7 +11,7 @@ use raidlab_store::output::OutputError;
 use raidlab_store::text::visible_lines;
 use raidlab_store::{ExportError, ParquetError, StoreError};
 use raidlab_uml::CacheError;
-use raidlab_units::{PathError, cannot, in_one_line, reasons};
+use raidlab_units::{cannot, in_one_line, reasons};
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -359,9 +359,7 @@ impl From<CacheError> for Failure {
         match error {
             CacheError::NotBuilt { .. } => Self::new(Kind::Run, error)
                 .help("`raidlab kernel build` builds one, in 7 to 20 minutes and without root"),
-            CacheError::File(PathError { action, .. }) if action != "read" => {
-                Self::new(Kind::Output, error)
-            }
+            CacheError::Change(_) => Self::new(Kind::Output, error),
             _ => Self::new(Kind::Run, error),
         }
     }

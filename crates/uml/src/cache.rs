@@ -147,7 +147,7 @@ impl Cache {
 
     fn names(&self, below: &str) -> Result<Vec<String>, CacheError> {
         let folder = self.folder.join(below);
-        let read = cannot("read", &folder);
+        let read = |source| CacheError::Read(cannot("read", &folder)(source));
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(read)?,
@@ -170,7 +170,9 @@ impl Cache {
         let program = self.program(name);
         let text = match fs::read_to_string(&about) {
             Err(error) if is_nothing(&error) => return Ok(None),
-            text => text.map_err(cannot("read", &about))?,
+            text => text
+                .map_err(cannot("read", &about))
+                .map_err(CacheError::Read)?,
         };
         let kernel = serde_json::from_str::<Kernel>(&text).ok();
         let kernel = kernel.filter(|_| program.is_file());
@@ -287,9 +289,12 @@ pub enum CacheError {
         /// The name as it was given.
         name: String,
     },
-    /// Something cannot be read, or not be changed.
+    /// Something cannot be read.
     #[error(transparent)]
-    File(#[from] PathError),
+    Read(PathError),
+    /// Something cannot be changed.
+    #[error(transparent)]
+    Change(#[from] PathError),
 }
 
 fn not_built(name: Option<&str>, known: &[String]) -> String {
