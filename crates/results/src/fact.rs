@@ -229,8 +229,7 @@ pub fn fio_limit(op: Operation, what: &str) -> String {
     format!("fio.limit.{op}.{what}")
 }
 
-/// `true` where fio's text told few of a job's options, as its terse output and its text for
-/// people do.
+/// `true` where few options of a job were told: in fio's terse output and its text for people.
 pub const FIO_OPTIONS_UNTOLD: &str = "fio.options_untold";
 /// How much of its time a clone waited because `thinktime` told it to, percent.
 pub const FIO_THINKING_PERCENT: &str = "fio.thinking_percent";

@@ -17,8 +17,7 @@ use std::collections::BTreeSet;
 /// The writes that have knocked at a sync's barrier and have not been submitted.
 #[derive(Debug, Default)]
 pub(super) struct Door {
-    /// Writes that wait for the barrier, with what of each is in its first unit, and whose they
-    /// are.
+    /// Writes that wait for the barrier, each with its part in the first unit and its process.
     waiting: Vec<(RequestId, Span, u32)>,
     /// Writes behind it that were not submitted yet.
     inside: BTreeSet<RequestId>,
