@@ -14,6 +14,7 @@ use raidlab_inventory::choose::Identity;
 use raidlab_inventory::{Inventory, System};
 use raidlab_shell::{Command, Target};
 use raidlab_systems::Built;
+use raidlab_units::distinct;
 use serde::{Deserialize, Serialize};
 
 /// What runs on a machine may have left.
@@ -58,16 +59,8 @@ impl Marks {
     /// When it cannot be written.
     pub fn add(&self, target: &dyn Target, system: System) -> Result<(), HostError> {
         let mut all = Self::read(target, system)?;
-        for disk in &self.disks {
-            if !all.disks.contains(disk) {
-                all.disks.push(disk.clone());
-            }
-        }
-        for file in &self.trial_files {
-            if !all.trial_files.contains(file) {
-                all.trial_files.push(file.clone());
-            }
-        }
+        all.disks = distinct(all.disks.into_iter().chain(self.disks.clone()));
+        all.trial_files = distinct(all.trial_files.into_iter().chain(self.trial_files.clone()));
         for one in &self.tunables {
             let same = |known: &Tunable| (&known.path, &known.boot) == (&one.path, &one.boot);
             if !all.tunables.iter().any(same) {

@@ -14,29 +14,17 @@ pub use observations::observations;
 use hdrhistogram::Histogram;
 use raidlab_store::{Latency, Measurement, Operation};
 use raidlab_tools::{Part, ReportedLatency, ToolResult};
+use raidlab_units::grouped;
 
 /// The rows of a result. `template` gives everything that the tool does not
 /// know: subject, job, sequence; its numbers are replaced.
 #[must_use]
 pub fn rows(result: &ToolResult, template: &Measurement) -> Vec<Measurement> {
-    let mut groups: Vec<(Operation, String, Vec<&Part>)> = Vec::new();
-    for part in &result.parts {
-        let op = part.operation;
-        if !result.tool.is_row(part) {
-            continue;
-        }
-        let name = result.tool.part_name(part);
-        match groups
-            .iter_mut()
-            .find(|(known, label, _)| (*known, label.as_str()) == (op, name.as_str()))
-        {
-            Some((_, _, parts)) => parts.push(part),
-            None => groups.push((op, name, vec![part])),
-        }
-    }
+    let parts = result.parts.iter().filter(|part| result.tool.is_row(part));
+    let groups = grouped(parts.map(|part| ((part.operation, result.tool.part_name(part)), part)));
     groups
         .into_iter()
-        .map(|(op, name, parts)| row(result, template, op, name, &parts))
+        .map(|((op, name), parts)| row(result, template, op, name, &parts))
         .collect()
 }
 

@@ -6,6 +6,7 @@ use crate::run::terminal::Terminal;
 use clap::Args;
 use raidlab_runs::notes::STORE;
 use raidlab_runs::{ExplainedJob, explain};
+use raidlab_units::distinct;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -174,13 +175,8 @@ fn tables(all: &[ExplainedJob]) -> String {
 
 /// The names of facts of a kind, in the order in which they come.
 fn in_order(all: &[ExplainedJob], begin: &str, end: &str) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (name, _) in all.iter().flat_map(|one| named(one, begin, end)) {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
+    let all = all.iter().flat_map(|one| named(one, begin, end));
+    distinct(all.map(|(name, _)| name.to_owned()))
 }
 
 /// What cores were busy with, most first, as shares of the time in which they were.

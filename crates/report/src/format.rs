@@ -19,7 +19,7 @@ pub(crate) fn figure(value: f64) -> String {
 /// A whole number with a narrow gap between thousands.
 pub(crate) fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
-    let mut text = grouped(&digits);
+    let mut text = by_thousands(&digits);
     if value < 0.0 && digits != "0" {
         text.insert(0, '-');
     }
@@ -27,7 +27,7 @@ pub(crate) fn thousands(value: f64) -> String {
 }
 
 /// Digits with a narrow gap between thousands.
-pub(crate) fn grouped(digits: &str) -> String {
+pub(crate) fn by_thousands(digits: &str) -> String {
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
         if position > 0 && (digits.len() - position).is_multiple_of(3) {

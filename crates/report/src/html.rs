@@ -16,6 +16,7 @@ use crate::table;
 use minijinja::Environment;
 use minijinja::value::{Serde, Value as Shown};
 use raidlab_store::{AUDIT_NOTE_CLASS, AccuracyNote, Run, Setting};
+use raidlab_units::grouped;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -272,17 +273,11 @@ fn remarks<'a>(data: &'a RunData, view: &View<'_>) -> Vec<&'a AccuracyNote> {
 }
 
 fn scopes(settings: &[Setting]) -> Vec<Scope<'_>> {
-    let mut scopes: Vec<Scope<'_>> = Vec::new();
-    for setting in settings {
-        match scopes.iter_mut().find(|scope| scope.name == setting.scope) {
-            Some(scope) => scope.settings.push(setting),
-            None => scopes.push(Scope {
-                name: &setting.scope,
-                settings: vec![setting],
-            }),
-        }
-    }
+    let scopes = grouped(settings.iter().map(|one| (one.scope.as_str(), one)));
+    let scopes = scopes.into_iter();
     scopes
+        .map(|(name, settings)| Scope { name, settings })
+        .collect()
 }
 
 /// The places of the subjects that have a figure in one of these rows.

@@ -6,7 +6,7 @@ use crate::notes::remark;
 use crate::task::Task;
 use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite, by_steps};
 use raidlab_store::AccuracyNote;
-use raidlab_units::count;
+use raidlab_units::{count, distinct};
 use std::error::Error;
 use std::fmt::Write;
 
@@ -58,13 +58,7 @@ impl Prepared {
 
     /// The parameter sets that the run needs, in the order in which they come.
     fn fits(&self) -> Vec<&str> {
-        let mut fits: Vec<&str> = Vec::new();
-        for experiment in &self.experiments {
-            if !fits.contains(&experiment.fit.as_str()) {
-                fits.push(&experiment.fit);
-            }
-        }
-        fits
+        distinct(self.experiments.iter().map(|one| one.fit.as_str()))
     }
 
     /// What would be done, in words. Fits differ in numbers only, so each
@@ -127,19 +121,15 @@ pub(crate) const LEFT_OUT: &str = "Left out";
 /// that the subject cannot lose: rows would be missing without a word.
 pub(crate) fn jobless(experiments: &[Experiment]) -> Vec<AccuracyNote> {
     let is_jobless = |one: &&Experiment| one.left_out > 0 && one.jobs().next().is_none();
-    let mut lines: Vec<String> = Vec::new();
-    for one in experiments.iter().filter(is_jobless) {
-        let line = format!(
+    let lines = experiments.iter().filter(is_jobless).map(|one| {
+        format!(
             "{}: none of the suite's jobs: something is taken out before them, and nothing can be \
              taken out of it",
             one.subject.name
-        );
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    let remarks = lines.into_iter().map(|line| remark(LEFT_OUT, line));
-    remarks.collect()
+        )
+    });
+    let lines = distinct(lines).into_iter();
+    lines.map(|line| remark(LEFT_OUT, line)).collect()
 }
 
 /// Those of `all` that are planned and that the bench can run, as a run with these

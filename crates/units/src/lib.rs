@@ -5,6 +5,7 @@
 //! are bytes per second: KB/s, MB/s and MiB/s exist only in printing.
 
 mod digest;
+mod gather;
 mod parse;
 mod path;
 mod size;
@@ -14,6 +15,7 @@ mod visible;
 mod words;
 
 pub use digest::{FNV_BASIS, fnv1a};
+pub use gather::{distinct, grouped};
 pub use parse::{LONGEST_TIME, ParseUnitError, bytes_in, parse_bytes, parse_duration};
 pub use path::{PathError, cannot};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};

@@ -13,6 +13,7 @@ mod text;
 
 use super::{ComparedCell, ComparedRow, RunComparison};
 use crate::format::signed_percent_fine;
+use raidlab_units::distinct;
 use serde::Serialize;
 use std::str::FromStr;
 
@@ -162,14 +163,9 @@ impl RunComparison {
     pub(super) fn agreement(&self, run: usize, bounds: &[Bound]) -> Agreement {
         let mut rows: Vec<&ComparedRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.position);
-        let mut places: Vec<String> = Vec::new();
+        let places = distinct(rows.iter().map(|row| row.place.clone()));
         let mut jobs: Vec<AgreementRow> = Vec::new();
         let (mut beyond, mut not_compared) = (Vec::new(), 0);
-        for row in &rows {
-            if !places.contains(&row.place) {
-                places.push(row.place.clone());
-            }
-        }
         for row in rows {
             let label = own_label(row, &self.rows);
             let at = jobs.iter().position(|job| job.label == label);
@@ -301,12 +297,7 @@ fn classes(
         cells.filter_map(move |(place, cell)| Some((job, place.as_str(), cell.as_ref()?)))
     });
     let judged: Vec<Judged<'_>> = judged.filter(|(.., cell)| cell.within.is_some()).collect();
-    let mut names: Vec<&str> = Vec::new();
-    for (job, ..) in &judged {
-        if !names.contains(&job.class.as_str()) {
-            names.push(&job.class);
-        }
-    }
+    let names = distinct(judged.iter().map(|(job, ..)| job.class.as_str()));
     let mut all: Vec<ClassAgreement> = names
         .iter()
         .map(|class| {

@@ -5,7 +5,7 @@ use crate::markdown::{Alignment, MARK, escaped, table};
 use crate::table::Tone;
 use crate::terminal::Style;
 use comfy_table::{Cell, CellAlignment};
-use raidlab_units::count;
+use raidlab_units::{count, grouped};
 use std::fmt::Write;
 
 /// Up to so many differences are shown in full and unfolded.
@@ -74,14 +74,10 @@ impl RunComparison {
 
     /// `run 4, tool 1, environment 870, setting 112`.
     pub(super) fn difference_counts(&self) -> String {
-        let mut counts: Vec<(&str, usize)> = Vec::new();
-        for one in &self.differences {
-            match counts.iter_mut().find(|(kind, _)| *kind == one.kind) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((one.kind, 1)),
-            }
-        }
-        let words = counts.iter().map(|(kind, count)| format!("{kind} {count}"));
+        let kinds = grouped(self.differences.iter().map(|one| (one.kind, one)));
+        let words = kinds
+            .iter()
+            .map(|(kind, all)| format!("{kind} {}", all.len()));
         words.collect::<Vec<_>>().join(", ")
     }
 

@@ -4,6 +4,7 @@
 //! figure.
 
 use raidlab_store::Measurement;
+use raidlab_units::distinct;
 
 /// What the cells of a column have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +35,7 @@ impl<'a> Column<'a> {
 
 /// Every column, in order of appearance.
 pub(crate) fn columns(measurements: &[Measurement]) -> Vec<Column<'_>> {
-    let mut all = Vec::new();
-    for m in measurements {
-        let column = Column::of(m);
-        if !all.contains(&column) {
-            all.push(column);
-        }
-    }
-    all
+    distinct(measurements.iter().map(Column::of))
 }
 
 /// Short names: `md/ext4@one`, without the parts that are the same

@@ -3,10 +3,10 @@
 
 use super::view::View;
 use crate::data::RunData;
-use crate::format::grouped;
+use crate::format::by_thousands;
 use raidlab_store::fact::{self, outcome};
 use raidlab_store::{CommandRecord, Observation, Scope};
-use raidlab_units::count;
+use raidlab_units::{count, grouped};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -177,7 +177,7 @@ fn value_words(observation: &Observation) -> String {
     let counts = !unit.is_empty() || COUNTING.iter().any(|end| name.ends_with(end));
     let is_whole = value.bytes().all(|byte| byte.is_ascii_digit()) && !value.starts_with('0');
     let value = match value.len() {
-        6.. if counts && is_whole => grouped(value),
+        6.. if counts && is_whole => by_thousands(value),
         _ => value.clone(),
     };
     if unit.is_empty() {
@@ -292,18 +292,14 @@ pub(crate) fn tools(data: &RunData) -> Vec<&str> {
 /// Every command by experiment, in the order in which they began.
 pub(crate) fn command_groups(data: &RunData, view: &View<'_>) -> Vec<CommandGroup> {
     let mut left = ALL_SHOWN_BYTES;
-    let mut groups: Vec<(Scope, Vec<&CommandRecord>)> = Vec::new();
-    for command in &data.commands {
+    let commands = data.commands.iter().map(|command| {
         let scope = Scope {
             sequence: None,
             ..command.scope.clone()
         };
-        match groups.iter_mut().find(|(own, _)| *own == scope) {
-            Some((_, all)) => all.push(command),
-            None => groups.push((scope, vec![command])),
-        }
-    }
-    let groups = groups.into_iter().map(|(scope, commands)| {
+        (scope, command)
+    });
+    let groups = grouped(commands).into_iter().map(|(scope, commands)| {
         let failed = commands
             .iter()
             .filter(|command| command.code != Some(0))

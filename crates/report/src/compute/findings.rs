@@ -4,6 +4,7 @@
 use super::view::{Row, View};
 use crate::format::list;
 use raidlab_store::{AUDIT_NOTE_CLASS, AccuracyNote, Finding, Severity};
+use raidlab_units::{distinct, grouped};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -77,63 +78,38 @@ pub(crate) const fn sign(severity: Severity) -> &'static str {
 /// All findings, worst first, then in the order of the audit. Findings with the
 /// same evidence are one case.
 pub(crate) fn groups<'a>(findings: &'a [Finding], view: &View<'_>) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    let mut cases: Vec<Vec<(&str, Vec<&Finding>)>> = Vec::new();
-    for finding in findings {
-        let same = |group: &Group<'_>| key(finding) == (group.severity, group.rule, group.title);
-        let place = groups.iter().position(same).unwrap_or_else(|| {
-            groups.push(Group {
-                anchor: String::new(),
-                rule: &finding.rule,
-                title: &finding.title,
-                severity: finding.severity,
-                severity_name: severity_name(finding.severity),
-                sign: sign(finding.severity),
-                effects: Vec::new(),
-                remedies: Vec::new(),
-                cells: String::new(),
-                cases: Vec::new(),
-            });
-            cases.push(Vec::new());
-            groups.len() - 1
-        });
-        add_once(&mut groups[place].effects, &finding.effect);
-        add_once(&mut groups[place].remedies, &finding.remedy);
-        let twin = cases[place]
-            .iter_mut()
-            .find(|(evidence, _)| *evidence == finding.evidence);
-        match twin {
-            Some((_, all)) => all.push(finding),
-            None => cases[place].push((&finding.evidence, vec![finding])),
-        }
-    }
-    for (group, cases) in groups.iter_mut().zip(cases) {
-        let case = |(evidence, all): (&'a str, Vec<&Finding>)| Case {
-            evidence,
-            cells: cells(&all, view),
-        };
-        let all: Vec<&Finding> = cases
-            .iter()
-            .flat_map(|(_, all)| all.iter().copied())
-            .collect();
-        group.cells = cells(&all, view);
-        group.cases = cases.into_iter().map(case).collect();
-    }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.severity));
-    for (position, group) in groups.iter_mut().enumerate() {
-        group.anchor = format!("finding-{position}");
-    }
+    let mut groups = grouped(findings.iter().map(|finding| (key(finding), finding)));
+    groups.sort_by_key(|((severity, ..), _)| std::cmp::Reverse(*severity));
+    let groups = groups.into_iter().enumerate();
     groups
+        .map(|(position, ((severity, rule, title), own))| {
+            let texts = |text: fn(&Finding) -> &String| {
+                let texts = own.iter().map(|finding| text(finding).as_str());
+                distinct(texts.filter(|text| !text.is_empty()))
+            };
+            let cases = grouped(own.iter().map(|&one| (one.evidence.as_str(), one)));
+            let case = |(evidence, all): (&'a str, Vec<&Finding>)| Case {
+                evidence,
+                cells: cells(&all, view),
+            };
+            Group {
+                anchor: format!("finding-{position}"),
+                rule,
+                title,
+                severity,
+                severity_name: severity_name(severity),
+                sign: sign(severity),
+                effects: texts(|finding| &finding.effect),
+                remedies: texts(|finding| &finding.remedy),
+                cells: cells(&own, view),
+                cases: cases.into_iter().map(case).collect(),
+            }
+        })
+        .collect()
 }
 
 fn key(finding: &Finding) -> (Severity, &str, &str) {
     (finding.severity, &finding.rule, &finding.title)
-}
-
-fn add_once<'a>(all: &mut Vec<&'a str>, text: &'a str) {
-    if !text.is_empty() && !all.contains(&text) {
-        all.push(text);
-    }
 }
 
 /// The marks of a cell with the findings at these positions: each rule once,
@@ -185,24 +161,19 @@ fn cells(findings: &[&Finding], view: &View<'_>) -> String {
         "every cell".to_owned()
     } else {
         // Columns with the same rows are named together.
-        let mut together: Vec<(String, Vec<&str>)> = Vec::new();
-        for entry in &columns {
+        let together = grouped(columns.iter().map(|entry| {
             let rows = if whole(entry) {
                 "all jobs".to_owned()
             } else {
                 row_words(view, &entry.1)
             };
-            let name = view.names[entry.0].as_str();
-            match together.iter_mut().find(|(own, _)| *own == rows) {
-                Some((_, names)) => names.push(name),
-                None => together.push((rows, vec![name])),
-            }
-        }
-        let words = together.iter().map(|(rows, names)| {
+            (rows, view.names[entry.0].as_str())
+        }));
+        let words = together.into_iter().map(|(rows, names)| {
             if names.len() == view.names.len() {
-                rows.clone()
+                rows
             } else {
-                format!("{rows} on {}", list(names))
+                format!("{rows} on {}", list(&names))
             }
         });
         words.collect::<Vec<_>>().join("; ")

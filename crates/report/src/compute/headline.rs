@@ -15,6 +15,7 @@ use super::view::{Row, View};
 use crate::data::RunData;
 use crate::format::list;
 use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
+use raidlab_units::grouped;
 
 /// Of more rows than this only their number is said.
 const NAMED_ROWS: usize = 6;
@@ -248,20 +249,17 @@ type Leads = Vec<(Vec<usize>, Vec<String>)>;
 /// The scores over all rankings, and who leads which rows.
 fn standing(subjects: &[usize], rankings: &[Ranking]) -> (Scores, Leads) {
     let mut scores: Scores = subjects.iter().map(|&subject| (subject, 0.0)).collect();
-    let mut leads = Leads::new();
     for ranking in rankings {
         for (subject, ratio) in ranking.ratios() {
             let own = scores.iter_mut().filter(|(s, _)| *s == subject);
             own.for_each(|(_, sum)| *sum += ratio.ln());
         }
-        let leaders = ranking.leaders();
-        match leads.iter_mut().find(|(own, _)| *own == leaders) {
-            Some((_, labels)) => labels.push(ranking.label.clone()),
-            None => leads.push((leaders, vec![ranking.label.clone()])),
-        }
     }
     scores.sort_by(|a, b| b.1.total_cmp(&a.1));
-    (scores, leads)
+    let leads = rankings
+        .iter()
+        .map(|one| (one.leaders(), one.label.clone()));
+    (scores, grouped(leads))
 }
 
 /// A clause for subjects with figures of what had not ended.
@@ -302,30 +300,19 @@ fn open(rows: &[&Row<'_>], scores: &[(usize, f64)]) -> Option<Open> {
 /// of each subject, if it is much deeper than the subject's `mean` ratio.
 fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) -> Vec<String> {
     let mut remarks = Vec::new();
-    let mut heights: Vec<(usize, Vec<(f64, String)>)> = Vec::new();
-    let mut falls: Vec<(usize, f64, &str)> = Vec::new();
-    for ranking in rankings {
-        let next = ranking.figures[0].1 / ranking.figures[1].1;
-        if next > STANDS_OUT_RATIO {
-            let leader = ranking.figures[0].0;
-            match heights.iter_mut().find(|(own, _)| *own == leader) {
-                Some((_, rows)) => rows.push((next, ranking.label.clone())),
-                None => heights.push((leader, vec![(next, ranking.label.clone())])),
-            }
-            continue;
-        }
-        let deep = |(subject, ratio): &(usize, f64)| {
-            *ratio < FALLS_TO_RATIO && *ratio < mean(*subject) / 2.0
-        };
-        for (subject, ratio) in ranking.ratios().filter(deep) {
-            match falls.iter_mut().find(|(own, _, _)| *own == subject) {
-                Some(fall) if fall.1 <= ratio => {}
-                Some(fall) => *fall = (subject, ratio, &ranking.label),
-                None => falls.push((subject, ratio, &ranking.label)),
-            }
-        }
-    }
-    for (leader, rows) in heights {
+    let next = |ranking: &Ranking| ranking.figures[0].1 / ranking.figures[1].1;
+    let (high, others): (Vec<&Ranking>, Vec<_>) =
+        (rankings.iter()).partition(|ranking| next(ranking) > STANDS_OUT_RATIO);
+    let heights = high
+        .into_iter()
+        .map(|one| (one.figures[0].0, (next(one), one.label.clone())));
+    let deep =
+        |(subject, ratio): &(usize, f64)| *ratio < FALLS_TO_RATIO && *ratio < mean(*subject) / 2.0;
+    let falls = others.into_iter().flat_map(|ranking| {
+        let deep = ranking.ratios().filter(deep);
+        deep.map(move |(subject, ratio)| (subject, (ratio, &ranking.label)))
+    });
+    for (leader, rows) in grouped(heights) {
         let ratios = || rows.iter().map(|(ratio, _)| *ratio);
         let (least, most) = (
             ratios().fold(f64::MAX, f64::min),
@@ -343,12 +330,13 @@ fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) 
             jobs(&labels)
         ));
     }
-    remarks.extend(falls.into_iter().map(|(subject, ratio, label)| {
-        format!(
+    remarks.extend(grouped(falls).into_iter().filter_map(|(subject, rows)| {
+        let (ratio, label) = rows.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!(
             "{} falls to {:.0}\u{a0}% of the best in job {label}",
             names[subject],
             100.0 * ratio
-        )
+        ))
     }));
     remarks
 }

@@ -4,6 +4,7 @@
 use super::rate::Rate;
 use super::standing::best_of;
 use super::view::{Row, View, matrix_sizes};
+use raidlab_units::distinct;
 use serde::Serialize;
 
 /// A table of file sizes (down) by record sizes (across).
@@ -67,16 +68,9 @@ fn matrix(view: &View<'_>, rows: &[&Row<'_>], column: usize) -> Option<Matrix> {
     // One unit for the table: each record size could ask for its own.
     let bytes = there.iter().find(|row| row.rate.is_bytes());
     let rate = bytes.map_or(there[0].rate, |row| row.rate);
-    let (mut down, mut across): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for row in &there {
-        let (file, record) = split(&row.head.part);
-        if !down.contains(&file) {
-            down.push(file);
-        }
-        if !across.contains(&record) {
-            across.push(record);
-        }
-    }
+    let parts = there.iter().map(|row| split(&row.head.part));
+    let down = distinct(parts.clone().map(|(file, _)| file));
+    let mut across = distinct(parts.map(|(_, record)| record));
     across.sort_by_key(|record| matrix_sizes(&format!("0/{record}")).map(|sizes| sizes.1));
     let value = |row: &Row<'_>| in_unit(row, column, rate);
     let best = best_of(

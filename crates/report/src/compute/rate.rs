@@ -10,6 +10,7 @@
 use super::standing::Better;
 use crate::format::figure;
 use raidlab_store::{Measurement, Metric, Operation};
+use raidlab_units::distinct;
 
 /// Suites whose source prints KiB/s: the 2015 comparison of mirrors quotes
 /// fio's "KB/s", which are of 1024 bytes.
@@ -167,13 +168,7 @@ fn moves_blocks(op: Operation) -> bool {
 
 /// The units' names: `iops or KiB/s`.
 pub(crate) fn unit_names(rates: impl Iterator<Item = Rate>) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for rate in rates {
-        if !names.contains(&rate.unit()) {
-            names.push(rate.unit());
-        }
-    }
-    names.join(" or ")
+    distinct(rates.map(Rate::unit)).join(" or ")
 }
 
 /// How to read the units of these rows.

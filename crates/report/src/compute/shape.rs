@@ -17,6 +17,7 @@ use super::sync;
 use super::view::{Cell, Row, View};
 use numbers::{Number, numbers_of};
 use raidlab_store::Operation;
+use raidlab_units::grouped;
 
 /// Fewer steps than this are no ladder: they stand as bars.
 pub(crate) const LADDER_STEPS: usize = 3;
@@ -386,29 +387,25 @@ fn step(parameter: &Parameter, job: &Job<'_, '_>) -> Number {
 /// Groups of jobs, as positions, that differ in this quantity alone; of jobs with the
 /// same value the first.
 fn families(jobs: &[Job<'_, '_>], parameter: &Parameter) -> Vec<Vec<usize>> {
-    let alike = |a: &Job<'_, '_>, b: &Job<'_, '_>| {
-        let mut others = STRUCTURED.iter().filter(|other| *other != parameter);
-        others.all(|other| a.value(other) == b.value(other))
+    let others = |job: &Job<'_, '_>| -> Vec<f64> {
+        let others = STRUCTURED.iter().filter(|other| *other != parameter);
+        others.map(|other| job.value(other)).collect()
     };
-    let same = |a: usize, b: usize| jobs[a].value(parameter) == jobs[b].value(parameter);
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (place, job) in jobs.iter().enumerate() {
-        let own = |group: &&mut Vec<usize>| alike(&jobs[group[0]], job);
-        match groups.iter_mut().find(own) {
-            Some(group) => group.push(place),
-            None => groups.push(vec![place]),
-        }
-    }
-    for group in &mut groups {
-        let mut kept: Vec<usize> = Vec::new();
-        for &place in group.iter() {
-            if kept.iter().all(|other| !same(*other, place)) {
-                kept.push(place);
-            }
-        }
-        *group = kept;
-    }
-    groups
+    let alike = grouped(
+        jobs.iter()
+            .enumerate()
+            .map(|(place, job)| (others(job), place)),
+    );
+    // Of jobs with the same value the first.
+    let steps = |group: Vec<usize>| {
+        let by_value = grouped(
+            group
+                .into_iter()
+                .map(|place| (jobs[place].value(parameter), place)),
+        );
+        by_value.into_iter().map(|(_, places)| places[0]).collect()
+    };
+    alike.into_iter().map(|(_, group)| steps(group)).collect()
 }
 
 /// Ladders of jobs that are alike as far as raidlab knows them, and whose titles (or

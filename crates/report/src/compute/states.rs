@@ -6,6 +6,7 @@
 use super::view::Row;
 use crate::format::list;
 use raidlab_store::{Finding, Measurement};
+use raidlab_units::grouped;
 
 /// The audit's rule on jobs that ended before their time.
 const ENDED_EARLY: &str = "T6";
@@ -47,33 +48,19 @@ pub(crate) fn unlike(
         if !rows.iter().any(|row| differs(&row)) {
             continue;
         }
-        let counts: Vec<String> = subjects
-            .iter()
-            .map(|subject| {
-                let count = rows.iter().filter(|row| in_row(row, *subject)).count();
-                let times = match count {
-                    0 => "none".to_owned(),
-                    1 => "1 row".to_owned(),
-                    all if all == rows.len() => "all rows".to_owned(),
-                    count => format!("{count} rows"),
-                };
-                (times, names[*subject].clone())
-            })
-            .fold(
-                Vec::<(String, Vec<String>)>::new(),
-                |mut groups, (times, name)| {
-                    match groups.iter_mut().find(|(known, _)| *known == times) {
-                        Some((_, group)) => group.push(name),
-                        None => groups.push((times, vec![name])),
-                    }
-                    groups
-                },
-            )
-            .into_iter()
-            .map(|(times, group)| {
-                let group: Vec<&str> = group.iter().map(String::as_str).collect();
-                format!("in {times} of {}", list(&group))
-            })
+        let counted = subjects.iter().map(|subject| {
+            let count = rows.iter().filter(|row| in_row(row, *subject)).count();
+            let times = match count {
+                0 => "none".to_owned(),
+                1 => "1 row".to_owned(),
+                all if all == rows.len() => "all rows".to_owned(),
+                count => format!("{count} rows"),
+            };
+            (times, &names[*subject])
+        });
+        let counts = grouped(counted).into_iter();
+        let counts: Vec<String> = counts
+            .map(|(times, group)| format!("in {times} of {}", list(&group)))
             .collect();
         clauses.push(format!(
             "states were not alike: {words} {}",

@@ -7,6 +7,7 @@
 
 use super::column::Column;
 use raidlab_store::{EventRecord, Measurement, Scope, Series};
+use raidlab_units::distinct;
 use std::collections::BTreeMap;
 
 /// Bins of all experiments of a page together, and of one at most and at
@@ -77,12 +78,8 @@ pub(crate) fn timelines<'a>(
     events: &'a [EventRecord],
     measurements: &'a [Measurement],
 ) -> Vec<Timeline<'a>> {
-    let mut keys: Vec<Key<'_>> = Vec::new();
-    for series in series {
-        if !keys.contains(&key(&series.scope)) && !series.points.is_empty() {
-            keys.push(key(&series.scope));
-        }
-    }
+    let sampled = series.iter().filter(|series| !series.points.is_empty());
+    let keys = distinct(sampled.map(|series| key(&series.scope)));
     let experiments = u64::try_from(keys.len()).unwrap_or(u64::MAX).max(1);
     let bins = (ALL_BINS / experiments).clamp(LEAST_BINS, MOST_BINS);
     let one = |own: &Key<'a>| timeline(*own, series, events, measurements, bins);

@@ -7,7 +7,7 @@ use super::view::View;
 use crate::data::RunData;
 use crate::format::{list, list_of_many};
 use raidlab_store::Role;
-use raidlab_units::count;
+use raidlab_units::{count, distinct};
 
 /// The bench whose figures have no chance in them: the same seed gives the
 /// same figures.
@@ -36,15 +36,7 @@ pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
 /// `2 subjects (md and zfs)`; with file systems, hosts and repetitions where
 /// there is more than one of them.
 fn what_columns_are(view: &View<'_>) -> String {
-    let different = |part: fn(&Column<'_>) -> String| {
-        let mut all: Vec<String> = Vec::new();
-        for name in view.columns.iter().map(part) {
-            if !all.contains(&name) {
-                all.push(name);
-            }
-        }
-        all
-    };
+    let different = |part: fn(&Column<'_>) -> String| distinct(view.columns.iter().map(part));
     let named = |all: &[String], one: &str, many: &str| {
         format!("{} ({})", count(all.len(), one, many), list_of_many(all))
     };

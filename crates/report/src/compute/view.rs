@@ -13,6 +13,7 @@ use crate::data::RunData;
 use raidlab_store::{
     Finding, Measurement, Metric, Operation, Severity, published_error_percent as error_percent,
 };
+use raidlab_units::distinct;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fit whose figures are shown; it knows least about what it predicts.
@@ -264,13 +265,7 @@ impl<'a> View<'a> {
 
     /// The classes in the order of their first job.
     pub(crate) fn classes(&self) -> Vec<&'a str> {
-        let mut classes: Vec<&str> = Vec::new();
-        for row in self.all_rows() {
-            if !classes.contains(&row.head.class.as_str()) {
-                classes.push(&row.head.class);
-            }
-        }
-        classes
+        distinct(self.all_rows().map(|row| row.head.class.as_str()))
     }
 }
 

@@ -16,6 +16,7 @@ mod under_way;
 
 pub use json::parse as parse_json;
 pub use options::{asked_options, check_options};
+use raidlab_units::distinct;
 pub use raidlab_workload::canonical_name;
 use raidlab_workload::shapes_load;
 pub use terse::parse as parse_terse;
@@ -157,12 +158,7 @@ impl Benchmark for Fio {
     /// The names of all jobs of a group; of many the first and how many others there are.
     fn label(&self, result: &ToolResult) -> Option<String> {
         const SHOWN: usize = 3;
-        let mut labels: Vec<&str> = Vec::new();
-        for part in &result.parts {
-            if !labels.contains(&part.label.as_str()) {
-                labels.push(&part.label);
-            }
-        }
+        let labels = distinct(result.parts.iter().map(|part| part.label.as_str()));
         let label = match labels.len() {
             0..=SHOWN => labels.join("+"),
             many => format!("{} and {} others", labels[0], many - 1),
