@@ -3,8 +3,8 @@
 
 use super::Figure;
 use super::bars::row_title;
-use super::lines::{Along, Group, Line, Lines, Point, Values};
-use super::look::{Look, MOST_LINES, hover};
+use super::lines::{Along, Group, Line, Lines, Point, Values, lines_of};
+use super::look::{MOST_LINES, hover};
 use super::scale::Scale;
 use crate::compute::headline::class_title;
 use crate::compute::view::{Row, View};
@@ -59,14 +59,12 @@ fn class_figures(data: &RunData, view: &View<'_>, number: usize, class: &str) ->
         band_words: String::new(),
         caption: "Farther to the left is better; a steep line is an even one.".to_owned(),
         marks: Vec::new(),
-        wide: false,
-        markers: false,
     }
     .figures()
 }
 
 fn lines(view: &View<'_>, row: &Row<'_>) -> Vec<Line> {
-    let line = |(column, name): (usize, &String)| {
+    lines_of(view, |column, name| {
         let cell = row.cells[column];
         let struck = cell.is_some_and(|cell| cell.fatal);
         let histogram = cell.and_then(|cell| decoded(&cell.m.latency.histogram));
@@ -84,13 +82,8 @@ fn lines(view: &View<'_>, row: &Row<'_>) -> Vec<Line> {
                 }
             })
         });
-        Line {
-            name: name.clone(),
-            look: Look(column),
-            points: points.filter(|point| point.x > 0.0).collect(),
-        }
-    };
-    view.names.iter().enumerate().map(line).collect()
+        points.filter(|point| point.x > 0.0).collect()
+    })
 }
 
 /// A stored histogram; `None` of none, of an empty one, and of one that cannot be read,

@@ -1,13 +1,14 @@
 //! Figures along what the jobs vary, and their latencies along the same.
 
 use super::Figure;
-use super::lines::{Along, Group, Line, Lines, Point, Values};
-use super::look::{Look, MOST_LINES, hover};
+use super::lines::{Along, Group, Line, Lines, Point, Values, lines_of};
+use super::look::{MOST_LINES, hover};
 use crate::compute::headline::class_title;
 use crate::compute::shape::{self, Job, Ladder, Load, Parameter};
 use crate::compute::view::View;
 use crate::data::RunData;
 use crate::format::{figure, percentiles_ms};
+use raidlab_units::grouped;
 
 /// Names of the percentiles, in the order of `percentiles_ms`.
 const PERCENTILES: [&str; 4] = ["median", "90 %", "99 %", "99.9 %"];
@@ -66,21 +67,17 @@ impl<'v, 'a> Family<'v, 'a> {
 
 /// The ladders with their panels' titles.
 fn families<'v, 'a>(all: Vec<Ladder<'v, 'a>>) -> Vec<Family<'v, 'a>> {
-    let mut families: Vec<Family<'v, 'a>> = Vec::new();
-    for ladder in all {
-        let own = |family: &&mut Family<'_, '_>| {
-            let first = family.first();
-            (first.class, first.load) == (ladder.class, ladder.load)
-                && first.parameter == ladder.parameter
-                && first.in_megabytes() == ladder.in_megabytes()
-        };
-        match families.iter_mut().find(own) {
-            Some(family) => family.ladders.push((String::new(), ladder)),
-            None => families.push(Family {
-                ladders: vec![(String::new(), ladder)],
-            }),
-        }
-    }
+    let families = grouped(all.into_iter().map(|one| {
+        let kind = (
+            one.class,
+            one.load,
+            one.parameter.clone(),
+            one.in_megabytes(),
+        );
+        (kind, (String::new(), one))
+    }));
+    let families = families.into_iter().map(|(_, ladders)| Family { ladders });
+    let mut families: Vec<Family<'v, 'a>> = families.collect();
     for family in &mut families {
         if family.ladders.len() < 2 {
             continue;
@@ -126,12 +123,12 @@ pub(super) fn figures(data: &RunData, view: &View<'_>) -> (Vec<Figure>, Vec<Figu
 }
 
 /// A line for each subject, with a point for each step that it has.
-fn lines_of(
+fn steps(
     view: &View<'_>,
     ladder: &Ladder<'_, '_>,
     point: impl Fn(&str, &Job<'_, '_>, usize, f64, &str) -> Option<Point>,
 ) -> Vec<Line> {
-    let line = |(column, name): (usize, &String)| {
+    lines_of(view, |column, name| {
         let steps = ladder.steps.iter().filter_map(|(number, job)| {
             let at = match &ladder.parameter {
                 Parameter::BlockSize => format!("blocks of {}", number.text),
@@ -140,13 +137,8 @@ fn lines_of(
             };
             point(name, job, column, number.value, &at)
         });
-        Line {
-            name: name.clone(),
-            look: Look(column),
-            points: steps.collect(),
-        }
-    };
-    view.names.iter().enumerate().map(line).collect()
+        steps.collect()
+    })
 }
 
 fn rate_figures(data: &RunData, view: &View<'_>, family: &Family<'_, '_>, id: &str) -> Vec<Figure> {
@@ -158,7 +150,7 @@ fn rate_figures(data: &RunData, view: &View<'_>, family: &Family<'_, '_>, id: &s
     };
     let groups = family.ladders.iter().map(|(title, ladder)| Group {
         title: title.clone(),
-        lines: lines_of(view, ladder, point),
+        lines: steps(view, ladder, point),
     });
     let what = match (family.first().load, megabytes) {
         (Load::Mixed, _) => "reads and writes together".to_owned(),
@@ -176,8 +168,6 @@ fn rate_figures(data: &RunData, view: &View<'_>, family: &Family<'_, '_>, id: &s
         band_words: view.band_words("Shaded"),
         caption: family.first().parameter.explanation(),
         marks: Vec::new(),
-        wide: true,
-        markers: true,
     }
     .figures()
 }
@@ -256,7 +246,7 @@ fn latency_figures(
                 } else {
                     format!("{percentile}, {title}")
                 },
-                lines: lines_of(view, ladder, point),
+                lines: steps(view, ladder, point),
             });
         }
     }
@@ -276,8 +266,6 @@ fn latency_figures(
         .trim_end()
         .to_owned(),
         marks: Vec::new(),
-        wide: true,
-        markers: true,
     }
     .figures()
 }

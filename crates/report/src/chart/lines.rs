@@ -7,6 +7,7 @@
 use super::look::{GRID, Look, MOST_LINES, open_circle, with};
 use super::scale::{Scale, steps_axis};
 use super::{Figure, Key, Panel};
+use crate::compute::view::View;
 use serde_json::{Value, json};
 
 /// Pixels of the only panel of a figure, and of one among several.
@@ -96,10 +97,16 @@ pub(super) struct Lines {
     pub caption: String,
     /// Between which places along the axis something happened.
     pub marks: Vec<(f64, String)>,
-    /// Whether a single panel takes the whole width of a wide page.
-    pub wide: bool,
-    /// Whether each point has a marker.
-    pub markers: bool,
+}
+
+/// A line for each subject of these points.
+pub(super) fn lines_of(view: &View<'_>, points: impl Fn(usize, &str) -> Vec<Point>) -> Vec<Line> {
+    let line = |(column, name): (usize, &String)| Line {
+        name: name.clone(),
+        look: Look(column),
+        points: points(column, name),
+    };
+    view.names.iter().enumerate().map(line).collect()
 }
 
 impl Lines {
@@ -157,11 +164,16 @@ impl Lines {
         Some(scale)
     }
 
+    /// A single panel takes the whole width of a wide page, and each point has a marker; a
+    /// distribution is narrow, and has more points than can be marked.
+    fn is_wide(&self) -> bool {
+        self.values != Values::Percent
+    }
+
     fn mode(&self) -> &'static str {
-        if self.markers {
-            "lines+markers"
-        } else {
-            "lines"
+        match self.is_wide() {
+            true => "lines+markers",
+            false => "lines",
         }
     }
 
@@ -184,7 +196,7 @@ impl Lines {
                 drawn(line, covered, scale, self.mode())
             });
             let mut plot = self.plot(traces.collect(), scale, height);
-            if self.wide && !several {
+            if self.is_wide() && !several {
                 plot["roomy"] = self.roomy(group, scale);
             }
             panels.push(Panel {
@@ -201,7 +213,7 @@ impl Lines {
             title: self.title.clone(),
             caption: self.words(scale),
             unit: format!("{}{}", self.unit, scale.words()),
-            wide: several || self.wide,
+            wide: several || self.is_wide(),
             legend,
             panels,
             id: self.id,

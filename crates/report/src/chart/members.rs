@@ -56,8 +56,6 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
             band_words: view.band_words("Shaded"),
             caption,
             marks: Vec::new(),
-            wide: true,
-            markers: true,
         };
         all.extend(chart.figures());
     }

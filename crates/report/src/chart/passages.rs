@@ -3,8 +3,8 @@
 
 use super::Figure;
 use super::ladders::{rate_point, unit_words};
-use super::lines::{Along, Group, Line, Lines, Point, Values};
-use super::look::{Look, axis, folded, hover, with};
+use super::lines::{Along, Group, Lines, Point, Values, lines_of};
+use super::look::{axis, folded, hover, with};
 use crate::compute::headline::class_title;
 use crate::compute::shape::{self, Passage, passages, size_words};
 use crate::compute::sync::{progress_percent, series_by_class};
@@ -24,19 +24,15 @@ fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) ->
     let head = passage.jobs[0].1.head();
     let megabytes = head.rate.is_bytes();
     let unit = if megabytes { "MB/s" } else { "iops" };
-    let line = |(column, name): (usize, &String)| {
+    let lines = lines_of(view, |column, name| {
         let points = passage.jobs.iter().enumerate();
         let points = points.filter_map(|(place, (state, job))| {
             let own = job.figure(column, megabytes)?;
             let at = format!("{} ({})", job.head().head.job_title, state.name());
             Some(rate_point(name, job, &own, place as f64, &at, unit))
         });
-        Line {
-            name: name.clone(),
-            look: Look(column),
-            points: points.collect(),
-        }
-    };
+        points.collect()
+    });
     let jobs = passage.jobs.iter();
     let labels = jobs.map(|(state, job)| {
         let name = folded(&job.head().head.job, 12);
@@ -69,7 +65,7 @@ fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) ->
         along: Along::Axis(x_axis),
         groups: vec![Group {
             title: String::new(),
-            lines: view.names.iter().enumerate().map(line).collect(),
+            lines,
         }],
         values: Values::Rates,
         band_words: view.band_words("Shaded"),
@@ -79,8 +75,6 @@ fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) ->
         marks: marks
             .map(|(before, text)| (*before as f64 - 0.5, text.clone()))
             .collect(),
-        wide: true,
-        markers: true,
     }
     .figures()
 }
@@ -106,7 +100,7 @@ pub(super) fn along_sync(data: &RunData, view: &View<'_>) -> Vec<Figure> {
 fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String) -> Vec<Figure> {
     let megabytes = rows[0].rate.is_bytes();
     let unit = if megabytes { "MB/s" } else { "iops" };
-    let line = |(column, name): (usize, &String)| {
+    let lines = lines_of(view, |column, name| {
         let point = |row: &&Row<'_>| {
             let cell = row.cells[column]?;
             let percent = progress_percent(cell.m)?;
@@ -128,13 +122,8 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
                 struck: own.struck,
             })
         };
-        Line {
-            name: name.clone(),
-            look: Look(column),
-            points: rows.iter().filter_map(point).collect(),
-        }
-    };
-    let lines: Vec<Line> = view.names.iter().enumerate().map(line).collect();
+        rows.iter().filter_map(point).collect()
+    });
     let points = lines.iter().flat_map(|line| &line.points);
     let places = points.flat_map(|point| [Some(point.x), point.published.map(|(x, _)| x)]);
     let last = places.flatten().fold(0.0, f64::max);
@@ -161,8 +150,6 @@ fn series_figures(view: &View<'_>, rows: &[&Row<'_>], id: String, title: String)
         band_words: view.band_words("Shaded"),
         caption: "Progress at the job's start.".to_owned(),
         marks: Vec::new(),
-        wide: true,
-        markers: true,
     }
     .figures()
 }
