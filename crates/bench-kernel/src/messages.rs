@@ -3,15 +3,15 @@
 //! Latency histograms are bytes, which JSON has not: they go beside their rows
 //! in hexadecimal.
 
-use raidlab_lab::{ArrayLook, Finish, Progress, SyncLook};
-use raidlab_store::{Cell, CellResult, Measurement, Operation, Records};
+use raidlab_lab::{ArrayLook, Finish, Progress};
+use raidlab_store::{CellResult, Records};
 use raidlab_uml::Frame;
-use raidlab_units::{Bytes, Nanos, hexadecimal, reasons};
+use raidlab_units::{hexadecimal, reasons};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 
 /// Something that the agent tells.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// The experiment has come to another step, or further in one.
     Progress(Progress),
@@ -20,7 +20,7 @@ pub(crate) enum Message {
     /// Facts, commands, events or samples that belong into the store.
     Records(Records),
     /// A job has ended, with the rows that it gave.
-    Cell(Box<CellResult>),
+    Cell(#[serde(with = "with_histograms")] Box<CellResult>),
     /// The experiment has ended.
     Ended(Ended),
 }
@@ -47,73 +47,17 @@ impl Ended {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct WireProgress {
-    step: usize,
-    steps: usize,
-    clock_ns: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-struct WireLook {
-    at_ns: u64,
-    is_exact: bool,
-    letters: String,
-    sync: Option<(Operation, Option<f64>, Option<u64>)>,
-    leaped_ns: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-struct WireCell {
-    cell: Cell,
-    rows: Vec<Measurement>,
-    histograms: Vec<String>,
-    records: Records,
-}
-
 impl Message {
     /// The message as a frame's bytes.
     ///
     /// # Errors
     /// When a value has no form in JSON.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, MessageError> {
-        let (kind, payload) = match self {
-            Self::Progress(progress) => {
-                let wire = WireProgress {
-                    step: progress.step,
-                    steps: progress.steps,
-                    clock_ns: progress.clock.0,
-                };
-                ("progress", serde_json::to_vec(&wire))
-            }
-            Self::Look(look) => {
-                let sync = |sync: SyncLook| (sync.op, sync.percent, sync.member.map(|it| it.0));
-                let wire = WireLook {
-                    at_ns: look.at.0,
-                    is_exact: look.is_exact,
-                    letters: look.letters.clone(),
-                    sync: look.sync.map(sync),
-                    leaped_ns: look.leaped.0,
-                };
-                ("look", serde_json::to_vec(&wire))
-            }
-            Self::Records(records) => ("records", serde_json::to_vec(records)),
-            Self::Cell(result) => {
-                let histograms = result
-                    .rows
-                    .iter()
-                    .map(|row| hexadecimal(&row.latency.histogram));
-                let wire = WireCell {
-                    cell: result.cell.clone(),
-                    histograms: histograms.collect(),
-                    rows: result.rows.clone(),
-                    records: result.records.clone(),
-                };
-                ("cell", serde_json::to_vec(&wire))
-            }
-            Self::Ended(ended) => (raidlab_uml::END, serde_json::to_vec(ended)),
+        let kind = match self {
+            Self::Ended(_) => raidlab_uml::END,
+            _ => "message",
         };
-        Ok(Frame::bytes(kind, &payload?))
+        Ok(Frame::bytes(kind, &serde_json::to_vec(self)?))
     }
 
     /// The message of a frame.
@@ -121,53 +65,34 @@ impl Message {
     /// # Errors
     /// When it is none.
     pub(crate) fn read(frame: &Frame) -> Result<Self, MessageError> {
-        let payload = &frame.payload;
-        Ok(match frame.kind.as_str() {
-            "progress" => {
-                let wire: WireProgress = serde_json::from_slice(payload)?;
-                Self::Progress(Progress {
-                    step: wire.step,
-                    steps: wire.steps,
-                    clock: Nanos(wire.clock_ns),
-                })
-            }
-            "look" => {
-                let wire: WireLook = serde_json::from_slice(payload)?;
-                Self::Look(ArrayLook {
-                    at: Nanos(wire.at_ns),
-                    is_exact: wire.is_exact,
-                    letters: wire.letters,
-                    sync: wire.sync.map(|(op, percent, member)| SyncLook {
-                        op,
-                        percent,
-                        member: member.map(Bytes),
-                    }),
-                    leaped: Nanos(wire.leaped_ns),
-                })
-            }
-            "records" => Self::Records(serde_json::from_slice(payload)?),
-            "cell" => {
-                let wire: WireCell = serde_json::from_slice(payload)?;
-                if wire.histograms.len() != wire.rows.len() {
-                    return Err(MessageError::Histograms);
-                }
-                let mut rows = wire.rows;
-                for (row, text) in rows.iter_mut().zip(&wire.histograms) {
-                    row.latency.histogram = bytes(text).ok_or(MessageError::Histograms)?;
-                }
-                Self::Cell(Box::new(CellResult {
-                    cell: wire.cell,
-                    rows,
-                    records: wire.records,
-                }))
-            }
-            raidlab_uml::END => Self::Ended(serde_json::from_slice(payload)?),
-            other => {
-                return Err(MessageError::Kind {
-                    kind: other.to_owned(),
-                });
-            }
-        })
+        Ok(serde_json::from_slice(&frame.payload)?)
+    }
+}
+
+/// A result, and the histograms of its rows.
+mod with_histograms {
+    use super::{CellResult, bytes, hexadecimal};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(result: &CellResult, to: S) -> Result<S::Ok, S::Error> {
+        let rows = result.rows.iter();
+        let histograms = rows.map(|row| hexadecimal(&row.latency.histogram));
+        (result, histograms.collect::<Vec<_>>()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Box<CellResult>, D::Error> {
+        let (mut result, histograms): (Box<CellResult>, Vec<String>) =
+            Deserialize::deserialize(from)?;
+        let damaged = || D::Error::custom("the histograms of its rows are damaged");
+        if histograms.len() != result.rows.len() {
+            return Err(damaged());
+        }
+        for (row, text) in result.rows.iter_mut().zip(&histograms) {
+            row.latency.histogram = bytes(text).ok_or_else(damaged)?;
+        }
+        Ok(result)
     }
 }
 
@@ -186,26 +111,16 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 
 /// A frame that is no message.
 #[derive(Debug, thiserror::Error)]
-pub enum MessageError {
-    /// The frame is of a kind that no message has.
-    #[error("the guest sent a frame of the unknown kind `{kind}`")]
-    Kind {
-        /// The kind, as the frame says it.
-        kind: String,
-    },
-    /// The frame's JSON is not that of a message of its kind.
-    #[error("the guest sent a frame that cannot be read")]
-    Json(#[from] serde_json::Error),
-    /// Histograms do not go with the rows.
-    #[error("the guest sent rows whose histograms are damaged")]
-    Histograms,
-}
+#[error("the guest sent a frame that cannot be read")]
+pub struct MessageError(#[from] serde_json::Error);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use raidlab_store::{Observation, Scope, Series};
+    use raidlab_lab::SyncLook;
+    use raidlab_store::{Measurement, Observation, Operation, Scope, Series};
+    use raidlab_units::{Bytes, Nanos};
 
     fn round(message: &Message) -> Message {
         let mut reader = raidlab_uml::FrameReader::default();
@@ -274,12 +189,24 @@ mod tests {
             payload: payload.to_vec(),
         };
         for (kind, payload) in [
-            ("hello", &b"{}"[..]),
-            ("progress", b"{"),
-            ("records", b"[]"),
-            ("end", b"\"Perhaps\""),
+            ("message", r#"{"Hello": {}}"#),
+            ("message", r#"{"Progress": "#),
+            ("message", r#"{"Records": []}"#),
+            ("end", r#"{"Ended": "Perhaps"}"#),
         ] {
-            Message::read(&frame(kind, payload)).expect_err(kind);
+            Message::read(&frame(kind, payload.as_bytes())).expect_err(payload);
+        }
+        let row = Measurement::blank("host");
+        let cell = CellResult {
+            cell: row.cell(),
+            rows: vec![row],
+            records: Records::default(),
+        };
+        let cell = serde_json::to_string(&cell).expect("it has a form");
+        for (histograms, is_whole) in [(r#"["0a"]"#, true), (r#"["0"]"#, false), ("[]", false)] {
+            let payload = format!(r#"{{"Cell": [{cell}, {histograms}]}}"#);
+            let read = Message::read(&frame("message", payload.as_bytes()));
+            assert_eq!(read.is_ok(), is_whole, "{histograms}");
         }
         assert_eq!(bytes("0"), None);
         assert_eq!(bytes("0g"), None);

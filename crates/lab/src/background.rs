@@ -19,6 +19,7 @@ mod tests;
 use crate::experiment::Experiment;
 use raidlab_store::{EventRecord, Measurement, Operation, Role};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
+use serde::{Deserialize, Serialize};
 
 pub(crate) use kept::kept;
 
@@ -33,7 +34,7 @@ pub const BACKGROUND_CLASS: &str = "rebuild";
 const STOPS_WITHIN: Nanos = Nanos::SECOND;
 
 /// The state of an array at one moment, as its bench saw it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArrayLook {
     /// When the array was looked at, since the experiment began.
     pub at: Nanos,
@@ -50,7 +51,7 @@ pub struct ArrayLook {
 }
 
 /// How far a resync, recovery, check or reshape is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SyncLook {
     /// What it is: [`Operation::Resync`], [`Operation::Recovery`],
     /// [`Operation::Check`] or [`Operation::Reshape`].

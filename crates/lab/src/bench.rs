@@ -4,6 +4,7 @@ use crate::background::ArrayLook;
 use crate::experiment::Experiment;
 use raidlab_store::{Cell, CellResult, Records};
 use raidlab_units::Nanos;
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 
 /// Something that can run experiments: the model, a kernel, a host.
@@ -69,7 +70,7 @@ pub trait Observer {
 }
 
 /// How far an experiment is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// The step that runs, from 0; equal to `steps` at the end.
     pub step: usize,

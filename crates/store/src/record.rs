@@ -244,7 +244,7 @@ pub struct Records {
 }
 
 /// A finished cell.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
     /// The subject, parameter set and repetition that it belongs to.
     pub cell: Cell,

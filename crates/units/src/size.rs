@@ -1,6 +1,7 @@
 //! Bytes, sectors and rates.
 
 use crate::Nanos;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
@@ -9,7 +10,9 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 pub const SECTOR_BYTES: u64 = 512;
 
 /// A number of bytes, or a byte address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Bytes(pub u64);
 
 /// A number of 512-byte sectors, or a sector address.
