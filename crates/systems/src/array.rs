@@ -295,8 +295,10 @@ impl ReadBack {
 /// used and taken down. What it is, which members it has and how it fares are
 /// [`Described`], [`ChangeMembers`] and [`ReadState`].
 pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
-    /// The operating systems it runs on.
-    fn runs_on(&self) -> &'static [OperatingSystem];
+    /// The operating systems it runs on; most run on Linux alone.
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::Linux]
+    }
 
     /// What must be there before anything can be built.
     fn needs(&self) -> Vec<Need>;

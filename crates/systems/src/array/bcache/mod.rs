@@ -20,8 +20,7 @@ mod state;
 
 use super::md::MdSpec;
 use super::{
-    Access, ArraySystem, Built, ChangeMembers, Described, Member, Need, OperatingSystem, Result,
-    WriteBack,
+    Access, ArraySystem, Built, ChangeMembers, Described, Member, Need, Result, WriteBack,
 };
 use crate::named::named;
 use raidlab_shell::Command;
@@ -144,10 +143,6 @@ impl BcacheSpec {
 }
 
 impl ArraySystem for BcacheSpec {
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::Linux]
-    }
-
     fn needs(&self) -> Vec<Need> {
         let mut needs = vec![
             Need::program("make-bcache", "apt-get install bcache-tools"),

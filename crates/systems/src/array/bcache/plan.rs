@@ -115,22 +115,32 @@ pub(super) fn create(spec: &BcacheSpec, array: &Built) -> Result<Vec<Command>> {
     Ok(commands)
 }
 
+/// Settings that are plain numbers, with their files.
+pub(super) fn numbers(spec: &BcacheSpec, name: &str) -> [(&'static str, Option<u32>, String); 4] {
+    let [read, write] = [
+        "congested_read_threshold_us",
+        "congested_write_threshold_us",
+    ];
+    let (percent, delay) = ("writeback_percent", of_backing(name, "writeback_delay"));
+    [
+        (percent, spec.writeback_percent, of_backing(name, percent)),
+        ("writeback_delay_s", spec.writeback_delay_s, delay),
+        (read, spec.congested_read_threshold_us, of_set(name, read)),
+        (
+            write,
+            spec.congested_write_threshold_us,
+            of_set(name, write),
+        ),
+    ]
+}
+
 fn tune(spec: &BcacheSpec, name: &str) -> Vec<Command> {
     let backing = |file: &str| of_backing(name, file);
     let mut commands = vec![set(&backing("cache_mode"), spec.mode.name())];
-    let mut number = |path: String, value: Option<u64>| {
-        commands.extend(value.map(|value| set(&path, value)));
-    };
-    let cutoff = spec.sequential_cutoff.map(|size| size.0);
-    number(backing("sequential_cutoff"), cutoff);
-    let percent = spec.writeback_percent.map(u64::from);
-    number(backing("writeback_percent"), percent);
-    let delay = spec.writeback_delay_s.map(u64::from);
-    number(backing("writeback_delay"), delay);
-    let read = spec.congested_read_threshold_us.map(u64::from);
-    number(of_set(name, "congested_read_threshold_us"), read);
-    let write = spec.congested_write_threshold_us.map(u64::from);
-    number(of_set(name, "congested_write_threshold_us"), write);
+    let cutoff = spec.sequential_cutoff;
+    commands.extend(cutoff.map(|size| set(&backing("sequential_cutoff"), size.0)));
+    let numbers = numbers(spec, name).into_iter();
+    commands.extend(numbers.filter_map(|(_, value, path)| Some(set(&path, value?))));
     let replacement = spec.replacement.map(|policy| {
         let path = of_set(name, "cache0/cache_replacement_policy");
         set(&path, policy.name())

@@ -5,7 +5,7 @@
 //! member did tells it.
 
 use super::BcacheSpec;
-use super::plan::{SETS, name_of, of_backing, of_set};
+use super::plan::{SETS, name_of, numbers, of_backing, of_set};
 use crate::array::steps::{Reader, device_size};
 use crate::array::{
     ArrayStatus, Built, CacheState, Health, Member, MemberState, ReadBack, ReadState, Result,
@@ -153,29 +153,9 @@ impl ReadState for BcacheSpec {
         ] {
             reader.file(name, in_bytes(asked), &path, |text| bytes(asked, text))?;
         }
-        let name = "writeback_percent";
-        reader.file(name, self.writeback_percent, &backing(name), str::to_owned)?;
-        let path = backing("writeback_delay");
-        reader.file(
-            "writeback_delay_s",
-            self.writeback_delay_s,
-            &path,
-            str::to_owned,
-        )?;
-        let name = "congested_read_threshold_us";
-        reader.file(
-            name,
-            self.congested_read_threshold_us,
-            &set(name),
-            str::to_owned,
-        )?;
-        let name = "congested_write_threshold_us";
-        reader.file(
-            name,
-            self.congested_write_threshold_us,
-            &set(name),
-            str::to_owned,
-        )?;
+        for (name, asked, path) in numbers(self, &array.name) {
+            reader.file(name, asked, &path, str::to_owned)?;
+        }
         let mut settings = reader.done();
         if let Some((md, behind)) = self.behind(array) {
             settings.extend(md.settings(target, &behind)?);

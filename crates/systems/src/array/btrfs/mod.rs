@@ -27,7 +27,7 @@ mod settings;
 mod state;
 
 use super::steps::smallest;
-use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
+use super::{Access, ArraySystem, Built, Described, Member, Need, Result};
 use crate::named::named;
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
@@ -146,10 +146,6 @@ impl BtrfsSpec {
 }
 
 impl ArraySystem for BtrfsSpec {
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::Linux]
-    }
-
     fn needs(&self) -> Vec<Need> {
         vec![
             Need::program("mkfs.btrfs", "apt-get install btrfs-progs"),

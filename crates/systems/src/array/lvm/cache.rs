@@ -5,11 +5,11 @@
 //! them once the volume before them has all the rest. LVM then renames the volume
 //! behind the cache to `volume_corig`, and puts the cache in its place.
 
-use super::plan::{VOLUME, lvm, volume};
+use super::plan::{VOLUME, destroying, volume};
 use crate::array::steps::{Reader, devices};
 use crate::array::{Built, CacheCounts, CacheState, Result, SystemError};
 use crate::named::named;
-use raidlab_shell::{Command, Effect, Target};
+use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -84,25 +84,21 @@ impl LvmCacheSpec {
     pub(super) fn attach(&self, array: &Built, data: usize) -> Vec<Command> {
         let all = devices(&array.members);
         let cache = &all[data..];
-        let destroys = |program: &str, words: &[&str]| Command {
-            effect: Effect::Destroys,
-            ..lvm(program, &all, words)
-        };
-        let with = |words: &[&'static str], rest: &[&str]| -> Vec<String> {
-            let words = words.iter().chain(rest);
-            words.map(|word| (*word).to_owned()).collect()
-        };
-        let mut extend = with(&["--yes"], &[&array.name]);
-        extend.extend(cache.iter().map(|device| (*device).to_owned()));
-        let mut create = with(
-            &["--yes", "--wipesignatures", "y", "--name", CACHE, "--type"],
-            &["linear", "--extents", "100%FREE", &array.name],
-        );
-        create.extend(cache.iter().map(|device| (*device).to_owned()));
-        let mut convert = with(
-            &["--yes", "--type", "cache", "--cachevol", CACHE],
-            &["--cachemode", self.mode.name()],
-        );
+        let mut extend = vec!["--yes", &array.name];
+        extend.extend(cache);
+        let mut create = vec!["--yes", "--wipesignatures", "y", "--name", CACHE, "--type"];
+        create.extend(["linear", "--extents", "100%FREE", &array.name]);
+        create.extend(cache);
+        let convert = [
+            "--yes",
+            "--type",
+            "cache",
+            "--cachevol",
+            CACHE,
+            "--cachemode",
+        ];
+        let mut convert: Vec<String> = convert.map(str::to_owned).into();
+        convert.push(self.mode.name().to_owned());
         if let Some(chunk) = self.chunk {
             convert.extend(["--chunksize".to_owned(), format!("{}k", chunk.0 / 1024)]);
         }
@@ -113,16 +109,11 @@ impl LvmCacheSpec {
             convert.extend(["--cachesettings".to_owned(), format!("{name}={value}")]);
         }
         convert.push(volume(array));
-        let steps = [
-            ("vgextend", extend),
-            ("lvcreate", create),
-            ("lvconvert", convert),
-        ];
-        let steps = steps.iter().map(|(program, words)| {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            destroys(program, &words)
-        });
-        steps.collect()
+        vec![
+            destroying("vgextend", &all, &extend),
+            destroying("lvcreate", &all, &create),
+            destroying("lvconvert", &all, &convert),
+        ]
     }
 
     /// What LVM and the kernel say of it, out of a row of `lvs`.

@@ -17,9 +17,7 @@ mod plan;
 mod state;
 
 use super::steps::smallest;
-use super::{
-    Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result, WriteBack,
-};
+use super::{Access, ArraySystem, Built, Described, Member, Need, Result, WriteBack};
 use crate::named::named;
 pub use cache::{LvmCacheMode, LvmCacheSpec};
 use raidlab_shell::Command;
@@ -136,10 +134,6 @@ impl LvmSpec {
 }
 
 impl ArraySystem for LvmSpec {
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::Linux]
-    }
-
     fn needs(&self) -> Vec<Need> {
         let program = |name, apt| Need::program(name, apt);
         let mut needs = vec![

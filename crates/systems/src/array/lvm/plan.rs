@@ -3,7 +3,7 @@
 use super::{LvmLevel, LvmSpec};
 use crate::array::steps::{devices, member, wipe};
 use crate::array::{Built, ChangeMembers, Described, Result};
-use raidlab_shell::Command;
+use raidlab_shell::{Command, Effect};
 
 /// The volume's name in its group.
 pub(super) const VOLUME: &str = "volume";
@@ -19,9 +19,17 @@ fn only(devices: &[&str]) -> [String; 4] {
     ]
 }
 
-pub(super) fn lvm(program: &str, seen: &[&str], words: &[&str]) -> Command {
-    let words = words.iter().map(|word| (*word).to_owned());
+fn lvm(program: &str, seen: &[&str], words: &[impl ToString]) -> Command {
+    let words = words.iter().map(ToString::to_string);
     Command::changes(program, only(seen).into_iter().chain(words))
+}
+
+/// The same for one that destroys what lies on the members.
+pub(super) fn destroying(program: &str, seen: &[&str], words: &[impl ToString]) -> Command {
+    Command {
+        effect: Effect::Destroys,
+        ..lvm(program, seen, words)
+    }
 }
 
 pub(super) fn volume(array: &Built) -> String {
@@ -32,11 +40,7 @@ pub(super) fn create(spec: &LvmSpec, array: &Built) -> Vec<Command> {
     let all = devices(&array.members);
     let data = spec.data_count(all.len());
     let with_devices = |program: &str, words: &[&str], devices: &[&str]| {
-        let words: Vec<&str> = words.iter().chain(devices).copied().collect();
-        Command {
-            effect: raidlab_shell::Effect::Destroys,
-            ..lvm(program, &all, &words)
-        }
+        destroying(program, &all, &[words, devices].concat())
     };
     let mut words: Vec<String> = [
         "--yes",
@@ -53,12 +57,11 @@ pub(super) fn create(spec: &LvmSpec, array: &Built) -> Vec<Command> {
     .into();
     words.extend(level_words(spec, data));
     words.push(array.name.clone());
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut commands = vec![
         wipe(&all),
         with_devices("pvcreate", &["--yes"], &all),
         with_devices("vgcreate", &["--yes", &array.name], &all[..data]),
-        with_devices("lvcreate", &words, &[]),
+        destroying("lvcreate", &all, &words),
     ];
     if let Some(cache) = &spec.cache {
         commands.extend(cache.attach(array, data));
@@ -146,10 +149,7 @@ impl ChangeMembers for LvmSpec {
         let device = new.device.as_str();
         Ok(vec![
             wipe(&[device]),
-            Command {
-                effect: raidlab_shell::Effect::Destroys,
-                ..lvm("pvcreate", &all, &["--yes", device])
-            },
+            destroying("pvcreate", &all, &["--yes", device]),
             lvm("vgextend", &all, &["--yes", &array.name, device]),
             lvm(
                 "lvconvert",
@@ -170,15 +170,6 @@ impl ChangeMembers for LvmSpec {
 
 pub(super) fn destroy(array: &Built) -> Vec<Command> {
     let devices = devices(&array.members);
-    vec![
-        Command {
-            effect: raidlab_shell::Effect::Destroys,
-            ..lvm(
-                "vgremove",
-                &devices,
-                &["--yes", "--force", "--force", &array.name],
-            )
-        },
-        wipe(&devices),
-    ]
+    let words = ["--yes", "--force", "--force", &array.name];
+    vec![destroying("vgremove", &devices, &words), wipe(&devices)]
 }

@@ -22,7 +22,7 @@ mod settings;
 mod state;
 
 use super::steps::smallest;
-use super::{Access, ArraySystem, Built, Described, Member, Need, OperatingSystem, Result};
+use super::{Access, ArraySystem, Built, Described, Member, Need, Result};
 use crate::named::named;
 use layout::layout_number;
 use raidlab_shell::Command;
@@ -290,10 +290,6 @@ impl MdSpec {
 }
 
 impl ArraySystem for MdSpec {
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::Linux]
-    }
-
     fn needs(&self) -> Vec<Need> {
         vec![
             Need::program("mdadm", "apt-get install mdadm"),
