@@ -31,41 +31,56 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens `path`, creating the file if there is none.
 pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     check_place(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // To SQLite `:memory:` is no file, and neither is the empty name.
-    let connection = Connection::open_with_flags(Path::new(".").join(path), flags)
-        .map_err(|source| unwritable(path, &source))?;
-    prepare(connection, path)
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    prepare(connect(path, &file(path), flags)?, path)
+}
+
+/// The name of a store's file for `SQLite`, to which `:memory:` is no file, and neither is the
+/// empty name.
+fn file(path: &Path) -> PathBuf {
+    Path::new(".").join(path)
+}
+
+fn connect(path: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(name, flags).map_err(|source| unwritable(path, &source))?;
+    let waits = connection.busy_timeout(BUSY_TIMEOUT);
+    waits.map_err(|error| failure("open", path, error))?;
+    Ok(connection)
+}
+
+/// The connection, if the store is whole and of this version; `old` is the error of one of an
+/// older version.
+fn current(
+    connection: Connection,
+    path: &Path,
+    old: impl FnOnce(PathBuf, i32) -> StoreError,
+) -> Result<Connection, StoreError> {
+    match state(&connection, path)? {
+        State::Ours => check(&connection, path).map(|()| connection),
+        State::Empty => Err(StoreError::NoRuns { path: path.into() }),
+        State::Old(found) => Err(old(path.into(), found)),
+    }
 }
 
 /// Opens a store where nothing may be written, as on a disk that is mounted so.
 pub(crate) fn open_unwritable(path: &Path) -> Result<Connection, StoreError> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut name = Path::new(".").join(path);
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let mut name = file(path);
     // SQLite makes two files beside such a database to read it, unless it is told that
     // nobody writes. While somebody does, the first of them is there.
     if has_write_ahead_log(path) && !has_journal(path) {
         flags |= OpenFlags::SQLITE_OPEN_URI;
         name = immutable(&name).into();
     }
-    let connection =
-        Connection::open_with_flags(name, flags).map_err(|source| unwritable(path, &source))?;
-    let fail = |error| failure("open", path, error);
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
-    let path = path.to_owned();
-    match state(&connection, &path)? {
-        State::Ours => check(&connection, &path).map(|()| connection),
-        State::Empty => Err(StoreError::NoRuns { path }),
-        State::Old(found) => Err(StoreError::Unwritable {
-            path,
-            why: format!(
-                "it has schema version {found} and must be brought up to date, but may not be \
-                 written to; copy it to where it may"
-            ),
-        }),
-    }
+    current(connect(path, &name, flags)?, path, |path, found| {
+        let why = format!(
+            "it has schema version {found} and must be brought up to date, but may not be \
+             written to; copy it to where it may"
+        );
+        StoreError::Unwritable { path, why }
+    })
 }
 
 /// A path as `SQLite` reads it of a URI (<https://www.sqlite.org/uri.html>, 3.1).
@@ -102,26 +117,12 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
         true => OpenFlags::SQLITE_OPEN_READ_WRITE,
         false => OpenFlags::SQLITE_OPEN_READ_ONLY,
     };
-    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(Path::new(".").join(path), flags)
-        .map_err(|source| unwritable(path, &source))?;
-    let fail = |error| failure("open", path, error);
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
-    match state(&connection, path)? {
-        State::Ours => check(&connection, path)?,
-        State::Empty => {
-            let path = path.to_owned();
-            return Err(StoreError::NoRuns { path });
-        }
-        State::Old(found) => {
-            return Err(StoreError::OtherVersion {
-                path: path.to_owned(),
-                found,
-                supported: SCHEMA_VERSION,
-            });
-        }
-    }
-    Ok(connection)
+    let connection = connect(path, &file(path), access)?;
+    current(connection, path, |path, found| StoreError::OtherVersion {
+        path,
+        found,
+        supported: SCHEMA_VERSION,
+    })
 }
 
 /// Whether a database's header says that it is written by way of a write-ahead log: byte
@@ -153,7 +154,6 @@ pub(crate) fn open_in_memory() -> Result<Connection, StoreError> {
 
 fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     let fail = |error| failure("open", path, error);
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
     // In one transaction: another process may be making the store between two
     // questions.
     let snapshot = connection.unchecked_transaction().map_err(fail)?;
@@ -169,12 +169,8 @@ fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreE
     }
     write_ahead(&connection).map_err(fail)?;
     // A row on the host bench costs minutes to hours: sync each to the disk.
-    connection
-        .pragma_update(None, "synchronous", "full")
-        .map_err(fail)?;
-    connection
-        .pragma_update(None, "foreign_keys", true)
-        .map_err(fail)?;
+    let lasting = "PRAGMA synchronous = full; PRAGMA foreign_keys = on";
+    connection.execute_batch(lasting).map_err(fail)?;
     Ok(connection)
 }
 
@@ -259,6 +255,15 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(fail)
 }
 
+/// What leads from each version to the next, the oldest first.
+const MIGRATIONS: [&str; 5] = [
+    include_str!("migrate_1_to_2.sql"),
+    include_str!("migrate_2_to_3.sql"),
+    include_str!("migrate_3_to_4.sql"),
+    include_str!("migrate_4_to_5.sql"),
+    include_str!("migrate_5_to_6.sql"),
+];
+
 /// Brings a store of an older version up to this one, all or nothing.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let fail = |error| failure("bring the tables up to date", path, error);
@@ -270,34 +275,16 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(fail)?;
     if let State::Old(version) = state(&transaction, path)? {
-        let steps = match version {
-            1 => concat!(
-                include_str!("migrate_1_to_2.sql"),
-                include_str!("migrate_2_to_3.sql"),
-                include_str!("migrate_3_to_4.sql"),
-                include_str!("migrate_4_to_5.sql"),
-                include_str!("migrate_5_to_6.sql"),
-                include_str!("records.sql")
-            ),
-            2 => concat!(
-                include_str!("migrate_2_to_3.sql"),
-                include_str!("migrate_records_2_to_3.sql"),
-                include_str!("migrate_3_to_4.sql"),
-                include_str!("migrate_4_to_5.sql"),
-                include_str!("migrate_5_to_6.sql")
-            ),
-            3 => concat!(
-                include_str!("migrate_3_to_4.sql"),
-                include_str!("migrate_4_to_5.sql"),
-                include_str!("migrate_5_to_6.sql")
-            ),
-            4 => concat!(
-                include_str!("migrate_4_to_5.sql"),
-                include_str!("migrate_5_to_6.sql")
-            ),
-            _ => include_str!("migrate_5_to_6.sql"),
-        };
-        transaction.execute_batch(steps).map_err(fail)?;
+        let steps = (OLDEST_VERSION..).zip(MIGRATIONS);
+        let steps = steps.filter(|(from, _)| *from >= version);
+        let mut steps: Vec<&str> = steps.map(|(_, step)| step).collect();
+        match version {
+            1 => steps.push(include_str!("records.sql")),
+            // The tables of records came with version 2, and changed once.
+            2 => steps.insert(1, include_str!("migrate_records_2_to_3.sql")),
+            _ => {}
+        }
+        transaction.execute_batch(&steps.concat()).map_err(fail)?;
         transaction
             .pragma_update(None, "user_version", SCHEMA_VERSION)
             .map_err(fail)?;

@@ -77,17 +77,23 @@ pub struct Snapshot<'a> {
 }
 
 impl Store {
+    fn opened(
+        path: &Path,
+        open: impl FnOnce(&Path) -> Result<Connection, StoreError>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: open(path)?,
+            path: path.to_owned(),
+        })
+    }
+
     /// Opens the store in the file `path`, creating it if there is none.
     ///
     /// # Errors
     /// The file cannot be written, is not a store, is one of another schema
     /// version, or is damaged. None of these changes the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref();
-        Ok(Self {
-            connection: schema::open(path)?,
-            path: path.to_owned(),
-        })
+        Self::opened(path.as_ref(), schema::open)
     }
 
     /// Opens the store in the file `path`, which must be there. Where it may not be written
@@ -109,10 +115,7 @@ impl Store {
 
     /// Opens the store in the file `path`, of which nothing can be changed.
     pub(crate) fn open_unwritable(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self {
-            connection: schema::open_unwritable(path)?,
-            path: path.to_owned(),
-        })
+        Self::opened(path, schema::open_unwritable)
     }
 
     /// Opens the store in the file `path` to be read only; nothing of it is changed.
@@ -120,11 +123,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open_existing`], and where the store is of an older version.
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref();
-        Ok(Self {
-            connection: schema::open_to_read(path)?,
-            path: path.to_owned(),
-        })
+        Self::opened(path.as_ref(), schema::open_to_read)
     }
 
     /// Closes the store and gives its file another name, once all of it is on the disk:
