@@ -6,7 +6,7 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use raidlab_bench_model::{Ablation, ModelBench};
 use raidlab_lab::{
     Before, Choices, Experiment, Progress, RunError, RunOptions, Sink, Suite, run_suite,
@@ -169,14 +169,10 @@ struct Collected {
 impl Collected {
     fn new(experiments: &[Experiment]) -> Self {
         let all: usize = experiments.iter().map(|one| one.steps.len()).sum();
-        let bar = ProgressBar::new(all as u64);
-        if let Ok(style) = ProgressStyle::with_template("ablations {bar:30} {pos}/{len} steps") {
-            bar.set_style(style);
-        }
         Self {
             rows: experiments.iter().map(|_| Vec::new()).collect(),
             steps: vec![0; experiments.len()],
-            bar,
+            bar: output::bar(all as u64, "ablations {bar:30} {pos}/{len} steps"),
         }
     }
 }

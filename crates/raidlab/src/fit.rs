@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::{data, disks, output};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use raidlab_bench_model::presets;
 use raidlab_disk::DiskParameters;
 use raidlab_fit::{
@@ -309,11 +309,8 @@ fn search(
     set: &str,
     base: &DiskParameters,
 ) -> Result<FitOutcome, Failure> {
-    let bar = ProgressBar::new(0);
     let template = "fit {bar:30} {pos}/{len} evaluations, about {eta} left, {msg}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
+    let bar = output::bar(0, template);
     let progress = |progress: Progress| {
         // How many there will be is an estimate.
         bar.set_length(progress.expected.max(progress.evaluations));

@@ -3,18 +3,17 @@
 use crate::failure::{Failure, Kind};
 use crate::{audit, output, report};
 use clap::Args;
-use jiff::Timestamp;
 use raidlab_audit::Audit;
 use raidlab_import::{
     Given, ImportOptions, Imported, figures, how_to_give, import_figures, import_file, read_facts,
     short_facts,
 };
 use raidlab_report::RunData;
+use raidlab_runs::new_run;
 use raidlab_runs::notes::{STORE, remark};
-use raidlab_runs::typed;
 use raidlab_store::output::{Format, Found, look};
 use raidlab_store::text::{visible_bytes, visible_path};
-use raidlab_store::{Run, Store, StoreError, Taken};
+use raidlab_store::{Store, StoreError, Taken};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -275,22 +274,10 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Puts an import into the store as a finished run.
 fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
-    let now = Timestamp::now();
     let head = &imported.run;
-    let seconds = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let stem = format!("{}-import-{}", now.strftime("%Y%m%dT%H%M%SZ"), head.suite);
-    let mut run = Run {
-        name: stem,
-        started: seconds.clone(),
-        finished: Some(seconds),
-        bench: head.bench.clone(),
-        suite: head.suite.clone(),
-        suite_title: head.suite_title.clone(),
-        seed: 0,
-        raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: typed::command_line(),
-        plan_hash: String::new(),
-    };
+    let name = format!("import-{}", head.suite);
+    let mut run = new_run(&name, &head.bench, &head.suite, &head.suite_title);
+    run.finished = Some(run.started.clone());
     let mut notes = vec![remark("Source", head.source.clone())];
     notes.extend(
         imported

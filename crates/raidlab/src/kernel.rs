@@ -4,7 +4,7 @@ use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::{Args, Subcommand};
 use console::Term;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use raidlab_store::text::visible_path;
 use raidlab_uml::{Build, BuildError, Cache, CacheError, Changes, Kernel, Step, Watcher};
 use std::fmt::Write;
@@ -81,11 +81,7 @@ fn failed(error: BuildError) -> Failure {
         BuildError::Space { .. } | BuildError::Full { .. } => Kind::Output,
         _ => Kind::Run,
     };
-    let failure = Failure::new(kind, error);
-    match help {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::new(kind, error).maybe_help(help)
 }
 
 fn build(arguments: &BuildArguments) -> Result<(), Failure> {
@@ -187,11 +183,8 @@ const LINE: Duration = Duration::from_secs(60);
 
 impl Bar {
     fn new(stop: &'static AtomicBool) -> Self {
-        let bar = ProgressBar::new(1000);
         let form = "{prefix:30} {bar:30} {percent:>3} %  {elapsed}  {msg}";
-        if let Ok(style) = ProgressStyle::with_template(form) {
-            bar.set_style(style);
-        }
+        let bar = output::bar(1000, form);
         bar.enable_steady_tick(Duration::from_millis(500));
         Self {
             bar,

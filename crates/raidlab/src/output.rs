@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use console::Term;
+use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_report::Style;
 use raidlab_store::output::{self, Format};
 use raidlab_store::text::{visible_json, visible_lines, visible_path, visible_styled};
@@ -64,6 +65,16 @@ pub fn consent(question: &str, help: &str) -> Result<(), Failure> {
             Err(Failure::words(Kind::Interrupted, words))
         }
     }
+}
+
+/// A bar of this length.
+pub fn bar(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    // A template that is wrong would be a defect; the default serves.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
 }
 
 /// How tables are to be printed on this standard output.

@@ -115,6 +115,15 @@ impl Failure {
         self
     }
 
+    /// The same with a remedy, where one is known.
+    #[must_use]
+    pub fn maybe_help(self, help: Option<impl Into<String>>) -> Self {
+        match help {
+            Some(help) => self.help(help),
+            None => self,
+        }
+    }
+
     /// The same with a remedy, unless it has one.
     #[must_use]
     pub fn or_help(mut self, help: &str) -> Self {
@@ -272,11 +281,7 @@ impl From<LoadError> for Failure {
             | LoadError::Figures(_)
             | LoadError::Read(_) => Kind::Input,
         };
-        let failure = Self::new(kind, error);
-        match elsewhere {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
+        Self::new(kind, error).maybe_help(elsewhere)
     }
 }
 

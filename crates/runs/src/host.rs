@@ -262,11 +262,7 @@ fn make_trial(
         trial::make(machine.target(), machine.system(), &files, size).map_err(|error| {
             forget(&machine, front);
             let says_how = matches!(error, HostError::Unsuitable { .. });
-            let failure = Failure::new(Kind::Run, error);
-            match says_how {
-                true => failure,
-                false => failure.help(left),
-            }
+            Failure::new(Kind::Run, error).maybe_help((!says_how).then_some(left))
         })?;
     let trial = Trial {
         machine,

@@ -26,21 +26,11 @@ pub fn begin(
     shard: Option<Shard>,
     store: &mut Store,
 ) -> Result<(RunId, String), Failure> {
-    let now = Timestamp::now();
     let suite = &prepared.suite;
-    let seed = prepared.experiments.first().map_or(0, |one| one.seed);
-    let stem = format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), suite.name);
     let mut run = Run {
-        name: stem,
-        started: seconds(now),
-        finished: None,
-        bench: bench.to_owned(),
-        suite: suite.name.clone(),
-        suite_title: suite.title.clone(),
-        seed,
-        raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: typed::command_line(),
+        seed: prepared.experiments.first().map_or(0, |one| one.seed),
         plan_hash: plan.sha256()?,
+        ..new_run(&suite.name, bench, &suite.name, &suite.title)
     };
     let kept = KeptPlan {
         program: planned::program(),
@@ -105,6 +95,25 @@ pub fn failures(
 /// An experiment's position as the store has it.
 fn position(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// A run that begins now, of this program and its command line, named by the time and by
+/// `name`; without a seed and a plan.
+#[must_use]
+pub fn new_run(name: &str, bench: &str, suite: &str, suite_title: &str) -> Run {
+    let now = Timestamp::now();
+    Run {
+        name: format!("{}-{name}", now.strftime("%Y%m%dT%H%M%SZ")),
+        started: seconds(now),
+        finished: None,
+        bench: bench.to_owned(),
+        suite: suite.to_owned(),
+        suite_title: suite_title.to_owned(),
+        seed: 0,
+        raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: typed::command_line(),
+        plan_hash: String::new(),
+    }
 }
 
 /// RFC 3339 in UTC, to the second.

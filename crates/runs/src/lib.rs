@@ -38,6 +38,7 @@ pub use asked::{Asked, DEFAULT_SEED, Here, HostAsked, KernelAsked, On};
 pub use explain::{ExplainedJob, explain};
 pub use failure::{Failure, Kind, SUBJECTS};
 pub use front::{Front, KeepError, Watcher};
+pub use keeper::new_run;
 pub use kept::{go_on, see};
 pub use kernel::serve_guest;
 pub use merge::{Merge, Merged, merge};

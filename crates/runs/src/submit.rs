@@ -13,11 +13,13 @@ mod slurm;
 
 use crate::asked::{Asked, On};
 use crate::failure::{Failure, Kind};
+use crate::notes::STORE;
 use crate::planned;
 use crate::status::{State, states};
 use crate::submission::Submission;
 use crate::task::holder;
 use crate::typed::in_shell;
+use clap::Args;
 use profile::Profile;
 use raidlab_shell::{Command, Lock, LockError, Target, lock_file};
 use raidlab_store::Shard;
@@ -26,18 +28,27 @@ use raidlab_store::text::visible_path;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-/// What is to be handed over.
-#[derive(Debug, Clone)]
+/// What is to be handed over, as options of `raidlab submit`.
+#[derive(Debug, Clone, Args)]
 pub struct Submit {
-    /// The file with the plan that is submitted.
+    /// The plan, which `raidlab run SUITE --plan-only FILE.json` wrote.
+    #[arg(value_name = "PLAN.json")]
     pub plan: PathBuf,
+
     /// How many shards it is cut into.
+    #[arg(long, value_name = "N")]
     pub shards: NonZero<u32>,
-    /// The folder for the files of the shards.
+
+    /// Where the shards' files go, which every machine must see; made if it is not there.
+    #[arg(long, value_name = "FOLDER")]
     pub folder: PathBuf,
+
     /// The store that the merged run goes into.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
-    /// What is particular about the site.
+
+    /// What is particular about the site (TOML).
+    #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
 }
 

@@ -2,7 +2,8 @@
 //! standard error, and rows as lines of JSON on standard output. Where standard error is
 //! no terminal, there are no bars.
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use crate::output;
+use indicatif::{MultiProgress, ProgressBar};
 use raidlab_lab::{Experiment, PlannedStep, Progress};
 use raidlab_runs::{KeepError, Watcher};
 use raidlab_store::{Measurement, to_json_line};
@@ -32,11 +33,7 @@ impl Shown {
         let width = labels.iter().map(String::len).max().unwrap_or_default();
         let all = MultiProgress::new();
         let bar = |(&(position, one), label): (&(usize, &Experiment), &String)| {
-            let bar = all.add(ProgressBar::new(one.steps.len() as u64));
-            // A template that is wrong would be a defect; the default serves.
-            let style = ProgressStyle::with_template(TEMPLATE)
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            bar.set_style(style);
+            let bar = all.add(output::bar(one.steps.len() as u64, TEMPLATE));
             bar.set_prefix(format!("{label:width$}"));
             bar.set_message("waits");
             (position, (bar, one.steps.clone()))

@@ -401,11 +401,7 @@ pub fn not_assembled(error: FilesError) -> Failure {
         }
         _ => None,
     };
-    let failure = Failure::new(Kind::Input, error);
-    match help {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::new(Kind::Input, error).maybe_help(help)
 }
 
 /// Whether a policy chooses who serves a read.
