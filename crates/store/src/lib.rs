@@ -9,6 +9,7 @@
 //! Users may read the file with any `SQLite` client: tables and columns are
 //! described in `schema.sql`, and every column with a unit ends in it.
 
+mod columns;
 mod error;
 mod export;
 mod measurement;

@@ -2,9 +2,10 @@
 //! of what their members did. Rows of the two meet on host, subject, file
 //! system, fit, sequence, repetition, part and op.
 
-use crate::rows::role_text;
+use crate::columns::{Column, of_measurement, of_member};
 use crate::text::visible;
 use crate::{ExportError, Measurement, MemberUse};
+use raidlab_units::lists;
 use serde_json::Value;
 use std::io::Write;
 
@@ -71,95 +72,56 @@ fn write(out: impl Write, head: &Row, rows: impl Iterator<Item = Row>) -> Result
 
 /// A measurement as a row.
 fn row_of(m: &Measurement) -> Row {
-    let published = m.published.first();
-    let bytes = published.and_then(|figure| figure.bytes_per_second);
-    let [source, reliability] = [
-        published.map(|figure| text(&figure.source)),
-        published.map(|figure| text(&figure.reliability)),
-    ];
-    let [experiment, within, op] = place_of(m);
-    let mut row = vec![("bench", text(&m.bench)), ("suite", text(&m.suite))];
-    row.extend(experiment);
-    row.push(("tool", text(&m.tool)));
-    row.extend(within);
-    row.push(("job_title", text(&m.job_title)));
-    row.push(("class", text(&m.class)));
-    row.extend(op);
-    row.extend([
-        ("block_size_bytes", m.block_size_bytes.into()),
-        ("queue_depth", m.queue_depth.into()),
-        ("streams", m.streams.into()),
-        ("total_ios", m.total_ios.into()),
-        ("total_bytes", m.total_bytes.into()),
-        ("started_ns", m.started_ns.into()),
-        ("runtime_ns", m.runtime_ns.into()),
-        ("iops", super::told(m, m.iops).into()),
-        (
-            "bytes_per_second",
-            super::told(m, m.bytes_per_second).into(),
-        ),
-        ("cpu_percent", m.cpu_percent.into()),
-        ("latency_mean_ns", m.latency.mean_ns.into()),
-        ("latency_p50_ns", m.latency.p50_ns.into()),
-        ("latency_p90_ns", m.latency.p90_ns.into()),
-        ("latency_p99_ns", m.latency.p99_ns.into()),
-        ("latency_p999_ns", m.latency.p999_ns.into()),
-        ("latency_max_ns", m.latency.max_ns.into()),
-        ("array_state_start", text(&m.array_state_start)),
-        ("array_state_end", text(&m.array_state_end)),
-        ("sync_percent_start", m.sync_percent_start.into()),
-        ("sync_percent_end", m.sync_percent_end.into()),
-        ("tag_overflows_count", m.tag_overflows.into()),
-        ("leaped_percent", m.leaped_percent.into()),
-        ("role", role_text(m.role).into()),
+    let mut row = Row::new();
+    for (name, column) in of_measurement(m) {
+        let cell = match name {
+            "iops" => super::told(m, m.iops).into(),
+            "bytes_per_second" => super::told(m, m.bytes_per_second).into(),
+            _ => cell(column),
+        };
+        row.push((name, cell));
+        if name == "role" {
+            row.extend(published(m));
+        }
+    }
+    row
+}
+
+/// The nearest published figure, and how far the row is from it.
+fn published(m: &Measurement) -> Row {
+    let figure = m.published.first();
+    let source = figure.map(|figure| text(&figure.source));
+    let bytes = figure.and_then(|figure| figure.bytes_per_second);
+    let reliability = figure.map(|figure| text(&figure.reliability));
+    let error = super::published_error_percent(m);
+    vec![
         ("published_source", source.into()),
         ("published_iops", super::published_iops(m).into()),
         ("published_bytes_per_second", bytes.into()),
         ("published_reliability", reliability.into()),
-        (
-            "published_error_percent",
-            super::published_error_percent(m).into(),
-        ),
-        ("disk_band_low", m.disk_band.map(|band| band.low).into()),
-        ("disk_band_high", m.disk_band.map(|band| band.high).into()),
-        ("disk_band_ratio", m.disk_band.map(|band| band.ratio).into()),
-        ("runtime_band_ns", m.runtime_band_ns.into()),
-        ("kept_percent", m.kept_percent.into()),
-    ]);
-    row
+        ("published_error_percent", error.into()),
+    ]
 }
 
 /// The cells on which rows of the two files meet: those of the experiment, of what was measured
 /// in it, and the direction.
-fn place_of(m: &Measurement) -> [Row; 3] {
-    let experiment = vec![
-        ("host", text(&m.host)),
-        ("subject", text(&m.subject)),
-        ("filesystem", text(&m.filesystem)),
-        ("fit", text(&m.fit)),
-        ("sequence", m.sequence.into()),
-        ("repetition", m.repetition.into()),
-    ];
-    let within = vec![("part", text(&m.part)), ("job", text(&m.job))];
-    [experiment, within, vec![("op", m.op.name().into())]]
-}
+const PLACE: &str = "host subject filesystem fit sequence repetition part job op";
 
 /// What a member did as a row.
 fn member_row_of(m: &Measurement, member: &MemberUse) -> Row {
-    let mut row = place_of(m).concat();
-    row.extend([
-        ("member", text(&member.member)),
-        ("model", text(&member.model)),
-        ("read_ios", member.read_ios.into()),
-        ("read_bytes", member.read_bytes.into()),
-        ("read_ticks_ns", member.read_ticks_ns.into()),
-        ("write_ios", member.write_ios.into()),
-        ("write_bytes", member.write_bytes.into()),
-        ("write_ticks_ns", member.write_ticks_ns.into()),
-        ("busy_ns", member.busy_ns.into()),
-        ("sync_bytes", member.sync_bytes.into()),
-    ]);
-    row
+    let place = of_measurement(m)
+        .into_iter()
+        .filter(|(name, _)| lists(PLACE, name));
+    let row = place.chain(of_member(member));
+    row.map(|(name, column)| (name, cell(column))).collect()
+}
+
+fn cell(column: Column<'_>) -> Value {
+    match column {
+        Column::Text(words) => text(words),
+        Column::Count(number) => number.into(),
+        Column::Real(number) => number.into(),
+    }
 }
 
 #[cfg(test)]

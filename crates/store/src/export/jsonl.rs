@@ -1,6 +1,6 @@
 //! One JSON object per measurement and line.
 
-use crate::rows::role_text;
+use crate::columns::role_text;
 use crate::text::visible_json;
 use crate::{ExportError, Measurement};
 use serde::ser::SerializeMap;
