@@ -22,4 +22,4 @@ pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
 pub use span::{Span, SpanSet};
 pub use time::Nanos;
 pub use visible::{acts, visible, visible_bytes, visible_lines, visible_path};
-pub use words::{columns, count, hexadecimal, in_one_line, line_of, lists, reasons};
+pub use words::{columns, count, hexadecimal, in_one_line, line_of, lists, reasons, table};

@@ -52,6 +52,26 @@ pub fn columns(line: &str) -> impl Iterator<Item = &str> {
     columns.filter(|column| !column.is_empty())
 }
 
+/// The rows of a table that is part of the program: each line is one, in [`columns`], except
+/// empty ones and comments, which begin with `#`.
+///
+/// # Panics
+/// When a line has another number of columns, or `row` makes nothing of it: whatever test
+/// first reads the table fails then, and no line is lost.
+pub fn table<T, const COLUMNS: usize>(
+    text: &'static str,
+    row: impl Fn([&'static str; COLUMNS]) -> Option<T>,
+) -> Vec<T> {
+    let lines = text.lines();
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let rows = lines.map(|line| {
+        let columns: Vec<&str> = columns(line).collect();
+        let read = columns.try_into().ok().and_then(&row);
+        read.unwrap_or_else(|| panic!("a table has a line that is no row of it: {line}"))
+    });
+    rows.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +107,25 @@ mod tests {
         assert_eq!(hexadecimal(&[0, 0xab, 9]), "00ab09");
         let counts = [0, 1, 2].map(|number| count(number, "job", "jobs"));
         assert_eq!(counts, ["0 jobs", "1 job", "2 jobs"]);
+    }
+
+    #[test]
+    fn rows_of_a_table_are_its_lines_without_comments() {
+        let rows = table("# two columns\n\na b  1\nc    2\n", |[name, number]| {
+            Some((name, number.parse::<u8>().ok()?))
+        });
+        assert_eq!(rows, [("a b", 1), ("c", 2)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no row of it: c  3")]
+    fn a_line_with_too_few_columns_is_not_left_out() {
+        table("a  1  x\nc  3\n", |[name, _, _]| Some(name));
+    }
+
+    #[test]
+    #[should_panic(expected = "no row of it: c  three")]
+    fn a_line_with_an_unknown_word_is_not_left_out() {
+        table("a  1\nc  three\n", |[_, number]| number.parse::<u8>().ok());
     }
 }

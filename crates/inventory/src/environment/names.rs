@@ -1,6 +1,6 @@
 //! The names of all facts, from the table in `names.txt`.
 
-use raidlab_units::columns;
+use raidlab_units::table;
 use std::sync::LazyLock;
 
 /// What is known of a name.
@@ -20,30 +20,22 @@ pub struct Known {
 
 /// All names, in the order in which facts are told.
 pub static NAMES: LazyLock<Vec<Known>> = LazyLock::new(|| {
-    let lines = include_str!("names.txt").lines();
-    lines.filter_map(line).collect()
-});
-
-fn line(line: &'static str) -> Option<Known> {
-    let mut columns = columns(line);
-    let stable = match columns.next()? {
-        "stable" => true,
-        "passing" => false,
-        _ => return None,
-    };
-    let mut next = || {
-        columns
-            .next()
-            .map(|word| if word == "-" { "" } else { word })
-    };
-    Some(Known {
-        stable,
-        name: next()?,
-        unit: next()?,
-        file: next()?,
-        variable: next()?,
+    table(include_str!("names.txt"), |row: [&str; 6]| {
+        let [stable, name, unit, file, variable, _] = row.map(|w| if w == "-" { "" } else { w });
+        let stable = match stable {
+            "stable" => true,
+            "passing" => false,
+            _ => return None,
+        };
+        Some(Known {
+            name,
+            unit,
+            stable,
+            file,
+            variable,
+        })
     })
-}
+});
 
 /// The entry for a fact's name; a device's own name stands where the entry has
 /// `<device>`.

@@ -20,7 +20,7 @@ use crate::output::OutputError;
 use crate::schema::failure;
 use crate::text::visible_path;
 use crate::{SCHEMA_VERSION, StoreError};
-use raidlab_units::{PathError, columns};
+use raidlab_units::PathError;
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use std::path::{Path, PathBuf};
@@ -113,28 +113,24 @@ struct Table {
 
 /// All of them, each behind those that it refers to.
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| {
-    let lines = include_str!("parquet/tables.txt").lines();
-    lines.filter_map(table).collect()
-});
-
-fn table(line: &'static str) -> Option<Table> {
-    let mut columns = columns(line);
-    let (file, table) = (columns.next()?, columns.next()?);
-    let parent = match columns.next()? {
-        "Run" => Parent::Run,
-        "Numbered" => Parent::Numbered,
-        "Measurement" => Parent::Measurement,
-        "Scope" => Parent::Scope,
-        "Series" => Parent::Series,
-        _ => return None,
-    };
-    Some(Table {
-        file,
-        table,
-        parent,
-        order: columns.next()?,
+    let text = include_str!("parquet/tables.txt");
+    raidlab_units::table(text, |[file, table, parent, order]| {
+        let parent = match parent {
+            "Run" => Parent::Run,
+            "Numbered" => Parent::Numbered,
+            "Measurement" => Parent::Measurement,
+            "Scope" => Parent::Scope,
+            "Series" => Parent::Series,
+            _ => return None,
+        };
+        Some(Table {
+            file,
+            table,
+            parent,
+            order,
+        })
     })
-}
+});
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

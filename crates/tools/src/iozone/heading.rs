@@ -2,15 +2,14 @@
 
 use super::Unit;
 use crate::result::{Reported, ReportedOption, ToolResult};
-use raidlab_units::columns;
+use raidlab_units::table;
 use std::sync::LazyLock;
 
 /// What lines of the heading say, behind the flag that is on or a name for their value.
 static LINES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    let lines = include_str!("heading.txt").lines().map(columns);
-    lines
-        .filter_map(|mut line| Some((line.next()?, line.next()?)))
-        .collect()
+    table(include_str!("heading.txt"), |[name, said]| {
+        Some((name, said))
+    })
 });
 
 /// Reads all lines that are a heading's, wherever they stand: they cannot be
