@@ -11,7 +11,7 @@
 //! of directories stands in the last of its five fields, not in the fourth.
 
 use super::cells::{Cells, TESTS, count, is_short, part, set_sizes, size};
-use crate::result::{Reported, ReportedOption, ToolResult};
+use crate::result::{Part, Reported, ReportedOption, ToolResult};
 
 /// Fields of a format by the version in field 0.
 fn width(version: &str) -> Option<usize> {
@@ -111,41 +111,41 @@ fn read_new(
             field,
         );
     }
-    let start = result.parts.len();
-    let latencies = &fields[files + 5 + 12..];
+    let sizes = [fields[2], fields[3], fields[files]];
+    let (cells, latencies) = fields.split_at(files + 5 + 12);
+    read_tests(name, job, cells, [io, files + 5], latencies, sizes, result)
+}
+
+/// Reads the tests of transfers and of files, whose cells begin at two places; `latencies` may
+/// be empty. The number of files is in units of 1024.
+fn read_tests(
+    name: &str,
+    job: u32,
+    fields: &[&str],
+    starts: [usize; 2],
+    latencies: &[&str],
+    [file, chunk, files]: [&str; 3],
+    result: &mut ToolResult,
+) -> Result<(), &'static str> {
+    let first = result.parts.len();
     for (place, operation) in TESTS.into_iter().enumerate() {
-        let at = if place < 6 {
-            io + 2 * place
-        } else {
-            files + 5 + 2 * (place - 6)
-        };
+        let at = starts[place / 6] + 2 * (place % 6);
         let cells = Cells {
             rate: fields[at],
             cpu: fields[at + 1],
-            latency: latencies[place],
+            latency: latencies.get(place).copied().unwrap_or_default(),
         };
         result.parts.extend(part(job, name, operation, cells)?);
     }
-    let chunk = if fields[3].is_empty() {
-        None
-    } else {
-        size(fields[3], 1)
-    };
-    set_sizes(&mut result.parts[start..], size(fields[2], 1 << 20), chunk);
-    set_files(fields[files], start, result);
-    Ok(())
-}
-
-/// The number of files is in units of 1024.
-fn set_files(field: &str, start: usize, result: &mut ToolResult) {
-    let Some(files) = count(field).and_then(|files| files.checked_mul(1024)) else {
-        return;
-    };
-    for part in &mut result.parts[start..] {
-        if TESTS[6..].contains(&part.operation) {
+    let parts = &mut result.parts[first..];
+    set_sizes(parts, size(file, 1 << 20), size(chunk, 1));
+    if let Some(files) = count(files).and_then(|files| files.checked_mul(1024)) {
+        let of_files = |part: &&mut Part| TESTS[6..].contains(&part.operation);
+        for part in parts.iter_mut().filter(of_files) {
             part.total_ios = Some(files);
         }
     }
+    Ok(())
 }
 
 fn read_old(
@@ -164,26 +164,13 @@ fn read_old(
                 .push(ReportedOption::new(Some(job), name, value));
         }
     }
-    let start = result.parts.len();
-    for (place, operation) in TESTS.into_iter().enumerate() {
-        let at = if place < 6 {
-            1 + 2 * place
-        } else {
-            2 + 2 * place
-        };
-        let cells = Cells {
-            rate: fields[at],
-            cpu: fields[at + 1],
-            latency: "",
-        };
-        result.parts.extend(part(job, name, operation, cells)?);
-    }
-    let chunk = if chunk.is_empty() {
-        None
-    } else {
-        size(chunk, 1)
-    };
-    set_sizes(&mut result.parts[start..], size(file, 1 << 20), chunk);
-    set_files(files, start, result);
-    Ok(())
+    read_tests(
+        name,
+        job,
+        fields,
+        [1, 14],
+        &[],
+        [file, chunk, files],
+        result,
+    )
 }

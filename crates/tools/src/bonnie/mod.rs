@@ -34,7 +34,7 @@ pub const TABLE: Format = Format {
     tool: TOOL,
     looseness: 5,
     is_in: table::is_in,
-    parse: parse_table,
+    parse: table::parse,
 };
 
 #[derive(Debug)]
@@ -125,7 +125,7 @@ fn option(letter: &str) -> Option<Takes> {
 }
 
 /// Reads lines of CSV, one for each run (`-x` makes several); other lines are
-/// left to [`parse_table`].
+/// left to [`table::parse`].
 ///
 /// # Errors
 /// Where there is none, or one has a field that is no value.
@@ -140,12 +140,4 @@ pub(crate) fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
         }
     }
     result.if_found(runs > 0, "a line of CSV with 27, 48 or 50 fields")
-}
-
-/// Reads tables as people see them.
-///
-/// # Errors
-/// Where there is none, or one has a cell that is no value.
-pub(crate) fn parse_table(text: &str) -> Result<ToolResult, ParseError> {
-    table::parse(text)
 }

@@ -132,10 +132,7 @@ impl Table<'_> {
             name.trim().clone_into(label);
             let mut words = size_and_more.split(':');
             sizes.0 = words.next().and_then(|word| size(word, 1 << 20));
-            sizes.1 = words
-                .next()
-                .filter(|word| !word.is_empty())
-                .and_then(|word| size(word, 1));
+            sizes.1 = words.next().and_then(|word| size(word, 1));
             let fact = Reported::new(Some(self.job), "size", size_and_more, "");
             result.facts.push(fact);
         }

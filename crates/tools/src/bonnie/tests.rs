@@ -2,7 +2,7 @@
 //! 1.03 and 1.96 follow the figures of a comparison of mdadm and gmirror of
 //! 2010, tables of 1.98 those of a comparison of ZFS pools on FreeBSD.
 
-use super::{TOOL, parse_csv, parse_table};
+use super::{TOOL, parse_csv, table};
 use crate::result::{Part, ToolResult};
 use crate::{Operation, ParseError};
 
@@ -72,7 +72,7 @@ fn csv_is_taken_before_the_table() {
 
 #[test]
 fn a_table_with_blanks_is_read_by_its_columns() {
-    let table = parse_table(FAST).expect("bonnie++'s own output");
+    let table = table::parse(FAST).expect("bonnie++'s own output");
     let operations: Vec<_> = table.parts.iter().map(|part| part.operation).collect();
     assert_eq!(
         operations[..4],
@@ -108,7 +108,7 @@ fn a_table_with_blanks_is_read_by_its_columns() {
 #[test]
 fn rates_of_files_in_a_table_of_2_00_are_no_values() {
     // The same run's CSV says 3803 where the table says 2048.
-    let table = parse_table(FAST).expect("bonnie++'s own output");
+    let table = table::parse(FAST).expect("bonnie++'s own output");
     let create = of(&table, Operation::CreateRandom);
     assert!(no_rate(create).contains("wrongly"));
     assert_eq!(create.cpu_percent, Some(47.0));
@@ -118,7 +118,7 @@ fn rates_of_files_in_a_table_of_2_00_are_no_values() {
 fn parts_that_were_not_asked_for_are_missing() {
     let small = TOOL.parse(SMALL).expect("bonnie++'s own output");
     assert_eq!(small.parts.len(), 6);
-    let table = parse_table(SMALL).expect("bonnie++'s own output");
+    let table = table::parse(SMALL).expect("bonnie++'s own output");
     assert_eq!(table.parts.len(), 6);
     for (csv, table) in small.parts.iter().zip(&table.parts) {
         assert_eq!(
@@ -134,7 +134,7 @@ fn parts_that_were_not_asked_for_are_missing() {
         .iter()
         .find(|option| option.name == "num_dirs");
     assert_eq!(folders.map(|option| option.value.as_str()), Some("2"));
-    let table = parse_table(FILES).expect("bonnie++'s own output");
+    let table = table::parse(FILES).expect("bonnie++'s own output");
     assert_eq!(table.parts[0].label, "host");
 }
 

@@ -274,7 +274,7 @@ pub(super) fn title(result: &ToolResult) -> Title {
     for &job in &jobs {
         let count = self::clones(result, job);
         clones = clones.saturating_add(count);
-        let asked = number(result, Some(job), "iodepth");
+        let asked = number(result, job, "iodepth");
         let level = deepest_level(result, job);
         // Of text in pieces neither options nor levels are told.
         let untold = level.is_none() && text(result, job, "rw").is_none();

@@ -1,6 +1,6 @@
 //! What is told of each of fio's jobs by name: its options, and the facts in their place.
 
-use crate::result::{ReportedValue, ToolResult};
+use crate::result::ToolResult;
 
 /// The numbers of a result's jobs, rising.
 pub(super) fn jobs(result: &ToolResult) -> Vec<u32> {
@@ -42,22 +42,9 @@ pub(super) const SEVERAL_JOBS: &str = "several-jobs";
 
 /// How many clones a job is told for, at least one.
 pub(super) fn clones(result: &ToolResult, job: u32) -> u32 {
-    number(result, Some(job), "jobs").unwrap_or(1).max(1)
+    number(result, job, "jobs").unwrap_or(1).max(1)
 }
 
-pub(super) fn number(result: &ToolResult, job: Option<u32>, name: &str) -> Option<u32> {
-    let mut options = result.options.iter();
-    let own = options.find(|option| option.name == name && option.job == job);
-    let shared = result
-        .options
-        .iter()
-        .find(|option| option.name == name && option.job.is_none());
-    if let Some(option) = own.or(shared) {
-        return option.value.parse().ok();
-    }
-    let value = match &result.fact(job, name)?.value {
-        ReportedValue::Count(count) => return u32::try_from(*count).ok(),
-        value => value.to_string(),
-    };
-    value.parse().ok()
+pub(super) fn number(result: &ToolResult, job: u32, name: &str) -> Option<u32> {
+    text(result, job, name)?.parse().ok()
 }

@@ -15,6 +15,7 @@
 
 use super::consistency::note_printed;
 use super::human::lines;
+use super::jobs::is_of_several;
 use super::json_latency::read_latencies;
 use super::json_node::Node;
 use super::under_way::names_of_disks;
@@ -75,16 +76,10 @@ fn count_clones(result: &mut ToolResult) {
     let mut jobs: Vec<u32> = result.facts.iter().filter_map(|fact| fact.job).collect();
     jobs.dedup();
     let counted = jobs.iter().filter_map(|&job| {
-        // Several jobs in one report have the first one's name and the last one's options.
-        let mut names = result.options.iter().filter(|one| one.name == "name");
-        let others = names.find(|one| one.job == Some(job));
-        if others.is_some_and(|one| of(job, "jobname").as_ref() != Some(&one.value)) {
+        if is_of_several(result, job) {
             return None;
         }
-        let mut options = result.options.iter().filter(|one| one.name == "numjobs");
-        let own = options.clone().find(|option| option.job == Some(job));
-        let asked = own.or_else(|| options.find(|option| option.job.is_none()))?;
-        let asked: u64 = asked.value.parse().ok()?;
+        let asked: u64 = option(result, job, &["numjobs"])?.parse().ok()?;
         let apart = jobs.iter().filter(|&&other| whose(other) == whose(job));
         let together = (asked / apart.count() as u64).max(1);
         Some(Reported::new(Some(job), "jobs", together, ""))

@@ -80,36 +80,32 @@ impl<'json> Node<'json> {
             .collect()
     }
 
+    /// A member as what it should be.
+    fn read<T>(
+        &self,
+        key: &str,
+        expected: &'static str,
+        of: impl FnOnce(&'json Value) -> Option<T>,
+    ) -> Result<Option<T>, ParseError> {
+        let wrong = |value| wrong(value, self.path(key), self.line, expected);
+        let read = |value| of(value).ok_or_else(|| wrong(value));
+        self.get(key).map(read).transpose()
+    }
+
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, ParseError> {
-        self.get(key)
-            .map(|value| {
-                value
-                    .as_f64()
-                    .filter(|number| number.is_finite())
-                    .ok_or_else(|| wrong(value, self.path(key), self.line, "a number"))
-            })
-            .transpose()
+        let finite = |number: &f64| number.is_finite();
+        self.read(key, "a number", |value| value.as_f64().filter(finite))
     }
 
     pub(super) fn count(&self, key: &str) -> Result<Option<u64>, ParseError> {
-        self.get(key)
-            .map(|value| {
-                value
-                    .as_u64()
-                    .or_else(|| value.as_f64().and_then(crate::number::whole))
-                    .ok_or_else(|| wrong(value, self.path(key), self.line, "a whole number"))
-            })
-            .transpose()
+        self.read(key, "a whole number", |value| {
+            let rounded = || value.as_f64().and_then(crate::number::whole);
+            value.as_u64().or_else(rounded)
+        })
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<&'json str>, ParseError> {
-        self.get(key)
-            .map(|value| {
-                value
-                    .as_str()
-                    .ok_or_else(|| wrong(value, self.path(key), self.line, "a text"))
-            })
-            .transpose()
+        self.read(key, "a text", Value::as_str)
     }
 }
 
