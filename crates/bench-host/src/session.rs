@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
         let above = array.iter().map(|name| format!("/dev/{name}"));
         let own: Vec<String> = members.chain(above).collect();
         let sampler = Sampler::new(&target, machine.system(), system, &built, array, begun)?;
-        let foreign = Inventory::of(&target)?.foreign_to(&own);
+        let foreign = Foreign::of(&Inventory::of(&target)?, &own);
         Ok(Self {
             machine,
             experiment,

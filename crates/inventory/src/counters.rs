@@ -12,7 +12,7 @@ mod linux;
 
 pub use activity::{Activity, DeviceActivity, Foreign};
 
-use crate::{Inventory, InventoryError, System, text};
+use crate::{InventoryError, System, text};
 use raidlab_shell::{Frame, Target, Watched};
 use std::collections::BTreeMap;
 
@@ -224,35 +224,7 @@ pub(crate) fn devices_now(
     })
 }
 
-impl Inventory {
-    /// Which disks belong to somebody else while these devices are measured:
-    /// every disk and loop device that is not below or above one of them, and
-    /// does not hold the file behind one of them.
-    #[must_use]
-    pub fn foreign_to(&self, own: &[String]) -> Foreign {
-        Foreign::of(self, own)
-    }
-}
-
-impl Snapshot {
-    /// The part of the processors' time since boot that a machine below took
-    /// away.
-    #[must_use]
-    pub(crate) fn steal_since_boot(&self) -> Option<f64> {
-        let boot = Self {
-            cpu: Some(CpuTicks::default()),
-            ..Self::default()
-        };
-        Activity::between(&boot, self).steal()
-    }
-}
-
-/// The processors' time in `/proc/stat`'s text.
-pub(crate) fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
-    linux::stat(stat)
-}
-
-pub(crate) use linux::thermometers;
+pub(crate) use linux::{stat as cpu_ticks, thermometers};
 
 #[cfg(test)]
 pub(crate) use freebsd::sysctl as freebsd_memory_command;

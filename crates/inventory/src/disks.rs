@@ -121,34 +121,19 @@ impl Inventory {
     /// A device and all that it is a part of or built of, itself first.
     #[must_use]
     pub fn below(&self, device: &str) -> Vec<String> {
-        let mut found = vec![device.to_owned()];
-        let mut next = 0;
-        while let Some(at) = found.get(next).cloned() {
-            for lower in self.find(&at).into_iter().flat_map(|disk| &disk.on) {
-                if !found.contains(lower) {
-                    found.push(lower.clone());
-                }
-            }
-            next += 1;
-        }
-        found
+        reached(device, |at| {
+            self.find(at).map_or_else(Vec::new, |disk| disk.on.clone())
+        })
     }
 
     /// A device and all that lies on it, itself first: its partitions, the
     /// arrays built of them.
     #[must_use]
     pub fn above(&self, device: &str) -> Vec<String> {
-        let mut found = vec![device.to_owned()];
-        let mut next = 0;
-        while let Some(at) = found.get(next).cloned() {
-            for upper in self.disks.iter().filter(|disk| disk.on.contains(&at)) {
-                if !found.contains(&upper.device) {
-                    found.push(upper.device.clone());
-                }
-            }
-            next += 1;
-        }
-        found
+        reached(device, |at| {
+            let uppers = self.disks.iter().filter(|disk| disk.on.contains(at));
+            uppers.map(|upper| upper.device.clone()).collect()
+        })
     }
 
     /// What would be disturbed if a device were written to: the uses of
@@ -173,6 +158,21 @@ impl Inventory {
             .iter()
             .any(|lower| self.root.contains(lower))
     }
+}
+
+/// A device and all that is reached from it step by step, each once, the nearest first.
+fn reached(device: &str, step: impl Fn(&String) -> Vec<String>) -> Vec<String> {
+    let mut found = vec![device.to_owned()];
+    let mut next = 0;
+    while let Some(at) = found.get(next) {
+        for other in step(at) {
+            if !found.contains(&other) {
+                found.push(other);
+            }
+        }
+        next += 1;
+    }
+    found
 }
 
 /// Not to know the root's disks would be not to protect them.

@@ -28,6 +28,18 @@ pub(crate) fn optional_number(
     Ok(optional(target, path)?.and_then(|text| text.parse().ok()))
 }
 
+/// A number with a point in units of its last of so many places: `12.5` is 12500 in
+/// thousandths, of three; further digits are dropped.
+pub(crate) fn decimal(number: &str, places: u8) -> Option<u64> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = part.chars().chain(std::iter::repeat('0'));
+    let digits: String = digits.take(places.into()).collect();
+    let whole = whole.parse::<u64>().ok()?;
+    whole
+        .checked_mul(10_u64.pow(places.into()))?
+        .checked_add(digits.parse().ok()?)
+}
+
 /// What a command prints; `None` where the program is not installed or ends
 /// with a failure.
 ///

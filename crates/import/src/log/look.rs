@@ -73,7 +73,7 @@ pub(crate) fn looks(lines: &[&str]) -> Vec<Look> {
 }
 
 /// How many lines a block has that ends at a line, with it or before it.
-fn block(lines: &[&str], is_end: impl Fn(&str) -> bool, with_end: bool) -> usize {
+pub(super) fn block(lines: &[&str], is_end: impl Fn(&str) -> bool, with_end: bool) -> usize {
     let end = lines.iter().skip(1).position(|line| is_end(line));
     end.map_or(lines.len(), |end| end + 1 + usize::from(with_end))
 }

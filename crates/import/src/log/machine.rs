@@ -1,7 +1,7 @@
 //! What a log says of the machine, its disks and ZFS's properties: `uname -a`,
 //! `hdparm -i`, `geom disk list`, `zpool get`, `zfs get`.
 
-use super::look::is_of_list;
+use super::look::{block, is_of_list};
 use raidlab_store::fact::{self, disk_property};
 use raidlab_systems::array::geom::parse_list;
 use raidlab_systems::array::zfs::properties::{Property, parse_properties};
@@ -69,9 +69,9 @@ impl Machine {
             } else if line.starts_with("NAME ") && line.contains(" PROPERTY") {
                 self.zfs(rest)
             } else if line.starts_with("Personalities") {
-                skip(rest, |line| line.starts_with("unused devices"))
+                block(rest, |line| line.starts_with("unused devices"), true)
             } else if line.trim_start().starts_with("pool: ") {
-                skip(rest, |line| line.starts_with("errors:"))
+                block(rest, |line| line.starts_with("errors:"), true)
             } else {
                 self.other(line);
                 1
@@ -163,8 +163,7 @@ impl Machine {
     /// Disks of `geom disk list`; lists of arrays are read elsewhere.
     fn geom(&mut self, lines: &[&str]) -> usize {
         const SOURCE: &str = "geom disk list";
-        let end = lines.iter().skip(1).position(|line| !is_of_list(line));
-        let length = end.map_or(lines.len(), |end| end + 1);
+        let length = block(lines, |line| !is_of_list(line), false);
         for geom in parse_list("log", &lines[..length].join("\n")).unwrap_or_default() {
             let Some(disk) = geom
                 .providers
@@ -229,11 +228,4 @@ impl Machine {
             self.unknown.push(line.to_owned());
         }
     }
-}
-
-fn skip(lines: &[&str], is_end: impl Fn(&str) -> bool) -> usize {
-    lines
-        .iter()
-        .position(|line| is_end(line))
-        .map_or(lines.len(), |end| end + 1)
 }

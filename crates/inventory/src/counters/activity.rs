@@ -170,7 +170,11 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    pub(super) fn of(inventory: &Inventory, own: &[String]) -> Self {
+    /// Which disks belong to somebody else while these devices are measured:
+    /// every disk and loop device that is not below or above one of them, and
+    /// does not hold the file behind one of them.
+    #[must_use]
+    pub fn of(inventory: &Inventory, own: &[String]) -> Self {
         let mut family: BTreeSet<String> = BTreeSet::new();
         for device in own {
             family.extend(inventory.below(device));

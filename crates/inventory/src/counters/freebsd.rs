@@ -7,6 +7,7 @@
 //! kernel counters.
 
 use super::{CpuTicks, DeviceCounters, MemoryState};
+use crate::text::decimal;
 use raidlab_shell::Command;
 use std::collections::BTreeMap;
 
@@ -57,10 +58,7 @@ pub fn devices(text: &str) -> BTreeMap<String, DeviceCounters> {
 
 /// `12.5` as 12500.
 fn thousandths(number: &str) -> Option<u64> {
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let digits: String = part.chars().chain("000".chars()).take(3).collect();
-    let whole: u64 = whole.parse().ok()?;
-    whole.checked_mul(1000)?.checked_add(digits.parse().ok()?)
+    decimal(number, 3)
 }
 
 /// Memory and processors from `sysctl`'s `name: value` lines. FreeBSD has no

@@ -2,7 +2,7 @@
 //! could not show: wraps, and devices that go and come.
 
 use super::linux::{arc_size, diskstats, meminfo, stat};
-use super::{Activity, Counters, DeviceCounters, Snapshot, freebsd, memory_state};
+use super::{Activity, Counters, DeviceCounters, Foreign, Snapshot, freebsd, memory_state};
 use crate::testing::Machine;
 use crate::{Inventory, System};
 use proptest::prelude::*;
@@ -110,10 +110,13 @@ fn devices_vanish_and_appear() {
 #[test]
 fn the_disk_below_a_loop_device_is_not_foreign() {
     let inventory = Inventory::of(&Machine::loops()).unwrap();
-    let foreign = inventory.foreign_to(&["/dev/loop0".to_owned(), "/dev/loop1".to_owned()]);
+    let foreign = Foreign::of(
+        &inventory,
+        &["/dev/loop0".to_owned(), "/dev/loop1".to_owned()],
+    );
     let activity = real();
     assert_eq!(foreign.bytes(&activity), 0);
-    let foreign = inventory.foreign_to(&["/dev/vda".to_owned()]);
+    let foreign = Foreign::of(&inventory, &["/dev/vda".to_owned()]);
     assert_eq!(foreign.bytes(&activity), 80 << 20);
 }
 

@@ -3,7 +3,7 @@
 use super::Inventory;
 use super::lsblk::{self, Listed};
 use super::mounts::{Mount, parse_members, parse_mounts, parse_swaps};
-use crate::text::{optional, optional_number, optional_output};
+use crate::text::{decimal, optional, optional_number, optional_output};
 use crate::{Disk, DiskKind, InventoryError, System, Use};
 use raidlab_shell::{Command, Target, TargetError};
 use std::collections::BTreeMap;
@@ -111,14 +111,7 @@ fn link_rate(target: &dyn Target, topology: &str) -> Result<Option<u64>, Invento
 fn rate(text: &str, unit: &str, factor: u64) -> Option<u64> {
     let number = text.split_once(unit).filter(|_| !unit.is_empty());
     let number = number.map_or(text, |(number, _)| number).trim();
-    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
-    let tenth = tenth.get(..1)?.parse::<u64>().ok()?;
-    let tenths = whole
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(10)?
-        .checked_add(tenth)?;
-    tenths.checked_mul(factor / 10)
+    decimal(number, 1)?.checked_mul(factor / 10)
 }
 
 /// The stable names of each device, best first.

@@ -1,8 +1,8 @@
 //! The facts of a Linux machine.
 
 use super::{Facts, NAMES};
-use crate::counters::{Snapshot, memory_state};
-use crate::text::{optional, optional_output};
+use crate::counters::{Activity, cpu_ticks, memory_state};
+use crate::text::{decimal, optional, optional_output};
 use crate::{InventoryError, System};
 use raidlab_shell::{Command, Target};
 use std::collections::BTreeSet;
@@ -104,14 +104,15 @@ fn processors(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErr
         throttled,
         "/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count",
     );
-    let since_boot = Snapshot {
-        cpu: crate::counters::cpu_ticks(&stat),
-        ..Snapshot::default()
+    let since_boot = Activity {
+        cpu: cpu_ticks(&stat),
+        ..Activity::default()
     };
-    let steal = since_boot.steal_since_boot();
     facts.maybe(
         "cpu.steal_since_boot_percent",
-        steal.map(|share| format!("{:.2}", share * 100.0)),
+        since_boot
+            .steal()
+            .map(|share| format!("{:.2}", share * 100.0)),
         "/proc/stat",
     );
     Ok(())
@@ -131,7 +132,7 @@ fn frequencies(
         Some(frequency) => facts.add("cpu.frequency_hz", frequency, &now),
         None => facts.maybe(
             "cpu.frequency_hz",
-            listed.and_then(|text| megahertz(&text)),
+            listed.and_then(|megahertz| decimal(&megahertz, 6)),
             "/proc/cpuinfo",
         ),
     }
@@ -142,17 +143,6 @@ fn frequencies(
         &most,
     );
     Ok(())
-}
-
-/// `2596.128` in hertz.
-fn megahertz(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits: String = part.chars().chain("000000".chars()).take(6).collect();
-    whole
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1_000_000)?
-        .checked_add(digits.parse().ok()?)
 }
 
 fn memory(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
