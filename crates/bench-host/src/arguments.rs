@@ -48,9 +48,7 @@ pub(crate) fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invo
 /// When there is none of its name.
 pub(crate) fn tool(job: &PlannedJob) -> Result<Tool, HostError> {
     let tool = Tool::from_str(job.work.tool());
-    tool.map_err(|error| HostError::Unsuitable {
-        what: format!("job `{}`: {error}", job.name),
-    })
+    tool.map_err(|error| HostError::of_job(job, error))
 }
 
 /// The same for a place that may not exist yet.
@@ -63,32 +61,28 @@ pub fn planned(
     memory_bytes: u64,
 ) -> Result<Invocation, HostError> {
     let values = Placeholders {
-        target: place.path().to_owned(),
+        target: place.path.clone(),
         file: place.file(),
         memory_bytes,
-        capacity_bytes: place.capacity_bytes(),
+        capacity_bytes: place.capacity_bytes,
     };
     // A line break or NUL in a disk's name must not end anybody's word.
-    if let Some(letter) = place.path().chars().find(|letter| letter.is_control()) {
-        return Err(HostError::Unsuitable {
-            what: format!(
-                "job `{}`: the place to run in has the control character {letter:?} in its name",
-                job.name
-            ),
-        });
+    if let Some(letter) = place.path.chars().find(|letter| letter.is_control()) {
+        let what = "the place to run in has the control character";
+        return Err(HostError::of_job(
+            job,
+            format!("{what} {letter:?} in its name"),
+        ));
     }
-    let expanded = |text: &str| {
-        expand(text, &values).map_err(|error| HostError::Unsuitable {
-            what: format!("job `{}`: {error}", job.name),
-        })
-    };
+    let expanded =
+        |text: &str| expand(text, &values).map_err(|error| HostError::of_job(job, error));
     match &job.work {
         Work::Fio { jobs, .. } => {
             let jobs = jobs.expand(expanded)?;
-            let target = if place.is_folder() {
-                Target::Folder(place.path())
+            let target = if place.is_folder {
+                Target::Folder(&place.path)
             } else {
-                Target::File(place.path())
+                Target::File(&place.path)
             };
             let mut arguments = vec!["--output-format=json+".to_owned(), "--eta=never".to_owned()];
             arguments.extend(jobs.arguments(target));
@@ -110,17 +104,15 @@ pub fn planned(
 
 /// Of a tool that is called word by word.
 fn other(arguments: Vec<String>, job: &PlannedJob, place: &Place) -> Result<Invocation, HostError> {
-    let unsuitable = |what: String| HostError::Unsuitable {
-        what: format!("job `{}`: {what}", job.name),
-    };
+    let unsuitable = |what: String| HostError::of_job(job, what);
     let tool = tool(job)?;
-    if tool.needs_folder() && !place.is_folder() {
+    if tool.needs_folder() && !place.is_folder {
         return Err(unsuitable(format!(
             "{tool} needs a file system; the suite's `filesystems` makes one"
         )));
     }
     let at = raidlab_tools::Place {
-        path: place.path(),
+        path: &place.path,
         file: &place.file(),
     };
     let call = tool.call(arguments, &at).map_err(unsuitable)?;

@@ -3,7 +3,7 @@
 use crate::arguments;
 use crate::clean;
 use crate::error::HostError;
-use crate::job::{self, Watcher};
+use crate::job;
 use crate::machine::Machine;
 use crate::needs;
 use crate::plan;
@@ -11,6 +11,7 @@ use crate::plan_disks;
 use crate::sampler::nanoseconds;
 use crate::session::{self, Session};
 use crate::subject;
+use crate::watch::Watch;
 use raidlab_inventory::Inventory;
 use raidlab_inventory::environment::environment;
 use raidlab_lab::{
@@ -219,7 +220,7 @@ fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finis
             steps: count,
         };
         watch.look(session.now());
-        if watch.cancelled() {
+        if watch.check().is_err() {
             return Ok(Finish::Cancelled);
         }
         let done = do_step(session, step, &mut watch);
@@ -247,27 +248,6 @@ fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finis
 fn tell_looks(session: &mut Session<'_>, observer: &mut dyn Observer) {
     for look in session.sampler.drain_looks() {
         observer.look(look);
-    }
-}
-
-/// An observer, told of the step that goes on.
-struct Watch<'a> {
-    observer: &'a mut dyn Observer,
-    step: usize,
-    steps: usize,
-}
-
-impl Watcher for Watch<'_> {
-    fn look(&mut self, now: Duration) {
-        self.observer.progress(Progress {
-            step: self.step,
-            steps: self.steps,
-            clock: Nanos(nanoseconds(now)),
-        });
-    }
-
-    fn cancelled(&self) -> bool {
-        self.observer.cancelled()
     }
 }
 
@@ -306,7 +286,7 @@ fn do_step(
 /// Whether a job leaves a file that others may need: dd's does, while fio makes
 /// what it reads, and bonnie++ and iozone delete theirs.
 fn leaves_file(session: &Session<'_>, job: &PlannedJob) -> Result<bool, HostError> {
-    if !session.place.is_folder() {
+    if !session.place.is_folder {
         return Ok(false);
     }
     let invocation = arguments::invocation(session, job)?;
@@ -329,12 +309,7 @@ fn wait_for(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Res
     let is_for_sync = condition == Some(Condition::SyncDone);
     let mut idle_since = None;
     loop {
-        if watch.cancelled() {
-            return Err(HostError::Interrupted);
-        }
-        session.poll()?;
-        let now = session.now();
-        watch.look(now);
+        let now = watch.poll(session)?;
         // The sampler's last state may be from before the step that came before.
         let status = session.status_since(begun);
         let met = match condition {

@@ -1,8 +1,8 @@
 //! Waiting until a cache has written back everything.
 
 use crate::error::HostError;
-use crate::job::Watcher;
 use crate::session::Session;
+use crate::watch::Watch;
 use raidlab_shell::Target;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub fn wait(
     session: &mut Session<'_>,
     limit: Duration,
-    watch: &mut dyn Watcher,
+    watch: &mut Watch<'_>,
 ) -> Result<(), HostError> {
     let system = session.system();
     // An array without a cache has nothing dirty in it.
@@ -39,16 +39,11 @@ pub fn wait(
 fn until_clean(
     session: &mut Session<'_>,
     limit: Duration,
-    watch: &mut dyn Watcher,
+    watch: &mut Watch<'_>,
 ) -> Result<(), HostError> {
     let begun = session.now();
     loop {
-        if watch.cancelled() {
-            return Err(HostError::Interrupted);
-        }
-        session.poll()?;
-        let now = session.now();
-        watch.look(now);
+        let now = watch.poll(session)?;
         let state = session.system().cache(&session.target, &session.built)?;
         let dirty = state.map_or(0, |state| state.dirty.0);
         if dirty == 0 {

@@ -2,10 +2,11 @@
 
 use raidlab_inventory::InventoryError;
 use raidlab_inventory::choose::Refusal;
-use raidlab_lab::CapacityError;
+use raidlab_lab::{CapacityError, PlannedJob};
 use raidlab_shell::TargetError;
 use raidlab_systems::SystemError;
 use raidlab_tools::ParseError;
+use std::fmt::Display;
 
 /// Why a step on a real machine failed.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +92,12 @@ pub enum HostError {
 }
 
 impl HostError {
+    /// What a job asks for cannot be done.
+    pub(crate) fn of_job(job: &PlannedJob, what: impl Display) -> Self {
+        let what = format!("job `{}`: {what}", job.name);
+        Self::Unsuitable { what }
+    }
+
     /// Whether another run has the machine, which ends some time.
     #[must_use]
     pub const fn is_of_another_run(&self) -> bool {

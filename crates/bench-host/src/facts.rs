@@ -88,8 +88,8 @@ fn of_group(facts: &mut Facts, group: &JobGroup, invocation: &Invocation, place:
     // In a folder each clone has a file of its own unless one is named.
     let arguments = &invocation.command.arguments;
     let named = arguments.iter().any(|word| word.starts_with("--filename="));
-    let own_files = place.is_folder() && !named;
-    let asked = Asked::of(group, Bytes(place.capacity_bytes()), own_files);
+    let own_files = place.is_folder && !named;
+    let asked = Asked::of(group, Bytes(place.capacity_bytes), own_files);
     for (name, value, unit) in asked.facts() {
         facts.add(name, value, unit, "suite");
     }

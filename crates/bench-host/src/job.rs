@@ -15,6 +15,7 @@ use crate::memory;
 use crate::moment::Moment;
 use crate::sampler::{health_name, letters, nanoseconds, sync_operation};
 use crate::session::Session;
+use crate::watch::Watch;
 use raidlab_import as import;
 use raidlab_inventory::caches::{self, Settled};
 use raidlab_inventory::counters::{Activity, memory_state};
@@ -34,14 +35,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a tool that is stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who is asked while a job runs whether it should go on.
-pub trait Watcher {
-    /// Is called again and again while the job runs; `now` is the time since the experiment began.
-    fn look(&mut self, now: Duration);
-    /// Whether the job should be stopped now.
-    fn cancelled(&self) -> bool;
-}
-
 /// Runs a job; `round` numbers its rows where it is one of several rounds.
 ///
 /// # Errors
@@ -51,7 +44,7 @@ pub fn run(
     session: &mut Session<'_>,
     job: &PlannedJob,
     round: Option<u32>,
-    watcher: &mut dyn Watcher,
+    watcher: &mut Watch<'_>,
 ) -> Result<CellResult, HostError> {
     let invocation = arguments::invocation(session, job)?;
     let cell = job.cell(session.experiment);
@@ -140,7 +133,7 @@ fn failed(invocation: &Invocation, output: &Output) -> HostError {
 fn prepare(
     session: &mut Session<'_>,
     facts: &mut Facts,
-    watcher: &mut dyn Watcher,
+    watcher: &mut Watch<'_>,
 ) -> Result<(), HostError> {
     use fact::moment::{BEFORE, BEFORE_DROP};
     session.poll()?;
@@ -157,9 +150,7 @@ fn prepare(
             "the system's counters",
         );
     }
-    if watcher.cancelled() {
-        return Err(HostError::Interrupted);
-    }
+    watcher.check()?;
     if let Some(before) = caches::drop_caches(&session.target, system)? {
         facts.add(
             fact::CACHES_DROPPED,
@@ -180,13 +171,11 @@ fn prepare(
 }
 
 /// Waits, in short pieces, since somebody may want to stop meanwhile.
-fn rest(session: &Session<'_>, time: Duration, watcher: &mut dyn Watcher) -> Result<(), HostError> {
+fn rest(session: &Session<'_>, time: Duration, watcher: &mut Watch<'_>) -> Result<(), HostError> {
     let begun = session.now();
     while session.now().saturating_sub(begun) < time {
         watcher.look(session.now());
-        if watcher.cancelled() {
-            return Err(HostError::Interrupted);
-        }
+        watcher.check()?;
         std::thread::sleep(LOOK);
     }
     Ok(())
@@ -201,7 +190,7 @@ pub fn settle(
     session: &Session<'_>,
     quiet_s: u64,
     limit_s: u64,
-    watcher: &mut dyn Watcher,
+    watcher: &mut Watch<'_>,
 ) -> Result<Settled, HostError> {
     let members = member_names(session);
     let system = session.machine.system();
@@ -229,7 +218,7 @@ fn run_tool(
     session: &mut Session<'_>,
     job: &PlannedJob,
     invocation: &Invocation,
-    watcher: &mut dyn Watcher,
+    watcher: &mut Watch<'_>,
 ) -> Result<(Output, usize), HostError> {
     use raidlab_shell::Target;
     let mut waiting: Vec<TimedEvent> = job.events.clone();
@@ -267,14 +256,9 @@ fn go_on(
     session: &mut Session<'_>,
     waiting: &mut Vec<TimedEvent>,
     begun: Duration,
-    watcher: &mut dyn Watcher,
+    watcher: &mut Watch<'_>,
 ) -> Result<(), HostError> {
-    if watcher.cancelled() {
-        return Err(HostError::Interrupted);
-    }
-    session.poll()?;
-    let now = session.now();
-    watcher.look(now);
+    let now = watcher.poll(session)?;
     // Not a percentage from before the job or before the last event.
     let status = session.status_since(begun);
     let percent = status.and_then(|status| status.sync?.percent);

@@ -32,6 +32,7 @@ mod standing;
 mod subject;
 pub mod trial;
 mod tunables;
+mod watch;
 
 pub use bench::HostBench;
 pub use changes::changes;

@@ -7,9 +7,12 @@ use raidlab_shell::{Command, Target};
 /// A device or a folder, with the bytes that jobs may use there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    path: String,
-    is_folder: bool,
-    capacity_bytes: u64,
+    /// The device or the folder.
+    pub path: String,
+    /// Whether tools that make files can run.
+    pub is_folder: bool,
+    /// Bytes that jobs may use.
+    pub capacity_bytes: u64,
 }
 
 impl Place {
@@ -59,20 +62,6 @@ impl Place {
         })
     }
 
-    /// A place that is only planned: nothing was made there.
-    pub const fn planned(path: String, is_folder: bool, capacity_bytes: u64) -> Self {
-        Self {
-            path,
-            is_folder,
-            capacity_bytes,
-        }
-    }
-
-    /// The device or the folder.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
     /// A file to work on: in the folder, or the device itself.
     pub fn file(&self) -> String {
         if self.is_folder {
@@ -80,16 +69,6 @@ impl Place {
         } else {
             self.path.clone()
         }
-    }
-
-    /// Whether tools that make files can run.
-    pub(crate) const fn is_folder(&self) -> bool {
-        self.is_folder
-    }
-
-    /// Bytes that jobs may use.
-    pub const fn capacity_bytes(&self) -> u64 {
-        self.capacity_bytes
     }
 }
 
@@ -116,12 +95,12 @@ mod tests {
             );
         let device = |system, path: &str| Place::device(&machine, system, path.to_owned());
         let place = device(System::Linux, "/dev/md100").unwrap();
-        assert_eq!(place.capacity_bytes(), 1_071_644_672);
+        assert_eq!(place.capacity_bytes, 1_071_644_672);
         assert_eq!(place.file(), "/dev/md100");
         let place = device(System::FreeBsd, "/dev/mirror/raidlab0").unwrap();
-        assert_eq!(place.capacity_bytes(), 268_434_944);
+        assert_eq!(place.capacity_bytes, 268_434_944);
         let place = Place::folder(&machine, "/mnt".to_owned()).unwrap();
-        assert_eq!(place.capacity_bytes(), 716_800_000);
+        assert_eq!(place.capacity_bytes, 716_800_000);
         assert_eq!(place.file(), "/mnt/raidlab.dat");
     }
 

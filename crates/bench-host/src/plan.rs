@@ -5,15 +5,15 @@ use crate::error::HostError;
 use crate::machine::Machine;
 use crate::place::Place;
 use crate::queues::queues;
-use crate::session::{built, make_and_mount, spec};
+use crate::session::{built, event_commands, make_and_mount, spec};
 use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
 use raidlab_lab::{
-    CHECK_IN_WORDS, Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When,
-    event_in_words, wait_in_words,
+    CHECK_IN_WORDS, Condition, Experiment, PlannedJob, PlannedStep, Wait, When, event_in_words,
+    wait_in_words,
 };
 use raidlab_shell::{Command, Effect};
-use raidlab_systems::{Access, ArraySystem, Built, Need, SystemError};
+use raidlab_systems::{Access, ArraySystem, Built, Need};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -39,15 +39,15 @@ pub fn needs(experiment: &Experiment) -> Result<Vec<Need>, HostError> {
 
 /// Where jobs would run, and how much would be there.
 fn place(experiment: &Experiment, system: &dyn ArraySystem, built: &Built) -> Place {
-    let capacity = system.capacity(&built.members).0;
-    match system.access(built) {
-        Access::Device(device) if experiment.filesystem.is_none() => {
-            Place::planned(device, false, capacity)
-        }
-        Access::Folder(folder) => Place::planned(folder, true, capacity),
-        Access::Device(_) | Access::Export(_) => {
-            Place::planned(built.folder.clone(), true, capacity)
-        }
+    let (path, is_folder) = match system.access(built) {
+        Access::Device(device) if experiment.filesystem.is_none() => (device, false),
+        Access::Folder(folder) => (folder, true),
+        Access::Device(_) | Access::Export(_) => (built.folder.clone(), true),
+    };
+    Place {
+        path,
+        is_folder,
+        capacity_bytes: system.capacity(&built.members).0,
     }
 }
 
@@ -106,14 +106,12 @@ pub(crate) fn check_events(experiment: &Experiment, built: &Built) -> Result<(),
             let commands = event_commands(event.event, system, &mut then)?;
             let idle = |command: &Command| command.program == "umount" || deactivates(command);
             if commands.iter().any(idle) {
-                return Err(HostError::Unsuitable {
-                    what: format!(
-                        "job `{}`: {} must be out of use to {}; make that a step of its own",
-                        job.name,
-                        system.title(),
-                        event_in_words(event.event)
-                    ),
-                });
+                let what = format!(
+                    "{} must be out of use to {}; make that a step of its own",
+                    system.title(),
+                    event_in_words(event.event)
+                );
+                return Err(HostError::of_job(job, what));
             }
         }
     }
@@ -287,21 +285,4 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-/// The commands of an event, behind which the member is away or there.
-fn event_commands(
-    event: Event,
-    system: &dyn ArraySystem,
-    built: &mut Built,
-) -> Result<Vec<Command>, SystemError> {
-    let slot = usize::from(event.member);
-    let commands = match event.kind {
-        EventKind::Fail => system.fail(built, slot),
-        EventKind::Remove => system.remove(built, slot),
-        EventKind::Insert => system.add(built, slot),
-        EventKind::ReAdd => system.re_add(built, slot),
-    };
-    built.set_away(slot, event.kind == EventKind::Remove);
-    commands
 }

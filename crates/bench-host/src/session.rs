@@ -19,6 +19,7 @@ use raidlab_shell::{Answer, Claim, Command, Effect, Exchange, Observed, Request,
 use raidlab_store::{CommandRecord, EventRecord, Records, Scope};
 use raidlab_systems::{
     Access, ArraySpec, ArrayStatus, ArraySystem, Built, FileSystemSpec, Health, MemberState,
+    SystemError,
 };
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -158,14 +159,15 @@ impl<'a> Session<'a> {
         let create = system.create(&built)?;
         check_names_are_free(&target, system, &built)?;
         let queues = queues(machine, experiment, &built)?;
-        let standing = Standing::new(
+        let standing = Standing {
             machine,
             experiment,
             system,
-            target.clone(),
-            built.clone(),
-            queues.restore,
-        );
+            target: target.clone(),
+            built: built.clone(),
+            restore: queues.restore,
+            down: false,
+        };
         Marks::keep(&target, machine.system(), &queues.before)?;
         for command in queues.set {
             target.run(&command)?;
@@ -270,23 +272,18 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When the array cannot do it, or a command fails.
     pub fn event(&mut self, event: Event) -> Result<(), HostError> {
-        let slot = usize::from(event.member);
-        let system = self.system();
-        let (text, commands) = match event.kind {
-            EventKind::Fail => ("fails", system.fail(&self.built, slot)?),
-            EventKind::Remove => ("is taken out", system.remove(&self.built, slot)?),
-            EventKind::Insert => ("is put back as if new", system.add(&self.built, slot)?),
-            EventKind::ReAdd => ("is put back as it was", system.re_add(&self.built, slot)?),
+        let commands = event_commands(event, self.system(), &mut self.built)?;
+        let text = match event.kind {
+            EventKind::Fail => "fails",
+            EventKind::Remove => "is taken out",
+            EventKind::Insert => "is put back as if new",
+            EventKind::ReAdd => "is put back as it was",
         };
-        let device = self
-            .built
-            .members
-            .get(slot)
-            .map_or("", |member| &member.device);
+        let member = self.built.members.get(usize::from(event.member));
+        let device = member.map_or("", |member| &member.device);
         let text = format!("member {} ({device}) {text}", event.member);
         self.note(event.kind.name(), Some(u32::from(event.member)), text);
         self.deeds.happens(event);
-        self.built.set_away(slot, event.kind == EventKind::Remove);
         self.carry_out(&commands)
     }
 
@@ -434,6 +431,23 @@ pub(crate) fn make_and_mount(
     let mut commands = filesystem.make(device)?;
     commands.extend(filesystem.mount(device, &built.folder));
     Ok(commands)
+}
+
+/// The commands of an event, behind which the member is away or there.
+pub(crate) fn event_commands(
+    event: Event,
+    system: &dyn ArraySystem,
+    built: &mut Built,
+) -> Result<Vec<Command>, SystemError> {
+    let slot = usize::from(event.member);
+    let commands = match event.kind {
+        EventKind::Fail => system.fail(built, slot),
+        EventKind::Remove => system.remove(built, slot),
+        EventKind::Insert => system.add(built, slot),
+        EventKind::ReAdd => system.re_add(built, slot),
+    };
+    built.set_away(slot, event.kind == EventKind::Remove);
+    commands
 }
 
 /// The kernel's name of a device that may be a link: `/dev/zvol/p/v` is `zd0`.

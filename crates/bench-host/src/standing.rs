@@ -25,37 +25,18 @@ const AGAIN: Duration = Duration::from_millis(100);
 
 /// An array with its file system, to be taken down.
 pub struct Standing<'a> {
-    machine: &'a Machine,
-    experiment: &'a Experiment,
-    system: &'a dyn ArraySystem,
-    target: Observed<Arc<dyn Target>>,
-    built: Built,
+    pub machine: &'a Machine,
+    pub experiment: &'a Experiment,
+    pub system: &'a dyn ArraySystem,
+    pub target: Observed<Arc<dyn Target>>,
+    pub built: Built,
     /// What puts back that of which taking down an array knows nothing.
-    restore: Vec<Command>,
-    down: bool,
+    pub restore: Vec<Command>,
+    /// Whether it was tried already; dropping it tries no more then.
+    pub down: bool,
 }
 
-impl<'a> Standing<'a> {
-    /// From now on everything is taken down.
-    pub fn new(
-        machine: &'a Machine,
-        experiment: &'a Experiment,
-        system: &'a dyn ArraySystem,
-        target: Observed<Arc<dyn Target>>,
-        built: Built,
-        restore: Vec<Command>,
-    ) -> Self {
-        Self {
-            machine,
-            experiment,
-            system,
-            target,
-            built,
-            restore,
-            down: false,
-        }
-    }
-
+impl Standing<'_> {
     /// Takes everything down.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
         &session.experiment.filesystem,
         system.access(&session.built),
     ) {
-        filesystem = spec.settings(&session.target, &device, session.place.path())?;
+        filesystem = spec.settings(&session.target, &device, &session.place.path)?;
     }
     of_array(
         &mut facts,
@@ -41,7 +41,7 @@ pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
     );
     of_filesystem(&mut facts, session, &filesystem);
     of_members(&mut facts, session);
-    let capacity = session.place.capacity_bytes();
+    let capacity = session.place.capacity_bytes;
     facts.add(fact::ARRAY_CAPACITY_BYTES, capacity, "bytes", "measured");
     version(&mut facts, session)?;
     let mut settings = Vec::new();
@@ -129,7 +129,7 @@ fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
     let Some(spec) = &session.experiment.filesystem else {
         // btrfs and ZFS have no tables to be written in the background.
         facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
-        if own && session.place.is_folder() {
+        if own && session.place.is_folder {
             facts.add(fact::FILESYSTEM_TYPE, session.spec.name(), "", SUITE);
         } else if !own {
             facts.add(fact::COMPRESSION, "off", "", SUITE);

@@ -75,7 +75,7 @@ fn check_room(target: &dyn Target, files: &[String], size: Bytes) -> Result<(), 
     let Some((folder, _)) = files.first().and_then(|file| file.rsplit_once('/')) else {
         return Ok(());
     };
-    let free = Place::folder(target, folder.to_owned())?.capacity_bytes();
+    let free = Place::folder(target, folder.to_owned())?.capacity_bytes;
     let needed = size.0.saturating_mul(files.len() as u64);
     if needed <= free {
         return Ok(());

@@ -32,12 +32,20 @@ fn line(step: &str, queue: QueueStyle, place: &Place) -> Result<String, String> 
         .map_err(|error| error.to_string())
 }
 
+fn place(path: &str, is_folder: bool) -> Place {
+    Place {
+        path: path.to_owned(),
+        is_folder,
+        capacity_bytes: 1 << 30,
+    }
+}
+
 fn device() -> Place {
-    Place::planned("/dev/md100".to_owned(), false, 1 << 30)
+    place("/dev/md100", false)
 }
 
 fn folder() -> Place {
-    Place::planned("/run/raidlab/raidlab0".to_owned(), true, 1 << 30)
+    place("/run/raidlab/raidlab0", true)
 }
 
 #[test]
@@ -80,7 +88,7 @@ fn a_seed_is_heeded_by_every_fio() {
 
 #[test]
 fn a_colon_in_a_path_is_no_list_of_files() {
-    let place = Place::planned("/dev/disk/by-path/pci-0000:02".to_owned(), false, 1 << 30);
+    let place = place("/dev/disk/by-path/pci-0000:02", false);
     let line = line("fio = \"--rw=read --size=1m\"", QueueStyle::Libaio, &place).unwrap();
     assert!(
         line.contains(r"'--filename=/dev/disk/by-path/pci-0000\:02'"),
@@ -129,7 +137,7 @@ fn a_job_file_reaches_fio_with_all_its_options() {
 
 #[test]
 fn a_line_break_in_a_disk_s_name_begins_nothing() {
-    let place = Place::planned("/dev/md\n--exec_prerun=true".to_owned(), false, 1 << 30);
+    let place = place("/dev/md\n--exec_prerun=true", false);
     let error = line("fio = \"--rw=read --size=1m\"", QueueStyle::Libaio, &place).unwrap_err();
     assert!(error.contains("control character"), "{error}");
 }
@@ -186,7 +194,10 @@ proptest! {
         if let Work::Fio { jobs: planned, .. } = &mut job.job.work {
             *planned = jobs;
         }
-        let place = Place::planned("/x".to_owned(), true, capacity);
+        let place = Place {
+            capacity_bytes: capacity,
+            ..place("/x", true)
+        };
         if let Ok(invocation) = planned(&job, &place, memory) {
             let mut facts = crate::facts::Facts::new(raidlab_store::Scope::default());
             crate::facts::asked(&mut facts, &job, &invocation, &place);
