@@ -74,6 +74,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_line_that_is_no_comment_is_a_setting() {
+        let lines = WANTED.lines();
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        assert_eq!(lines.count(), settings(WANTED).count());
+    }
+
+    #[test]
     fn a_configuration_of_the_wanted_lines_lacks_nothing() {
         let config = lines("");
         assert!(config.contains("CONFIG_BLK_DEV_MD=y\n"));
