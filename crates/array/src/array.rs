@@ -84,7 +84,8 @@ pub struct Array {
     held_reads: Vec<(u32, Span, Tried)>,
     /// How often a member came to have what a read may have failed to find on it.
     mends: u32,
-    /// Pieces that wait for a correction or for a failure to be recorded.
+    /// Pieces that wait for a correction, for an earlier one of the same place, or until a failure
+    /// has been recorded.
     gated: VecDeque<u32>,
     /// Pieces that are done and are answered when a failure is recorded.
     unanswered: Vec<Piece>,
@@ -101,6 +102,9 @@ pub struct Array {
     doubtful: SlotSet,
     /// md's thread writes metadata: blocks of a sync that were read wait for it.
     thread: SyncThread,
+    /// Of writes of one place one is in flight at a time, so that the same one is the last on all
+    /// members. Other drivers leave that to those who submit.
+    orders_writes: bool,
     /// Writes that pass the barrier before they are submitted.
     door: Door,
     plug: Plug,
@@ -210,6 +214,8 @@ impl Array {
         let cut_by_chunk = (md.cuts_full_copies && is_md10 && config.shape.level == Level::Raid10)
             .then_some(config.shape.chunk)
             .filter(|chunk| chunk.0 > 0);
+        let has_copies = matches!(config.shape.level, Level::Raid1 | Level::Raid10);
+        let orders_writes = has_copies && config.record_failures && recovery.threads.is_none();
         let is_md0 = recovery.threads.is_some() && config.shape.level == Level::Raid0;
         let longest_piece = is_md0.then_some(config.shape.chunk);
         let limit = recovery.threads.map(|threads| {
@@ -243,6 +249,7 @@ impl Array {
             resynced_below: None,
             doubtful: SlotSet::EMPTY,
             thread: SyncThread::default(),
+            orders_writes,
             door: Door::default(),
             plug: Plug::new(md.plug_begins_with_oldest),
             senders: Senders::new(limit),

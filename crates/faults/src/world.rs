@@ -440,14 +440,6 @@ impl<'a> World<'a> {
     }
 }
 
-impl Options {
-    /// Two writes in flight never touch the same sector: copies do not order
-    /// them, as md does not; an application that wants one of the two waits.
-    const fn overlaps_forbidden(&self) -> bool {
-        !self.overlaps || self.level.parity_count() == 0
-    }
-}
-
 /// A moment as the core counts it.
 const fn nanos(now: u64) -> Nanos {
     Nanos(now)

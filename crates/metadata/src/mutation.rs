@@ -194,6 +194,10 @@ mutations! {
     ForcedNeedlessly "forced-needlessly" "a member out of date is taken by force though current ones have all that it has";
     ForcedCopyFirst "forced-copy-first" "the copy of a member that was taken by force goes over that of a current one";
     FailedFlushForgotten "failed-flush-forgotten" "a flush that a needed member has failed leaves no mark";
+    WritesOverlap "writes-overlap" "two writes of one place go to the copies at once";
+    FilledUncompared "filled-uncompared" "what a failed flush has lost counts as compared though a member is being filled";
+    FullResyncUnmarked "full-resync-unmarked" "a resync of everything, asked for or after force, leaves the bits of the bitmap clear";
+    InSyncOfBefore "in-sync-of-before" "a pass calls in sync what has come to differ since it began";
     DirtyReadSwitched "dirty-read-switched" "where copies may differ, a read of which a part fails is served by another one as a whole";
     DirtyCorrectedByLowest "dirty-corrected-by-lowest" "where copies may differ, a correction takes another one than reads do";
     NumberUnlisted "number-unlisted" "a spare keeps a number that superblocks have no place for";

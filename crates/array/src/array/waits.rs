@@ -34,7 +34,7 @@ impl Array {
         held(
             self.gated.len(),
             self.gated.front().map(start_of),
-            "writes wait for a correction or for a failure to be recorded",
+            "writes wait for a correction, for earlier ones, or for a failure to be recorded",
         );
         held(
             self.unanswered.len(),

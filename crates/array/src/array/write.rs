@@ -5,7 +5,8 @@
 //! one piece without sectors, for all members. A piece waits, in this order, for
 //!
 //! 1. the *gate*: while a failure of one of its members is not recorded, or while a range of it
-//!    is being corrected, nothing is sent that could be acknowledged too early;
+//!    is being corrected, nothing is sent that could be acknowledged too early; and of pieces that
+//!    overlap one is sent at a time, since each member may do what it has in an order of its own;
 //! 2. the *barrier* of a running sync, whose rules stand in `recovery::barrier`.
 //!
 //! A piece is answered when all its members have answered. It succeeded if, of each set of
@@ -56,19 +57,32 @@ impl Array {
         }
     }
 
-    /// Whether a write has to wait for a correction, or a write or flush for a
-    /// failure to be recorded.
+    /// Whether a write has to wait for a correction or an earlier write of the same place, or a
+    /// write or flush for a failure to be recorded.
     pub(super) fn is_gated(&self, range: Span) -> bool {
-        if self.members.unrecorded().is_empty() && !self.corrections.is_busy() {
-            return false;
-        }
         if range.count() == Sectors::ZERO {
             return !self.members.unrecorded().is_empty();
+        }
+        if self.is_being_written(range) {
+            return true;
+        }
+        if self.members.unrecorded().is_empty() && !self.corrections.is_busy() {
+            return false;
         }
         let slots = self.map.extent(range.start).slots();
         let waits = !(slots & self.members.unrecorded()).is_empty()
             && !mutation::is(Mutation::CopyWrittenUnrecorded);
         waits || self.corrections.hold(range)
+    }
+
+    /// Whether a write of some of these sectors is in flight, or waits at the gate already.
+    fn is_being_written(&self, range: Span) -> bool {
+        let in_flight = self.pieces.iter().filter(|piece| piece.outstanding > 0);
+        let gated = self.gated.iter().map(|key| self.pieces.get(*key));
+        let mut ranges = in_flight.chain(gated).map(|piece| piece.range);
+        self.orders_writes
+            && ranges.any(|other| other.overlaps(&range))
+            && !mutation::is(Mutation::WritesOverlap)
     }
 
     /// Goes on with the pieces that need to wait no longer.
@@ -215,6 +229,9 @@ impl Array {
         }
         self.call_bad(&piece, out);
         self.answer(piece, out);
+        if !self.gated.is_empty() {
+            self.release_gated(out);
+        }
         self.pump_corrections(out);
         self.pump_sync(out);
     }
@@ -264,7 +281,8 @@ impl Array {
     fn lost_in_flush(&mut self) {
         let is_imitation = self.recovery.config().threads.is_some();
         let is_told = !mutation::is(Mutation::FailedFlushForgotten);
-        if is_told && !is_imitation && !self.comparable().is_empty() {
+        let has_others = !(self.comparable() | self.members.recovering()).is_empty();
+        if is_told && !is_imitation && has_others {
             self.resynced_below = Some(Sectors::ZERO);
         }
     }

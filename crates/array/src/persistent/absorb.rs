@@ -214,6 +214,7 @@ impl PersistentArray {
         self.in_sync.below = Superblock::IN_SYNC;
         self.resync_ranges = None;
         self.in_sync.is_first = false;
+        self.syncs.waits_for_filled = false;
         if let Some(intent) = &mut self.intent {
             intent.resynced(Superblock::IN_SYNC);
         }
@@ -301,6 +302,7 @@ impl PersistentArray {
         if !is_kept || !self.failure_differs() {
             return;
         }
+        self.syncs.waits_for_filled = !mutation::is(Mutation::FilledUncompared);
         let everything = Span::between(Sectors::ZERO, self.sync_end());
         let spans = self.intent.as_ref().map(Intent::spans);
         for span in spans.unwrap_or_else(|| vec![everything]) {

@@ -160,6 +160,13 @@ impl PersistentArray {
             && self.syncs.asked.is_none()
             && !self.syncs.resync_waits
             && self.started;
+        let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
+        if is_due && self.syncs.waits_for_filled && self.devices.values().any(fills) {
+            if self.engine.sync_status().is_none() {
+                self.resume_recovery(out);
+            }
+            return false;
+        }
         is_due && self.start_resync(out)
     }
 

@@ -345,6 +345,10 @@ impl PersistentArray {
             return;
         }
         let catches_up = pass.catches_up;
+        // A flush may have failed meanwhile that was to make durable what this pass calls in sync.
+        if self.in_sync.below < pass.in_sync.below && !mutation::is(Mutation::InSyncOfBefore) {
+            pass.in_sync = self.in_sync;
+        }
         let in_sync = pass.in_sync;
         if !catches_up {
             pass.says_dirty = !pass.may_be_clean || !self.held.is_empty();

@@ -46,6 +46,9 @@ pub(super) struct Syncs {
     pub(super) asked: Option<SyncAction>,
     /// No resync starts by itself until something changes.
     pub(super) resync_waits: bool,
+    /// The next resync begins when no member is being filled: what one has of before may differ from
+    /// what a failed flush has left of the others, which it is compared with when it is full.
+    pub(super) waits_for_filled: bool,
     /// What was stopped goes on as soon as it has ended.
     pub(super) resume_due: bool,
     /// Sectors that the last check or repair found to differ.

@@ -435,7 +435,7 @@ impl PersistentArray {
     }
 
     /// A recovery that was stopped goes on: a check of nothing ends the hold.
-    fn resume_recovery(&mut self, out: &mut Outputs) {
+    pub(super) fn resume_recovery(&mut self, out: &mut Outputs) {
         let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
         if self.syncs.asked.is_some() || !self.devices.values().any(fills) {
             return;

@@ -3,6 +3,7 @@
 
 mod bad_blocks;
 mod branches;
+mod copies;
 mod crash;
 mod endings;
 mod first_resync;

@@ -22,7 +22,7 @@ impl World<'_> {
         while self.asked.len() >= self.options.depth {
             self.step_event()?;
         }
-        if self.options.overlaps_forbidden() {
+        if !self.options.overlaps {
             self.wait_for_overlaps(operation, start, count)?;
         }
         let id = self.next_request;

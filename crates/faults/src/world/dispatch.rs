@@ -7,8 +7,9 @@
 //! modelled disk's completion, or the driver's turn. A disk that hangs keeps its flights until
 //! it answers again or dies.
 //!
-//! What the core orders is held against the rules before it is sent: commands lie on the disk,
-//! and data in the data area.
+//! What the core orders is held against the rules first: commands lie on the disk, data in its area.
+
+mod half_done;
 
 use super::{Violation, World, nanos, violation};
 use crate::disk::{Health, PendingWrite};
@@ -405,8 +406,7 @@ impl World<'_> {
         if self.disks[number].health == Health::Gone {
             return Ok(Err(Errno::NODEV));
         }
-        if self.standing[number].transient > 0 {
-            self.standing[number].transient -= 1;
+        if self.fails_once(number, flight) {
             return Ok(Err(Errno::IO));
         }
         let (start, moved) = (flight.start, flight.job.moved);

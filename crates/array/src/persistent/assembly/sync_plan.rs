@@ -42,6 +42,7 @@ pub(super) fn conclude(
 ) -> Result<Assembly, AssembleError> {
     chosen.number_anew(&mut view);
     let plan = plan(&view, &chosen, options)?;
+    mark_all(plan.resync.as_ref(), &mut chosen);
     let bitmap_does_not_fit = place_bitmaps(&mut view, &mut chosen, options);
     find_log_areas(&mut view, &chosen);
     let order = order(&chosen);
@@ -102,6 +103,18 @@ pub(super) fn conclude(
         assembly.grow(options.external_bitmap.as_ref())?;
     }
     Ok(assembly)
+}
+
+/// A resync of everything may be cut off, or lose a member that comes back by the bitmap: what it has
+/// not reached is known by the bits alone then.
+fn mark_all(resync: Option<&NeededSync>, chosen: &mut Chosen) {
+    let covers_all = resync.is_some_and(|it| it.ranges.is_none());
+    if let Some((bitmap, _)) = &mut chosen.bitmap
+        && covers_all
+        && !mutation::is(Mutation::FullResyncUnmarked)
+    {
+        bitmap.fill(true);
+    }
 }
 
 /// Numbers of members that were in service and take no part, if a replay now or one

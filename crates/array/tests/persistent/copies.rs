@@ -1,0 +1,175 @@
+//! Copies that must not be left apart, whatever order their members do things in.
+
+use crate::harness::{DATA_OFFSET, Make, SECTOR, World, slot};
+use raidlab_array::{AssembleOptions, Operation, PersistentArray, Update};
+use raidlab_geometry::Level;
+use raidlab_random::Stream;
+use raidlab_units::{Nanos, Sectors};
+
+fn start(make: &Make) -> World {
+    World::assemble(make.disks(), make.log, |_| ()).unwrap()
+}
+
+fn check(world: &mut World, what: &str) {
+    world.with(|array, now, out| array.check(now, out)).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().mismatches, Sectors(0), "{what}");
+}
+
+/// Writes of one place are in flight together, and each member may do them in an order of its
+/// own: whichever is the last, it is so on all of them.
+#[test]
+fn writes_of_one_place_are_last_on_all_members_alike() {
+    for (level, members) in [(Level::Raid1, 3), (Level::Raid10, 3)] {
+        for seed in 0..20 {
+            let mut random = Stream::new(seed);
+            let mut world = start(&Make::new(level, members));
+            // The array is dirty from here on, and the bits are set.
+            world.write(0, 64, 1);
+            for (start, count, value) in [(0, 24, 2), (8, 24, 3), (20, 4, 4), (0, 64, 5)] {
+                world.submit(Operation::Write, start, count, value);
+            }
+            while world.step(Some(&mut random)) {}
+            assert_eq!(world.finished.len(), 5, "none waits for ever");
+            check(&mut world, &format!("{level}, seed {seed}"));
+        }
+    }
+}
+
+/// A member that cannot be spared fails a flush, and has lost what one has that is being
+/// filled, and whose filling was stopped by hand.
+#[test]
+fn what_a_failed_flush_lost_is_not_left_on_a_member_that_is_being_filled() {
+    for bitmap in [true, false] {
+        let make = Make {
+            bitmap,
+            spares: 1,
+            ..Make::new(Level::Raid1, 2)
+        };
+        let mut world = World::assemble_frozen(make.disks(), false, |_| ()).unwrap();
+        world.write(0, 64, 5);
+        world.run_for(Nanos::from_secs(30));
+        world
+            .with(|array, now, out| array.fail(now, slot(1), out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(1));
+        world.sync_for(20);
+        world.with(|array, now, out| array.stop_sync(now, out));
+        world.write(0, 16, 6);
+        world.disks.get_mut(&0).unwrap().dead = true;
+        let flush = world.submit(Operation::Flush, 0, 0, 0);
+        assert!(world.wait(flush).is_err(), "the client is told");
+        let disk = world.disks.get_mut(&0).unwrap();
+        disk.dead = false;
+        disk.cache.clear();
+        world.with(PersistentArray::thaw_sync);
+        world.run_for(Nanos::from_secs(60));
+        world
+            .with(|array, now, out| array.read_only(now, out))
+            .unwrap();
+        world
+            .with(|array, now, out| array.read_write(now, out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(world.array.status().health, "[UU]");
+        check(&mut world, &format!("bitmap: {bitmap}"));
+    }
+}
+
+/// A member that cannot be spared fails a flush while a pass over the metadata is about to call the
+/// array clean and in sync. It answers the flush of that pass, without what it has lost.
+#[test]
+fn what_has_come_to_differ_during_a_pass_is_not_called_in_sync() {
+    let mut world = start(&Make::new(Level::Raid10, 3));
+    world
+        .with(|array, now, out| array.fail(now, slot(1), out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(1));
+    world.write(16, 16, 6);
+    // The pass's flushes are on their way.
+    world.now = Nanos(world.now.0 + 300_000_000);
+    world.with(|array, now, out| array.tick(now, out));
+    let begun = world.queue.len();
+    assert_eq!(begun, 2);
+    let flush = world.submit(Operation::Flush, 0, 0, 0);
+    world.queue.rotate_left(begun);
+    world.disks.get_mut(&0).unwrap().dead = true;
+    assert!(world.wait(flush).is_err(), "the client is told");
+    let disk = world.disks.get_mut(&0).unwrap();
+    disk.dead = false;
+    disk.cache.clear();
+    let before = world.superblock(0).events;
+    while world.superblock(0).events == before {
+        assert!(world.step(None));
+    }
+    assert_ne!(world.superblock(0).resync_offset, Sectors(u64::MAX));
+    world.run_for(Nanos::from_secs(60));
+    assert!(!world.array.status().state.not_in_sync);
+}
+
+/// Everything is to be resynced, whatever the bitmap says. The array is stopped long before that is
+/// done, and the next start has to go on with it, though no write has set a bit.
+#[test]
+fn a_resync_of_everything_is_not_forgotten_when_it_is_cut_off() {
+    for (level, members, log) in [(Level::Raid1, 2, false), (Level::Raid5, 3, true)] {
+        let make = Make {
+            log,
+            ..Make::new(level, members)
+        };
+        let mut world = start(&make);
+        world.write(0, world.array.size().0, 5);
+        world.run_for(Nanos::from_secs(30));
+        world.with(|array, now, out| array.stop(now, out));
+        world.run_for(Nanos::from_secs(1));
+        let mut disks = world.disks;
+        let disk = disks.get_mut(&1).unwrap();
+        disk.land(DATA_OFFSET + 200, &[7; SECTOR]);
+        let all = |options: &mut AssembleOptions| options.update = Some(Update::Resync);
+        let mut world = World::assemble_frozen(disks, log, all).unwrap();
+        world.sync_for(8);
+        world.with(|array, now, out| array.stop(now, out));
+        world.run_for(Nanos::from_secs(1));
+        assert!(world.array.is_stopped());
+        let mut world = World::assemble(world.disks, log, |_| ()).unwrap();
+        world.run_for(Nanos::from_secs(60));
+        check(&mut world, &level.to_string());
+    }
+}
+
+/// Of three members with two copies of everything one was replaced, and all bits were cleared since;
+/// it comes back by force. The resync that gives it what a current one has is cut off.
+#[test]
+fn what_came_back_by_force_is_still_to_be_resynced_after_a_stop() {
+    let mut world = start(&Make {
+        spares: 1,
+        ..Make::new(Level::Raid10, 3)
+    });
+    let size = world.array.size().0;
+    world.write(0, size, 5);
+    world
+        .with(|array, now, out| array.fail(now, slot(0), out))
+        .unwrap();
+    world.write(0, size, 6);
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().health, "[UUU]");
+    assert_eq!(world.array.status().bitmap_chunks.unwrap().0, 0);
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+    let mut disks = world.disks;
+    disks.retain(|disk, _| [0, 1].contains(disk));
+    let force = |options: &mut AssembleOptions| options.force = true;
+    let mut world = World::assemble_frozen(disks, false, force).unwrap();
+    world.sync_for(2);
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+    assert!(world.array.is_stopped());
+    let mut world = World::assemble(world.disks, false, |_| ()).unwrap();
+    for _ in 0..2 {
+        // The first chunk lies on members 0 and 1, the second one on 2 and 0.
+        for (start, value) in [(0, 6), (16, 5), (48, 6)] {
+            assert_eq!(world.read(start, 16), [value; 16 * SECTOR], "at {start}");
+        }
+        world.run_for(Nanos::from_secs(60));
+    }
+    check(&mut world, "forced");
+}
