@@ -53,7 +53,7 @@ fn fio_s_options_pass_through_word_by_word() {
     let step = "fio = \"--rw=randread --bs=4k --size=1m --direct=1 --norandommap --percentile_list=50:99\"";
     assert_eq!(
         line(step, QueueStyle::Libaio, &device()).unwrap(),
-        "fio --output-format=json+ --eta=never --name=global --filename=/dev/md100 \
+        "fio --output-format=json+ --eta=never --name=global --allow_file_create=0 --filename=/dev/md100 \
          --group_reporting=1 --name=job1 --rw=randread --bs=4k --size=1m --direct=1 \
          --norandommap=1 --percentile_list=50:99 --ioengine=libaio --iodepth=1 --numjobs=1"
     );
@@ -129,7 +129,7 @@ fn a_job_file_reaches_fio_with_all_its_options() {
                 percentage_random=50\n[b]\nrw=write\nbuffer_pattern=0xff\n\"\"\"\nqueue = \"fio\"";
     assert_eq!(
         line(step, QueueStyle::Libaio, &device()).unwrap(),
-        "fio --output-format=json+ --eta=never --name=global --filename=/dev/md100 \
+        "fio --output-format=json+ --eta=never --name=global --allow_file_create=0 --filename=/dev/md100 \
          --name=a --size=1m --direct=0 --nice=5 --rw=read --percentage_random=50 \
          --name=b --size=1m --direct=0 --nice=5 --rw=write --buffer_pattern=0xff"
     );

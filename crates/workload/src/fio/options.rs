@@ -106,7 +106,7 @@ pub struct FioJobs {
 /// What the jobs work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// A block device or one file, for all jobs.
+    /// A block device or one file, for all jobs. It is there already.
     File(&'a str),
     /// A folder in which fio makes a file for each clone.
     Folder(&'a str),
@@ -212,6 +212,11 @@ impl FioJobs {
             Target::Folder(path) => format!("--directory={}", list_item(path)),
         };
         let mut arguments = vec!["--name=global".to_owned()];
+        if matches!(target, Target::File(_)) {
+            // In the place of a device that has gone fio would make a file, and measure the
+            // memory that `/dev` is in.
+            arguments.push("--allow_file_create=0".to_owned());
+        }
         let names_a_place = |job: &FioJob| job.has("filename") || job.has("directory");
         // Even before a file's absolute path fio puts a folder that was given.
         let everywhere = !self.jobs.iter().any(names_a_place);

@@ -4,7 +4,7 @@
 
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
-use raidlab_workload::{Direction, FioJobs, Permission, Placed, ZonedDevice};
+use raidlab_workload::{Direction, FioJobs, Permission, Placed, Target, ZonedDevice};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -424,4 +424,25 @@ fn a_seed_gives_the_requests_that_fio_draws() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A disk can go while a run goes on. fio would make a file of its name in `/dev`, fill the
+/// memory with it and tell that memory's speed.
+#[test]
+fn a_device_that_has_gone_is_no_file_to_be_made() {
+    if !is_installed() {
+        return;
+    }
+    let folder = Folder::new("gone");
+    let gone = folder.0.join("sdz").display().to_string();
+    for options in ["--rw=write --size=64k", "--rw=randread --size=64k"] {
+        let jobs = FioJobs::from_command_line("x", options.split(' '), &Permission::default());
+        let output = Command::new("fio")
+            .args(jobs.expect("valid").arguments(Target::File(&gone)))
+            .current_dir(&folder.0)
+            .output()
+            .expect("fio runs");
+        assert!(!output.status.success(), "{options}");
+        assert!(!PathBuf::from(&gone).exists(), "{options}");
+    }
 }
