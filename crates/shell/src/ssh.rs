@@ -1,9 +1,13 @@
 //! A machine behind the system's `ssh`.
 //!
 //! One master connection is kept for all commands (OpenSSH's `ControlMaster`),
-//! as a process that belongs to this target and ends with it; should it break,
-//! the next command makes a new one. Every command and watch is a session over
-//! it. A server allows ten at a time unless its `MaxSessions` says otherwise.
+//! as a process that belongs to this target and ends with it. Every command and
+//! watch is a session over it. A server allows ten at a time unless its
+//! `MaxSessions` says otherwise.
+//!
+//! A connection that breaks is not made again: locks that were held over it have
+//! gone to whoever wanted them, and a machine that was started again may have
+//! other disks under the names that it had.
 //!
 //! What runs on the far side never outlives its session: see
 //! [`script`] for the keeper that ends it when the connection goes.
@@ -71,10 +75,8 @@ impl Ssh {
     /// When there is no ssh client, or the machine cannot be reached or wants
     /// a password.
     pub fn new(destination: &str, options: SshOptions) -> Result<Self, TargetError> {
-        let connection = Connection::new(destination, &options)?;
-        connection.up()?;
         Ok(Self {
-            connection,
+            connection: Connection::up(destination, &options)?,
             options,
         })
     }
@@ -274,10 +276,7 @@ impl SshRunning {
         let Some((trailer, stdout)) = script::trailer(&self.mark, output.stdout.as_bytes()) else {
             return Err(TargetError::Unreachable {
                 machine: self.machine.clone(),
-                reason: match connection::last_line(&output.stderr) {
-                    "" => "the connection has ended".to_owned(),
-                    line => line.to_owned(),
-                },
+                reason: connection::reason(&output.stderr),
             });
         };
         let Trailer::Status(status) = trailer else {

@@ -5,9 +5,9 @@ use crate::process::{Process, State};
 use crate::target::TargetError;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use std::{env, fs, io, thread};
+use std::{env, io, thread};
 use tempfile::TempDir;
 
 /// Silence on the connection after which ssh asks whether the other side is
@@ -20,12 +20,29 @@ pub struct Connection {
     options: SshOptions,
     /// Private to the user: whoever can open the socket is on the machine.
     folder: TempDir,
-    master: Mutex<Option<Process>>,
+    /// There from the moment on in which the connection is up.
+    master: OnceLock<Process>,
 }
 
+/// Where a session goes whose master connection has just ended, for which ssh would make a
+/// connection of its own: to nobody. Nothing connects to the address of all.
+const NOWHERE: &str = "255.255.255.255";
+
+/// What is said of a connection that has ended without a word.
+const ENDED: &str = "the connection has ended";
+
 impl Connection {
+    /// Connects to a machine, once.
+    pub fn up(machine: &str, options: &SshOptions) -> Result<Self, TargetError> {
+        let connection = Self::new(machine, options)?;
+        let master = connection.begin()?;
+        // It is set here only.
+        let _ = connection.master.set(master);
+        Ok(connection)
+    }
+
     /// A connection that is not up yet.
-    pub fn new(machine: &str, options: &SshOptions) -> Result<Self, TargetError> {
+    fn new(machine: &str, options: &SshOptions) -> Result<Self, TargetError> {
         let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         // A socket's path is at most 104 bytes long on FreeBSD, and ssh adds
         // 17 while it makes it: a short folder is needed.
@@ -44,7 +61,7 @@ impl Connection {
             machine: machine.to_owned(),
             options: options.clone(),
             folder,
-            master: Mutex::new(None),
+            master: OnceLock::new(),
         })
     }
 
@@ -73,22 +90,16 @@ impl Connection {
 
     /// Runs a line in the far login shell; its input stays open.
     pub fn session(&self, line: &str, input: Vec<u8>) -> Result<Process, TargetError> {
-        self.up()?;
+        if let Some(reason) = self.master.get().and_then(ending) {
+            return Err(self.unreachable(&reason));
+        }
         let mut client = self.client("no");
         client.args(["-T", "--", &self.machine, line]);
         self.spawn(client, input)
     }
 
-    /// Brings the master connection up where it is not.
-    pub fn up(&self) -> Result<(), TargetError> {
-        let mut master = self.master.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(process) = &*master
-            && !process.look(|state| state.ended.is_some())
-        {
-            return Ok(());
-        }
-        // The socket of one that was killed would be taken for a live one.
-        let _ = fs::remove_file(self.socket());
+    /// Begins the master connection.
+    fn begin(&self) -> Result<Process, TargetError> {
         let mut client = self.client("yes");
         client.args(["-N", "-T", "--", &self.machine]);
         let process = self.spawn(client, Vec::new())?;
@@ -96,22 +107,19 @@ impl Connection {
         // ssh makes the socket when it is logged in.
         while !self.socket().exists() {
             if process.look(State::complete) {
-                let reason = process
-                    .look(|state| last_line(&String::from_utf8_lossy(&state.stderr)).to_owned());
-                return Err(self.unreachable(&reason));
+                return Err(self.unreachable(&last_words(&process)));
             }
             if Instant::now() >= deadline {
                 return Err(self.unreachable("it does not answer"));
             }
             thread::sleep(Duration::from_millis(5));
         }
-        *master = Some(process);
-        Ok(())
+        Ok(process)
     }
 
     fn client(&self, is_master: &str) -> Command {
         let mut client = Command::new(&self.options.program);
-        let options = [
+        let mut options = vec![
             "BatchMode=yes".to_owned(),
             // Its chatter would stand among the command's errors.
             "LogLevel=ERROR".to_owned(),
@@ -125,6 +133,10 @@ impl Connection {
             format!("ControlPath={}", self.socket().display()),
             "ControlPersist=no".to_owned(),
         ];
+        // ssh heeds what it is told first.
+        if is_master == "no" {
+            options.push(format!("HostName={NOWHERE}"));
+        }
         for option in &options {
             client.args(["-o", option]);
         }
@@ -148,6 +160,25 @@ impl Connection {
     }
 }
 
+/// Why a master connection has ended, if it has.
+fn ending(master: &Process) -> Option<String> {
+    let ended = master.look(|state| state.ended.is_some());
+    ended.then(|| last_words(master))
+}
+
+fn last_words(client: &Process) -> String {
+    client.look(|state| reason(&String::from_utf8_lossy(&state.stderr)))
+}
+
+/// Why a connection is none, out of what ssh said.
+pub(crate) fn reason(said: &str) -> String {
+    match last_line(said) {
+        "" => ENDED.to_owned(),
+        line if line.contains(NOWHERE) => ENDED.to_owned(),
+        line => line.to_owned(),
+    }
+}
+
 /// The last line that says anything.
 pub(crate) fn last_line(text: &str) -> &str {
     text.lines()
@@ -161,21 +192,37 @@ pub(crate) fn last_line(text: &str) -> &str {
 mod tests {
     use super::*;
 
+    /// With it the lock on the machine has gone, which somebody else may have by now; or the
+    /// machine was started again, and has other disks under the same names.
     #[test]
-    fn a_broken_connection_is_made_again() {
+    fn a_broken_connection_is_not_made_again() {
         let options = SshOptions {
             program: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-ssh.sh").to_owned(),
             ..SshOptions::default()
         };
-        let connection = Connection::new("store1", &options).unwrap();
-        connection.up().unwrap();
-        if let Some(master) = &mut *connection.master.lock().unwrap() {
-            master.stop(Duration::ZERO).unwrap();
-        }
-        fs::remove_file(connection.socket()).unwrap();
+        let mut connection = Connection::up("store1", &options).unwrap();
+        let session = connection.session("echo once", Vec::new()).unwrap();
+        session.wait(None, State::complete);
+        assert_eq!(session.take_stdout(), b"once\n");
+        let master = connection.master.get_mut().unwrap();
+        master.stop(Duration::ZERO).unwrap();
+        let error = connection.session("echo again", Vec::new()).unwrap_err();
+        let words = "cannot reach store1: the connection has ended";
+        assert_eq!(error.to_string(), words);
+    }
+
+    /// The master may end in the moment before ssh looks for it.
+    #[test]
+    fn a_session_without_its_master_goes_nowhere() {
+        let Ok(ssh) = Command::new("ssh").arg("-V").output() else {
+            eprintln!("nothing was tested: no ssh here");
+            return;
+        };
+        assert!(ssh.status.success());
+        let connection = Connection::new("root@127.0.0.1", &SshOptions::default()).unwrap();
         let session = connection.session("echo again", Vec::new()).unwrap();
         session.wait(None, State::complete);
-        assert_eq!(session.take_stdout(), b"again\n");
-        assert!(connection.socket().exists());
+        assert_eq!(session.take_stdout(), b"");
+        assert_eq!(last_words(&session), ENDED);
     }
 }
