@@ -2,10 +2,10 @@
 //!
 //! What a run may lose is written down on the machine before it loses anything
 //! ([`Marks`]): the disks, and the files of trial disks. Arrays, pools and volume
-//! groups are found by their names, and removed only if they lie on those disks
-//! alone: the name is anybody's. Mounts are in a folder of ours, and processes carry
-//! a variable of ours. They are taken down in that order from the top: processes,
-//! mounts, arrays, loop devices.
+//! groups are found by their names, `raidlab` and a number, and removed only if they
+//! lie on those disks alone, and nobody has mounted them elsewhere: the name is
+//! anybody's. Mounts are in a folder of ours, and processes carry a variable of ours.
+//! They are taken down from the top: processes, mounts, arrays, loop devices.
 
 use crate::error::HostError;
 use crate::machine::{MARKER, Machine, PREFIX};
@@ -13,7 +13,7 @@ use crate::marks::Marks;
 use crate::standing::{mounts, run_patiently};
 use crate::trial;
 use crate::tunables::{changed, write};
-use raidlab_inventory::{Inventory, System};
+use raidlab_inventory::{Inventory, System, Use};
 use raidlab_shell::{Command, Target, TargetError, end_leftovers};
 use raidlab_systems::{ArraySpec, ArraySystem, Built, SystemError};
 use std::collections::BTreeSet;
@@ -123,17 +123,22 @@ fn remove(
         return Ok(());
     }
     let inventory = Inventory::of(target)?;
-    let (ours, others): (Vec<Built>, Vec<Built>) = there
-        .into_iter()
-        .partition(|built| marks.own(&inventory, built));
+    let mut ours = Vec::new();
     let title = system.title();
-    for built in others {
+    for built in there {
+        let why = if !marks.own(&inventory, &built) {
+            "no run here was to use these disks".to_owned()
+        } else if let Some(at) = mounted_elsewhere(&inventory, &built, machine.folder()) {
+            format!("it is mounted on {at}, where no run mounts anything")
+        } else {
+            ours.push(built);
+            continue;
+        };
         let devices: Vec<&str> = devices(&built).collect();
-        cleaned.left_alone.push(format!(
-            "{title} {} on {}: no run here was to use these disks",
-            built.name,
-            devices.join(", ")
-        ));
+        let (name, devices) = (&built.name, devices.join(", "));
+        cleaned
+            .left_alone
+            .push(format!("{title} {name} on {devices}: {why}"));
     }
     for built in &ours {
         // All that lies on disks of ours alone is ours.
@@ -164,6 +169,20 @@ fn remove(
     }
 }
 
+/// Where what lies on an array is mounted, if that is not below the folder of runs: then somebody
+/// else has taken the disks since.
+fn mounted_elsewhere(inventory: &Inventory, built: &Built, folder: &str) -> Option<String> {
+    let above = devices(built).flat_map(|device| inventory.above(device));
+    let above: BTreeSet<String> = above.collect();
+    let own = format!("{folder}/");
+    inventory.uses.iter().find_map(|used| match used {
+        Use::Mounted { device, at, .. } if above.contains(device) && !at.starts_with(&own) => {
+            Some(at.clone())
+        }
+        _ => None,
+    })
+}
+
 fn devices(built: &Built) -> impl Iterator<Item = &str> {
     built.members.iter().map(|member| member.device.as_str())
 }
@@ -179,8 +198,17 @@ fn kinds_of(machine: &Machine) -> impl Iterator<Item = ArraySpec> {
 /// Arrays of a kind with names of ours; none where its program is missing,
 /// since nothing can have been built without it.
 fn found(system: &dyn ArraySystem, target: &dyn Target) -> Result<Vec<Built>, HostError> {
-    match system.find(target, PREFIX) {
-        Err(SystemError::Target(TargetError::NoProgram { .. })) => Ok(Vec::new()),
-        found => Ok(found?),
-    }
+    let mut found = match system.find(target, PREFIX) {
+        Err(SystemError::Target(TargetError::NoProgram { .. })) => Vec::new(),
+        found => found?,
+    };
+    found.retain(|built| is_of_a_run(&built.name));
+    Ok(found)
+}
+
+/// Whether a run may have called an array so. Others' names begin like that too: `raidlab
+/// create` makes a `raidlab` unless it is told another name.
+fn is_of_a_run(name: &str) -> bool {
+    let number = name.strip_prefix(PREFIX);
+    number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -1,7 +1,7 @@
 //! What a killed run has left, taken down again.
 
 use super::{TRANSCRIPT, machine, recorded};
-use raidlab_bench_host::{Cleaned, Machine, Marks, Tunable, cleanup};
+use raidlab_bench_host::{Cleaned, Machine, Marks, Tunable, cleanup, forget_if_clean};
 use raidlab_shell::{Command, Recorded, Target};
 use std::sync::Arc;
 
@@ -39,6 +39,50 @@ fn cleanup_leaves_alone_what_only_has_a_name_like_ours() {
     assert_eq!(cleaned.removed, ["mount /run/raidlab/raidlab0"]);
     assert!(!recorded.commands().iter().any(wiped));
     assert!(!recorded.commands().iter().any(|one| one.starts_with("rm ")));
+}
+
+/// `raidlab create` calls an array `raidlab` unless told another name, and it may well lie on
+/// disks that a run had before. What a run makes has a number.
+#[test]
+fn what_is_called_otherwise_is_no_run_s() {
+    let mut marks = marks_of_both();
+    marks.trial_files.clear();
+    for label in ["raidlab", "raidlab-photos", "raidlab0a"] {
+        let machine = || labelled(label, &marks, &inventory_lines()).file("/proc/self/mounts", "");
+        let (recorded, cleaned) = clean(machine());
+        assert_eq!(cleaned, Cleaned::default(), "{label}");
+        let wiped = |command: &String| command.contains("wipefs --all");
+        assert!(!recorded.commands().iter().any(wiped), "{label}");
+        // Nor does it keep what was written down of a run that has ended.
+        let recorded = Arc::new(machine());
+        let target: Arc<dyn Target> = Arc::clone(&recorded) as Arc<dyn Target>;
+        forget_if_clean(&Machine::behind(target).unwrap()).unwrap();
+        let last = recorded.commands().pop().unwrap();
+        assert_eq!(last, "rm -f -- /var/lib/raidlab-run.json", "{label}");
+    }
+}
+
+/// Whoever has mounted it did so after the run.
+#[test]
+fn what_is_mounted_where_no_run_mounts_is_left_alone() {
+    let mut marks = marks_of_both();
+    marks.trial_files.clear();
+    let first = r#""text":"25 24 0:23 "#;
+    let mount = r#""text":"29 1 7:0 / /srv/photos rw - btrfs /dev/loop0 rw\n25 24 0:23 "#;
+    let transcript = inventory_lines();
+    assert!(transcript.contains(first));
+    let machine = labelled("raidlab0", &marks, &transcript.replace(first, mount));
+    let (recorded, cleaned) = clean(machine.file("/proc/self/mounts", ""));
+    assert_eq!(
+        cleaned.left_alone,
+        [
+            "btrfs raid1 raidlab0 on /dev/loop0, /dev/loop1: it is mounted on /srv/photos, where \
+             no run mounts anything"
+        ]
+    );
+    assert!(cleaned.removed.is_empty(), "{:?}", cleaned.removed);
+    let takes_down = |one: &String| one.starts_with("umount") || one.contains("wipefs --all");
+    assert!(!recorded.commands().iter().any(takes_down));
 }
 
 /// A run that was killed has left `kyber` in force: what was there before is put back, but
@@ -169,8 +213,13 @@ fn clean(machine: Recorded) -> (Arc<Recorded>, Cleaned) {
 
 /// A machine with what a run has left.
 fn left_behind(marks: &Marks) -> Recorded {
+    labelled("raidlab0", marks, &inventory_lines())
+}
+
+/// The same with another label on the file system, or on a machine that looks otherwise.
+fn labelled(label: &str, marks: &Marks, transcript: &str) -> Recorded {
     let marks = serde_json::to_string(marks).unwrap();
-    let show = "Label: 'raidlab0'  uuid: 3d323ebd-70f5-4313-8541-5bfe4498ab18\n\
+    let show = "Label: 'LABEL'  uuid: 3d323ebd-70f5-4313-8541-5bfe4498ab18\n\
                 \tTotal devices 2 FS bytes used 315375616\n\
                 \tdevid    1 size 536870912 used 503316480 path /dev/loop0\n\
                 \tdevid    2 size 536870912 used 337117184 path /dev/loop1\n\n";
@@ -181,7 +230,7 @@ fn left_behind(marks: &Marks) -> Recorded {
         "losetup",
         ["--associated", file, "--noheadings", "--output", "NAME"],
     );
-    let mut machine = Recorded::from_transcript("localhost", &inventory_lines())
+    let mut machine = Recorded::from_transcript("localhost", transcript)
         .unwrap()
         .file("/var/lib/raidlab-run.json", marks)
         .file("/proc/sys/kernel/random/boot_id", format!("{BOOT}\n"))
@@ -198,7 +247,7 @@ fn left_behind(marks: &Marks) -> Recorded {
         .folder("/sys/fs/bcache", &[])
         .folder("/srv/trial", &["raidlab-disk-0.img", "raidlab-disk-7.img"])
         .says(&marked(), "")
-        .says(&find, show)
+        .says(&find, &show.replace("LABEL", label))
         .says(&find, "")
         .says(&Command::changes("umount", [folder]), "")
         .says(
