@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 /// udev and its like open a disk for a moment after each change.
 const PASSING: Duration = Duration::from_secs(3);
 
-/// What all processes have open below `/dev`: the number of one, and a device.
-fn open_files() -> Command {
-    let script = r#"find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/*' -printf '%p %l\n'"#;
+/// What all processes have open: the number of one, and a device or a file.
+pub(super) fn open_files() -> Command {
+    let script = r#"find /proc/[0-9]*/fd -maxdepth 1 -lname '/*' -printf '%p %l\n'"#;
     // Some processes end meanwhile, and others are not ours to look at.
     Command::reads("sh", ["-c", script]).success(&[0, 1])
 }
@@ -35,9 +35,13 @@ pub fn open_by_others(
     if inventory.system != System::Linux {
         return Ok(Vec::new());
     }
+    // Who has the file behind a loop device has the device.
+    let file_of = |device: &String| inventory.find(device)?.backing_file.clone();
     let family = |chosen: &Chosen| {
         let device = &chosen.disk.device;
-        [inventory.above(device), inventory.below(device)].concat()
+        let devices = [inventory.above(device), inventory.below(device)].concat();
+        let files: Vec<String> = devices.iter().filter_map(file_of).collect();
+        [devices, files].concat()
     };
     let families: Vec<Vec<String>> = disks.iter().map(family).collect();
     let deadline = Instant::now() + PASSING;

@@ -437,7 +437,7 @@ fn partitions_are_told_apart_by_their_drives() {
 /// A virtual machine opens its disk like any file.
 #[test]
 fn a_disk_that_a_program_has_open_is_refused() {
-    let script = r#"find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/*' -printf '%p %l\n'"#;
+    let script = r#"find /proc/[0-9]*/fd -maxdepth 1 -lname '/*' -printf '%p %l\n'"#;
     let command = raidlab_shell::Command::reads("sh", ["-c", script]);
     let own = std::process::id();
     let open = format!(
@@ -456,6 +456,22 @@ fn a_disk_that_a_program_has_open_is_refused() {
     };
     insta::assert_snapshot!(opened("/dev/loop4"), @"/dev/loop4: somebody has it open (/dev/loop4 by qemu-system-x86, process 4242); end the program that uses it, or use another disk");
     assert_eq!(opened("/dev/loop3"), "");
+}
+
+/// One that has the file behind a loop device has all that is on the device.
+#[test]
+fn a_loop_device_whose_file_a_program_has_open_is_refused() {
+    let command = super::openers::open_files();
+    let open = "/proc/4242/fd/11 /srv/inventory/other.img\n/proc/4242/fd/12 FILE\n";
+    let inventory = Inventory::of(&Machine::loops()).unwrap();
+    let chosen = asked(&Machine::loops(), &[Wanted::named("/dev/loop4")], WIPE).disks;
+    let file = chosen[0].disk.backing_file.as_deref().unwrap();
+    let machine = Machine::loops()
+        .command(&command.to_string(), 0, &open.replace("FILE", file))
+        .file("/proc/4242/comm", "qemu-system-x86\n");
+    let refused = open_by_others(&machine, &inventory, &chosen).unwrap();
+    let lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"/dev/loop4: somebody has it open (/srv/inventory/clean.img by qemu-system-x86, process 4242); end the program that uses it, or use another disk");
 }
 
 #[test]
