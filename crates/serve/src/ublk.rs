@@ -276,11 +276,11 @@ impl UblkDevice {
     }
 
     /// Writes what the page cache holds for it, waits for its requests, and
-    /// deletes it. Doing so again does nothing.
+    /// deletes it. Once it is gone, doing so again does nothing.
     ///
     /// # Errors
-    /// When that takes longer than `patience`: the device goes with the
-    /// process.
+    /// When that takes longer than `patience`. It goes on meanwhile: to be asked for again, or
+    /// the device goes with the process.
     pub fn stop(&self, patience: Duration) -> Result<Deletion, UblkError> {
         self.stopping.store(true, Ordering::SeqCst);
         let mut running = self.lock();
@@ -290,8 +290,13 @@ impl UblkDevice {
         match control.stop(self.number, patience) {
             // Deleted by another program.
             Ok(()) | Err(CommandError::Refused(Errno::NODEV)) => {}
-            // The queue's thread goes on; nobody may wait for it.
-            Err(error) => return Err(refused("stop the device in time")(error)),
+            Err(error) => {
+                // The kernel goes on with it, and so does the queue's thread. Who asks again waits
+                // again: the page cache may hold more than can be written in that time.
+                let control = control.again().unwrap_or(control);
+                *running = Some(Running { control, queue });
+                return Err(refused("stop the device in time")(error));
+            }
         }
         queue.join();
         delete(&mut control, self.number)

@@ -274,6 +274,24 @@ fn a_device_that_is_mounted_is_refused() {
     loops[0].open().expect("free again");
 }
 
+/// The file and the loop device on it are the same bytes.
+#[test]
+fn a_loop_device_on_a_file_that_is_a_member_is_refused() {
+    let Some(loops) = loops(1, 512) else {
+        return;
+    };
+    let device = &loops[0];
+    drop(device.open().expect("nobody has the file"));
+    let lock = device.file.as_file();
+    lock.try_lock()
+        .expect("as a server does whose member it is");
+    let refused = device.open().expect_err("a member's");
+    assert!(matches!(&refused, OpenError::InUse { .. }), "{refused}");
+    assert!(refused.to_string().contains("is in use by"), "{refused}");
+    lock.unlock().expect("locked");
+    device.open().expect("free again");
+}
+
 #[test]
 fn a_device_smaller_than_its_superblock_says_is_refused_a_larger_one_is_not() {
     let Some(loops) = loops(3, 512) else {

@@ -403,6 +403,10 @@ fn end(
                 std::mem::forget(served);
                 return Err(Failure::words(Kind::Run, words));
             }
+            array.stopped_cleanly().map_err(|error| {
+                let help = "it is recovered when it is assembled again";
+                Failure::new(Kind::Run, error).help(help)
+            })?;
         }
         Served::Disk(disk) => output::say(&disk.punctuality().to_string()),
         Served::Other(_) => {}

@@ -4,7 +4,7 @@
 //! them, and only then calls the kernel, once, to send all commands and to wait for the
 //! next completion, the next request or the next tick.
 
-use super::owner::Owner;
+use super::owner::{Broken, Owner};
 use crate::export;
 use crate::member::Waker;
 use crossbeam_channel::Receiver;
@@ -40,15 +40,15 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Works until it is told to stop and all is done.
-    pub(super) fn run(mut self) {
+    /// Works until it is told to stop and all is done; why it had broken down, if it had.
+    pub(super) fn run(mut self) -> Option<Broken> {
         let mut looked = monotonic_now();
         loop {
             let now = monotonic_now();
             self.take_messages(now);
             self.owner.settle(now);
             if self.owner.has_ended() {
-                return;
+                return self.owner.broken;
             }
             // A device that is added is written to meanwhile, however long that takes.
             self.owner.excuse(monotonic_now().saturating_sub(looked));

@@ -3,7 +3,7 @@
 use super::engine::{Core, place_of};
 use super::events::event_report;
 use super::files::Assembled;
-use super::owner::{Owner, Watcher};
+use super::owner::{Broken, Owner, Watcher};
 use super::passthrough::Passthrough;
 use super::random::random_u64;
 use super::running::{Message, Running, monotonic_now};
@@ -16,8 +16,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use raidlab_array::{EngineOptions, Event, Outputs, PersistentArray, Settings, Slot, StartError};
 use raidlab_units::{Nanos, visible_path};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -72,6 +72,12 @@ pub enum ServeError {
     /// The array's thread is gone.
     #[error("the array has stopped")]
     Stopped,
+    /// It had broken down before it was stopped: its members do not say that it is clean.
+    #[error("the array was not stopped cleanly")]
+    Unclean(#[source] Broken),
+    /// Its thread has panicked, with the same effect.
+    #[error("the array was not stopped cleanly: its thread has died")]
+    Died,
 }
 
 /// What the time since 1970 was when CLOCK_MONOTONIC was zero.
@@ -125,6 +131,8 @@ pub struct ArrayExport {
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
     ended: Receiver<()>,
+    /// Why the end was no clean stop, if it was not; empty while it runs, and after a panic.
+    end: Arc<OnceLock<Option<Broken>>>,
     publisher: Publisher,
     size_bytes: u64,
     rotational: bool,
@@ -172,12 +180,13 @@ impl ArrayExport {
         let waker = Arc::new(Waker::new().map_err(ServeError::Start)?);
         let publisher = Publisher::default();
         let (inbox, messages) = unbounded();
-        let (end, ended) = bounded(0);
+        let (lives, ended) = bounded(0);
         let mut export = Self {
             inbox,
             waker: Arc::clone(&waker),
             thread: None,
             ended,
+            end: Arc::default(),
             publisher: publisher.clone(),
             size_bytes: setup.core.size().to_bytes().0,
             rotational: setup.members.iter().any(|(_, file)| file.rotational()),
@@ -186,7 +195,7 @@ impl ArrayExport {
             failed: Arc::default(),
             others: None,
         };
-        let failed = Arc::clone(&export.failed);
+        let (failed, end) = (Arc::clone(&export.failed), Arc::clone(&export.end));
         let (started, result) = bounded(1);
         let body = move || {
             let members = attach(&setup.members, setup.driver, &waker);
@@ -208,8 +217,9 @@ impl ArrayExport {
                 inbox,
                 waker,
             };
-            running.run();
-            drop(end);
+            // It ends once.
+            let _ = end.set(running.run());
+            drop(lives);
         };
         let thread = std::thread::Builder::new()
             .name("array".to_owned())
@@ -262,6 +272,18 @@ impl ArrayExport {
     #[must_use]
     pub fn wait_until_stopped(&self, patience: Duration) -> bool {
         self.ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Whether it was stopped cleanly, once it has stopped.
+    ///
+    /// # Errors
+    /// [`ServeError::Unclean`] and [`ServeError::Died`].
+    pub fn stopped_cleanly(&self) -> Result<(), ServeError> {
+        match self.end.get() {
+            Some(None) => Ok(()),
+            Some(Some(why)) => Err(ServeError::Unclean(why.clone())),
+            None => Err(ServeError::Died),
+        }
     }
 
     /// What was done at a device since it was attached.

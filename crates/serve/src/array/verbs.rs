@@ -125,7 +125,13 @@ impl ArrayExport {
                     Ok(())
                 })?;
             }
-            ControlRequest::Stop => self.stop(),
+            ControlRequest::Stop => {
+                self.stop();
+                // Who asks waits for the end; a server that dies before it gives no answer.
+                let _stopped = self.wait_until_stopped(Duration::MAX);
+                let cleanly = self.stopped_cleanly();
+                cleanly.map_err(|error| in_one_line(&error))?;
+            }
             ControlRequest::Events => {}
         }
         Ok(ControlResponse::Done)

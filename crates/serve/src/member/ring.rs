@@ -42,8 +42,12 @@ pub struct Ring {
     jobs: Vec<Option<Job>>,
     free: Vec<usize>,
     attached: Vec<bool>,
-    refused: Vec<Job>,
+    /// Jobs that the kernel does not know of, with what is told of them.
+    refused: Vec<(Job, Errno)>,
     wake: WakeRead,
+    /// How often the kernel has yet to lack the means to take what waits, for tests.
+    #[cfg(test)]
+    pub(super) lacks: u32,
 }
 
 impl Ring {
@@ -89,6 +93,8 @@ impl Ring {
             attached: Vec::new(),
             refused: Vec::new(),
             wake: WakeRead::default(),
+            #[cfg(test)]
+            lacks: 0,
         })
     }
 
@@ -101,8 +107,18 @@ impl Ring {
                 return Ok(());
             }
             // Full: the kernel takes what is there.
-            self.ring.submit()?;
+            self.hand_over()?;
         }
+    }
+
+    /// Has the kernel take what waits in the queue.
+    fn hand_over(&mut self) -> io::Result<usize> {
+        #[cfg(test)]
+        if let Some(left) = self.lacks.checked_sub(1) {
+            self.lacks = left;
+            return Err(Errno::AGAIN.into());
+        }
+        self.ring.submit()
     }
 
     fn collect(&mut self, ended: &mut Vec<(Job, Ended)>) {
@@ -120,6 +136,13 @@ impl Ring {
             }
         }
     }
+}
+
+/// Whether the kernel may well do the next time what it did not do now: its time was up, it was
+/// interrupted, or it lacked memory for a moment or room for what has ended.
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
+    Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
 }
 
 fn outcome(completion: &cqueue::Entry) -> Ended {
@@ -237,7 +260,7 @@ impl Backend for Ring {
 
     fn submit(&mut self, mut job: Job) {
         if self.attached.get(job.place) != Some(&true) {
-            self.refused.push(job);
+            self.refused.push((job, Errno::NODEV));
             return;
         }
         let index = self.free.pop().unwrap_or_else(|| {
@@ -257,25 +280,36 @@ impl Backend for Ring {
             entry = entry.flags(squeue::Flags::ASYNC);
         }
         self.jobs[index] = Some(job);
-        if self.push(&entry).is_err()
+        if let Err(error) = self.push(&entry)
             && let Some(job) = self.jobs[index].take()
         {
-            // The entry did not get into the queue: the kernel knows nothing of it.
+            // The entry did not get into the queue: the kernel knows nothing of it, so that even
+            // a flush may be asked for again.
             self.free.push(index);
-            self.refused.push(job);
+            let passes = is_passing(&error);
+            self.refused
+                .push((job, if passes { Errno::AGAIN } else { Errno::NODEV }));
         }
     }
 
     fn wait(&mut self, timeout: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()> {
         let before = ended.len();
-        ended.extend(self.refused.drain(..).map(|job| (job, Err(Errno::NODEV))));
-        let timeout = if ended.len() > before {
+        let refused = self.refused.drain(..);
+        ended.extend(refused.map(|(job, error)| (job, Err(error))));
+        let mut timeout = if ended.len() > before {
             Some(Duration::ZERO)
         } else {
             timeout
         };
-        if let Some(entry) = self.wake.entry(&self.waker) {
-            self.push(&entry)?;
+        if let Some(entry) = self.wake.entry(&self.waker)
+            && let Err(error) = self.push(&entry)
+        {
+            self.wake.ended();
+            if !is_passing(&error) {
+                return Err(error);
+            }
+            // Nothing else would end the wait.
+            timeout = Some(Duration::ZERO);
         }
         let time;
         let mut arguments = SubmitArgs::new();
@@ -285,11 +319,7 @@ impl Backend for Ring {
         }
         match self.ring.submitter().submit_with_args(1, &arguments) {
             Ok(_) => {}
-            Err(error)
-                if matches!(
-                    Errno::from_io_error(&error),
-                    Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN)
-                ) => {}
+            Err(error) if is_passing(&error) => {}
             Err(error) => return Err(error),
         }
         self.collect(ended);

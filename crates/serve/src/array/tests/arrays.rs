@@ -289,8 +289,25 @@ fn life(level: Level, members: usize) {
     assert_eq!(status.mismatch_sectors, 0);
     holds(&array, &oracle);
     ask(&array, ControlRequest::Stop).expect("stops");
-    assert!(array.wait_until_stopped(Duration::from_secs(60)));
+    assert!(array.wait_until_stopped(Duration::ZERO), "told too early");
     assert!(array.status().is_err());
+}
+
+/// What has died says nothing on its members of how it ended.
+#[test]
+fn a_stop_of_what_has_died_is_no_clean_one() {
+    let scene = Scene::new(Level::Raid1, 2);
+    let array = scene.start(&[], BackendKind::Automatic);
+    let died = array.call::<()>(|_, _| panic!("on purpose"));
+    assert!(died.is_err());
+    let refused = ask(&array, ControlRequest::Stop).expect_err("nothing was stopped");
+    assert_eq!(
+        refused,
+        "the array was not stopped cleanly: its thread has died"
+    );
+    let array = scene.start(&[], BackendKind::Automatic);
+    ask(&array, ControlRequest::Stop).expect("stops");
+    array.stopped_cleanly().expect("clean");
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl Scene {
             log,
             inbox,
             waker,
-            thread: Some(std::thread::spawn(move || running.run())),
+            thread: Some(std::thread::spawn(move || drop(running.run()))),
             client: Client::new(),
             _file: file,
         }

@@ -12,6 +12,7 @@
 //! a long one where nobody is.
 
 use super::OpenError;
+use raidlab_units::visible_path;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, major, minor, open};
 use rustix::io::Errno;
@@ -35,7 +36,15 @@ pub(super) fn device(path: &Path, flags: OFlags, device: u64) -> Result<OwnedFd,
     let begun = Instant::now();
     loop {
         let source = match open(path, flags | OFlags::EXCL, Mode::empty()) {
-            Ok(file) => return Ok(file),
+            Ok(file) => match file_behind(device).filter(|behind| is_locked(behind)) {
+                Some(behind) => {
+                    return Err(OpenError::InUse {
+                        path: path.to_owned(),
+                        by: format!("a program that has locked {}", visible_path(&behind)),
+                    });
+                }
+                None => return Ok(file),
+            },
             Err(source) => source,
         };
         if source != Errno::BUSY {
@@ -56,6 +65,23 @@ pub(super) fn device(path: &Path, flags: OFlags, device: u64) -> Result<OwnedFd,
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// The file behind a loop device, or behind the one that a partition is of.
+fn file_behind(device: u64) -> Option<PathBuf> {
+    let mut devices = related(major(device), minor(device)).into_iter();
+    devices.find_map(|(_, folder)| {
+        let file = fs::read_to_string(folder.join("loop/backing_file")).ok()?;
+        Some(PathBuf::from(file.trim_end_matches('\n')))
+    })
+}
+
+/// Whether another program has locked a file, as a server does whose member it is.
+fn is_locked(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    open(path, flags, Mode::empty()).is_ok_and(|file| {
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+    })
 }
 
 /// What of the kernel's has claimed a device, its partitions or the disk that

@@ -1,6 +1,6 @@
 use super::super::{
-    Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Storage,
-    Transfer, Waker, start_backend,
+    Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Ring,
+    Storage, Transfer, Waker, start_backend,
 };
 use super::{memory, read, write, zero};
 use crate::export::BufferPool;
@@ -401,4 +401,38 @@ fn threads_register_nothing() {
     assert_eq!(members.registered(), None);
     let (members, _) = members_with(BackendKind::Ring, 0);
     assert_eq!(members.registered(), None);
+}
+
+/// More commands at once than the queue holds go to the kernel in the middle of it, which may
+/// have no memory for them at the moment, or no room for what has ended (EAGAIN, EBUSY).
+#[test]
+fn a_full_queue_that_the_kernel_does_not_take_at_once_costs_no_member() {
+    // Of 256 that fit the wake-up's read is one more.
+    for (count, lacks) in [(256, 1), (300, 1), (300, 3)] {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(8192).expect("room");
+        let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+        let waker = Arc::new(Waker::new().expect("a descriptor"));
+        let Ok(mut ring) = Ring::new(&waker, 0) else {
+            eprintln!("nothing was tested: no io_uring here");
+            return;
+        };
+        ring.lacks = lacks;
+        let mut members = Members::new(Box::new(ring), MembersConfig::default(), Some(&waker));
+        members.attach(0, &Member::from(member)).expect("room");
+        for number in 0..count {
+            let transfer = match number % 3 {
+                0 => Transfer::Flush,
+                1 => read(SECTOR),
+                _ => write(&[7; SECTOR]),
+            };
+            members.submit(zero(), CommandId(number), 0, 0, transfer);
+        }
+        let mut answered = Vec::new();
+        while answered.len() < count as usize {
+            answered.extend(answer(&mut members, &waker));
+        }
+        let failed = answered.iter().filter(|answer| answer.result.is_err());
+        assert_eq!(failed.count(), 0, "{:?}", members.why_lost(0));
+    }
 }
