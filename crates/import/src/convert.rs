@@ -77,6 +77,11 @@ fn row(
         row.block_size_bytes = block;
     }
     row.latency = latency(parts);
+    // Each of them does one operation after the other.
+    if let Some(processes) = parts.iter().filter_map(|part| result.processes(part)).max() {
+        row.streams = processes;
+        row.queue_depth = processes;
+    }
     row
 }
 

@@ -110,11 +110,32 @@ impl Imported {
             self.run.source = format!("{}; {}", self.run.source, other.run.source);
         }
         self.notes.extend(other.notes);
-        self.cells.sort_by(|one, two| {
-            let key = |cell: &CellResult| (cell.cell.sequence, cell.cell.repetition);
-            key(one).cmp(&key(two))
-        });
+        self.in_order();
         self
+    }
+
+    /// Brings the cells into the order of their jobs.
+    pub(crate) fn in_order(&mut self) {
+        let key = |cell: &CellResult| (cell.cell.sequence, cell.cell.repetition);
+        self.cells.sort_by_key(key);
+    }
+
+    /// Whether a cell of the same file is this job once more: both did the same operations, and
+    /// both tell what they were asked for, the files with it, and it is the same.
+    pub(crate) fn repeats(&self, cell: &CellResult, job: &Measurement) -> bool {
+        let operations = |cell: &CellResult| -> Vec<_> {
+            let rows = cell.rows.iter();
+            rows.map(|row| (row.op, row.part.clone())).collect()
+        };
+        let key = job.cell();
+        let known = self.cells.iter().find(|known| known.cell == key);
+        known.is_some_and(|known| {
+            let told = asked(known);
+            known.rows[0].job_title == cell.rows[0].job_title
+                && operations(known) == operations(cell)
+                && !told.is_empty()
+                && told == asked(cell)
+        })
     }
 
     /// Gives the other's jobs that have the name, title and subject of one of these, and another
@@ -210,6 +231,23 @@ impl Imported {
     }
 }
 
+/// All options that a cell's tool was given, by the names of their facts; none where not all
+/// are told.
+fn asked(cell: &CellResult) -> BTreeMap<&str, &str> {
+    let all = &cell.records.observations;
+    if all.iter().any(|one| one.name == fact::FIO_OPTIONS_UNTOLD) {
+        return BTreeMap::new();
+    }
+    let is_option = |name: &str| {
+        ["fio.option.", "dd.operand."]
+            .iter()
+            .any(|of| name.starts_with(of))
+    };
+    let told = all.iter().filter(|one| is_option(&one.name));
+    told.map(|one| (one.name.as_str(), one.value.as_str()))
+        .collect()
+}
+
 /// The options that shape a cell's load.
 fn load_options(cell: &CellResult) -> BTreeMap<&str, &str> {
     let option = |fact| {
@@ -259,7 +297,8 @@ fn add_printed(cell: &mut CellResult, printed: Vec<Measurement>) {
     }
 }
 
-fn move_cell(cell: &mut CellResult, at: impl Fn(u32) -> u32) {
+/// Gives a cell and all that belongs to it another place among the jobs.
+pub(crate) fn move_cell(cell: &mut CellResult, at: impl Fn(u32) -> u32) {
     cell.cell.sequence = at(cell.cell.sequence);
     for row in &mut cell.rows {
         row.sequence = at(row.sequence);

@@ -2,11 +2,12 @@
 
 use crate::convert::{observations, rows};
 use crate::groups::{did_nothing, groups};
-use crate::imported::{ImportOptions, Imported, RunHead};
+use crate::imported::{ImportOptions, Imported, RunHead, move_cell};
 use crate::surroundings::Surroundings;
 use crate::{BENCH, ImportError, file_stem};
 use raidlab_store::{CellResult, Measurement, MemberUse, Records, Scope};
-use raidlab_tools::{Format, ToolResult};
+use raidlab_tools::{Format, Part, ToolResult};
+use std::collections::BTreeSet;
 
 /// Imports a tool's output of a known form.
 pub(crate) fn import(
@@ -20,49 +21,107 @@ pub(crate) fn import(
         source,
     })?;
     let tool = result.tool.name();
-    let subject = options.subject.clone().unwrap_or_else(|| file_stem(name));
+    let groups = groups(&result);
+    let subjects = subjects(&groups, name, options);
     let suite = options.suite.clone().unwrap_or_else(|| tool.to_owned());
     let notes = notes(name, &result);
     let around = Surroundings::read(text);
-    let mut cells: Vec<CellResult> = Vec::new();
-    let mut labels: Vec<String> = Vec::new();
-    for group in groups(&result) {
-        let words = result.tool.title(&group);
-        let sequence = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-        let name_of_job = result.tool.label(&group).unwrap_or_else(|| tool.to_owned());
-        let same = labels.iter().filter(|known| **known == name_of_job).count();
-        labels.push(name_of_job.clone());
+    let mut imported = Imported {
+        run: RunHead {
+            bench: BENCH.to_owned(),
+            suite_title: format!("{tool}: {}", file_stem(name)),
+            suite: suite.clone(),
+            source: name.to_owned(),
+        },
+        cells: Vec::new(),
+        records: Records::default(),
+        notes,
+    };
+    // The jobs that are not repetitions, with what the output calls them.
+    let mut jobs: Vec<(String, Measurement)> = Vec::new();
+    for (group, subject) in groups.iter().zip(subjects) {
+        let words = result.tool.title(group);
+        let label = result.tool.label(group).unwrap_or_else(|| tool.to_owned());
         let template = Measurement {
             suite: suite.clone(),
             host: options.host.clone().unwrap_or_default(),
-            subject: subject.clone(),
+            subject,
             filesystem: options.filesystem.clone().unwrap_or_default(),
-            sequence,
-            job: crate::numbered(&name_of_job, same),
+            job: label.clone(),
             job_title: words.title,
             class: words.class,
             queue_depth: words.queue_depth,
             streams: words.streams,
             ..Measurement::blank(BENCH)
         };
-        cells.extend(cell(&group, &template, &around));
+        if let Some(one) = cell(group, &template, &around) {
+            add(&mut imported, &mut jobs, label, template, one);
+        }
     }
-    if cells.is_empty() {
+    if imported.cells.is_empty() {
         return Err(ImportError::Empty {
             name: name.to_owned(),
         });
     }
-    Ok(Imported {
-        run: RunHead {
-            bench: BENCH.to_owned(),
-            suite_title: format!("{tool}: {}", file_stem(name)),
-            suite,
-            source: name.to_owned(),
-        },
-        cells,
-        records: Records::default(),
-        notes,
-    })
+    imported.in_order();
+    Ok(imported)
+}
+
+/// Adds a cell: a job of the output once more, or another one, by the next number of what the
+/// output calls it.
+fn add(
+    imported: &mut Imported,
+    jobs: &mut Vec<(String, Measurement)>,
+    label: String,
+    template: Measurement,
+    mut one: CellResult,
+) {
+    let is_same =
+        |(known, job): &&(String, Measurement)| *known == label && job.subject == template.subject;
+    let same: Vec<_> = jobs.iter().filter(is_same).collect();
+    let repeated = same.iter().find(|(_, job)| imported.repeats(&one, job));
+    let (sequence, job) = match repeated {
+        Some((_, job)) => (job.sequence, job.job.clone()),
+        None => {
+            let job = crate::numbered(&label, same.len());
+            (place(jobs, &job, &template.job_title), job)
+        }
+    };
+    move_cell(&mut one, |_| sequence);
+    for row in &mut one.rows {
+        row.job.clone_from(&job);
+    }
+    if repeated.is_none() {
+        let known = Measurement {
+            sequence,
+            job,
+            ..template
+        };
+        jobs.push((label, known));
+    }
+    imported.add(one);
+}
+
+/// What each group was measured on: as asked for, else, where the output tells several names
+/// apart, by these, else by the file.
+fn subjects(groups: &[ToolResult], name: &str, options: &ImportOptions) -> Vec<String> {
+    let stem = options.subject.clone().unwrap_or_else(|| file_stem(name));
+    let measured = |group: &ToolResult| group.tool.measured(group);
+    let names: BTreeSet<String> = groups.iter().filter_map(measured).collect();
+    let are_told = options.subject.is_none() && names.len() > 1;
+    let subject = |group| {
+        let own = measured(group).filter(|_| are_told);
+        own.unwrap_or_else(|| stem.clone())
+    };
+    groups.iter().map(subject).collect()
+}
+
+/// The place of a job: the one that it has on another subject, else the next.
+fn place(jobs: &[(String, Measurement)], name: &str, title: &str) -> u32 {
+    let mut known = jobs.iter().map(|(_, job)| job);
+    let same = known.find(|job| job.job == name && job.job_title == title);
+    let next = || jobs.iter().map(|(_, job)| job.sequence + 1).max();
+    same.map_or_else(|| next().unwrap_or(0), |job| job.sequence)
 }
 
 /// What was measured at one time; `None` if nothing was.
@@ -97,6 +156,16 @@ fn notes(name: &str, result: &ToolResult) -> Vec<String> {
     let more = result.messages.len().saturating_sub(SHOWN);
     if more > 0 {
         notes.push(format!("{name}: {tool} says {more} lines more"));
+    }
+    let is_told = |part: &Part| {
+        let mut options = result.options.iter();
+        options.any(|option| option.job == Some(part.job))
+    };
+    if result.tool == raidlab_tools::dd::TOOL && !result.parts.iter().all(is_told) {
+        notes.push(format!(
+            "{name}: dd does not tell whether it read or wrote: without its command it is taken for \
+             a write"
+        ));
     }
     for fact in result.facts.iter().filter(|fact| fact.name == "jobname") {
         let Some(job) = fact.job.filter(|&job| did_nothing(result, job)) else {

@@ -63,6 +63,119 @@ fn the_other_tools_are_known_by_their_text() {
     assert!(dd[0].bytes_per_second > 0.0);
 }
 
+/// Rates of runs that a script's `>>` has put into one file are no rate of all together.
+#[test]
+fn runs_of_iozone_in_one_file_are_repetitions() {
+    let text = include_str!("../../tools/src/iozone/data/3.489-subset.txt");
+    let one = rows("one.txt", text);
+    let two = rows("two.txt", &format!("MemTotal: 16314388 kB\n{text}{text}"));
+    assert_eq!(two.len(), 2 * one.len());
+    for row in &two {
+        let is_same = |own: &&Measurement| {
+            (own.op, &own.part, &own.job) == (row.op, &row.part, &row.job) && own.iops == row.iops
+        };
+        let same = one.iter().find(is_same).expect("a row of the run alone");
+        assert_eq!(row.bytes_per_second, same.bytes_per_second);
+    }
+    assert!(two.iter().any(|row| row.repetition == 1));
+
+    // Which tests were asked for is each run's own.
+    let run = |tests: &str| {
+        format!(
+            "Iozone: Performance Test of File I/O\nCommand line used: iozone -a {tests}\n\
+             kB reclen write rewrite read reread\n1024 4 1 2 3 4\niozone test complete.\n"
+        )
+    };
+    let both = rows("both.txt", &(run("-i 0 -i 1") + &run("-i 0 -i 2")));
+    let last: Vec<&str> = both.iter().rev().take(4).map(|row| row.op.name()).collect();
+    assert_eq!(last, ["random-write", "random-read", "rewrite", "write"]);
+    // Tables alone, as people paste them.
+    let bare = "      kB  reclen    write  rewrite    read    reread\n    \
+        1024       4        1        2       3         4\n";
+    let pasted = rows("bare.txt", &format!("{bare}{bare}"));
+    let jobs: Vec<&str> = pasted.iter().map(|row| row.job.as_str()).collect();
+    assert_eq!(pasted[0].bytes_per_second, 1024.0);
+    assert!(jobs.contains(&"1 MiB #2"), "{jobs:?}");
+}
+
+/// bonnie++'s CSV is made for many lines, each of a machine with a name (`-m`).
+#[test]
+fn lines_of_bonnie_with_several_names_are_several_subjects() {
+    let line = "1.97,1.97,md,1,1425384953,16G,,612,98,187654,30,87654,15,1650,95,234567,18,456.7,\
+        12,,,,,,,,,,,,,,,,,,17432us,612ms,1234ms,22334us,210ms,345ms,,,,,,\n";
+    let named = |text: &str| -> Vec<(String, String, u32)> {
+        let mut rows = rows("all.csv", text);
+        rows.retain(|row| row.op == raidlab_store::Operation::Write);
+        let told = rows
+            .into_iter()
+            .map(|row| (row.subject, row.job, row.sequence));
+        told.collect()
+    };
+    let of = |subject: &str, job: &str, place| (subject.to_owned(), job.to_owned(), place);
+    let other = line.replacen("md", "zfs", 1);
+    assert_eq!(
+        named(&format!("{line}{other}{line}")),
+        [
+            of("md", "bonnie++", 0),
+            of("zfs", "bonnie++", 0),
+            of("md", "bonnie++ #2", 1)
+        ]
+    );
+    let alone = [of("all", "bonnie++", 0), of("all", "bonnie++ #2", 1)];
+    assert_eq!(named(&line.repeat(2)), alone);
+}
+
+/// A loop of dd is told to do the same each time; where the command is not told, or it names
+/// another file, it may be anything.
+#[test]
+fn a_command_that_is_told_again_is_a_repetition() {
+    let output = "16+0 records in\n16+0 records out\n\
+        16777216 bytes (17 MB, 16 MiB) copied, 2 s, 8.4 MB/s\n";
+    let jobs = |text: &str| -> Vec<(String, u32)> {
+        let rows = rows("dd.txt", text);
+        rows.into_iter()
+            .map(|row| (row.job, row.repetition))
+            .collect()
+    };
+    let line = "for i in 1 2 3; do dd if=/dev/zero of=x bs=1M conv=fsync; done";
+    let of = |repetition: u32| ("dd".to_owned(), repetition);
+    let three = output.repeat(3);
+    assert_eq!(jobs(&format!("$ {line}\n{three}")), [of(0), of(1), of(2)]);
+    let numbered = [("dd".to_owned(), 0), ("dd #2".to_owned(), 0)];
+    assert_eq!(jobs(&output.repeat(2)), numbered);
+    let [one, other] = ["a", "b"].map(|disk| format!("$ dd if=/dev/{disk} of=/dev/null\n{output}"));
+    assert_eq!(jobs(&(one + &other)), numbered);
+}
+
+/// What is taken for a write without a word on it is said.
+#[test]
+fn a_dd_whose_direction_is_not_told_is_said_to_be_taken_for_a_write() {
+    let output = "16+0 records in\n16+0 records out\n\
+        16777216 bytes (17 MB, 16 MiB) copied, 2 s, 8.4 MB/s\n";
+    let notes = |text: &str| {
+        let import = import_file("dd.txt", text, &ImportOptions::default());
+        import.expect("dd's own output").notes.join("\n")
+    };
+    let said = "taken for a write";
+    assert!(notes(output).contains(said));
+    let told = format!("$ dd if=x of=/dev/null bs=1M\n{output}");
+    assert!(!notes(&told).contains(said));
+    assert!(notes(&(told + output)).contains(said));
+}
+
+/// Cached and direct I/O are no repetitions of each other.
+#[test]
+fn runs_of_iozone_with_other_flags_are_other_jobs() {
+    let text = include_str!("../../tools/src/iozone/data/3.489-subset.txt");
+    let direct = "\tO_DIRECT feature enabled\n";
+    assert!(text.contains(direct));
+    let cached = text.replace(direct, "");
+    let rows = rows("two.txt", &format!("{text}{cached}"));
+    assert!(rows.iter().all(|row| row.repetition == 0));
+    let last = &rows.last().expect("rows").job_title;
+    assert!(last.ends_with(", direct=false"), "{last}");
+}
+
 /// Each part of a tool's output that has a number is in a row, and each row is of one.
 #[test]
 fn nothing_that_a_tool_measured_is_dropped() {

@@ -7,7 +7,8 @@ mod jsonl;
 pub use csv::{write_measurements as write_csv, write_members as write_members_csv};
 pub use jsonl::{to_json_line, write as write_json_lines};
 
-use crate::Measurement;
+use crate::{Latency, Measurement};
+use serde::Serialize;
 
 /// Ours against the first published figure, percent of the published: by operations, or by
 /// bytes where only those are known on both sides; `None` where nothing can be compared.
@@ -26,6 +27,31 @@ pub fn published_error_percent(m: &Measurement) -> Option<f64> {
 /// A rate of a measurement that is known. Of one that nobody told, 0 in the store, it is `None`.
 fn told(m: &Measurement, rate: f64) -> Option<f64> {
     (rate > 0.0 || m.did_nothing()).then_some(rate)
+}
+
+/// Latencies as others get to read them: what nobody told, 0 in the store, is `None`.
+#[derive(Serialize)]
+struct ToldLatency {
+    mean_ns: Option<f64>,
+    p50_ns: Option<u64>,
+    p90_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    p999_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+impl From<&Latency> for ToldLatency {
+    fn from(latency: &Latency) -> Self {
+        let told = |ns: u64| (ns > 0).then_some(ns);
+        Self {
+            mean_ns: (latency.mean_ns > 0.0).then_some(latency.mean_ns),
+            p50_ns: told(latency.p50_ns),
+            p90_ns: told(latency.p90_ns),
+            p99_ns: told(latency.p99_ns),
+            p999_ns: told(latency.p999_ns),
+            max_ns: told(latency.max_ns),
+        }
+    }
 }
 
 /// Operations per second of the first published figure; `None` where it tells bytes alone.

@@ -116,7 +116,22 @@ impl ToolResult {
             .iter()
             .find(|fact| fact.job == job && fact.name == name)
     }
+
+    /// How many processes did a part at the same time, where the tool says so; fio's jobs
+    /// are parts of their own.
+    #[must_use]
+    pub fn processes(&self, part: &Part) -> Option<u32> {
+        let own = part.fact(PROCESSES);
+        let said = own.or_else(|| self.fact(Some(part.job), PROCESSES))?;
+        match said.value {
+            ReportedValue::Count(count) => u32::try_from(count).ok(),
+            _ => None,
+        }
+    }
 }
+
+/// The name under which tools say how many processes they had.
+pub(crate) const PROCESSES: &str = "processes";
 
 /// One part of the output that has numbers: one operation of one job.
 #[derive(Debug, Clone, PartialEq, Default)]

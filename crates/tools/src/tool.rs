@@ -124,6 +124,12 @@ pub trait Benchmark: fmt::Debug + Sync {
         None
     }
 
+    /// What the output calls the machine or array on which such a group was measured, if
+    /// anything.
+    fn measured(&self, _result: &ToolResult) -> Option<String> {
+        None
+    }
+
     /// Words for such a group.
     fn title(&self, result: &ToolResult) -> Title;
 

@@ -52,6 +52,35 @@ fn clones_of_one_group_are_one_row_with_the_longest_time() {
     assert_eq!(engine.as_deref(), Some("sync"));
 }
 
+/// `iozone -t 2` and `bonnie++ -c 4`: each row says how many did it together.
+#[test]
+fn processes_of_a_tool_are_streams_of_its_rows() {
+    let streams = |text: &str, tool: raidlab_tools::Tool| {
+        let result = tool.parse(text).expect("the tool's output");
+        let rows = rows(&result, &Measurement::blank(crate::BENCH));
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row.streams, row.queue_depth))
+            .collect();
+        assert!(!told.is_empty());
+        assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+        told[0]
+    };
+    let iozone = include_str!("../../../tools/src/iozone/data/3.489-throughput.txt");
+    assert_eq!(streams(iozone, raidlab_tools::iozone::TOOL), (2, 2));
+    let csv = "1.97,1.97,nas,4,1425384953,16G,,612,98,187654,30,87654,15,1650,95,234567,18,\
+        456.7,12,,,,,,,,,,,,,,,,,,17432us,612ms,1234ms,22334us,210ms,345ms,,,,,,";
+    assert_eq!(streams(csv, raidlab_tools::bonnie::TOOL), (4, 4));
+    let table = "\
+Version  1.97       ------Sequential Output------ --Sequential Input- --Random-
+Concurrency   4     -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--
+Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP
+nas             16G   612  98 187654  30 87654  15  1650  95 234567  18 456.7  12
+Latency             17432us     612ms    1234ms   22334us     210ms     345ms
+";
+    assert_eq!(streams(table, raidlab_tools::bonnie::TOOL), (4, 4));
+}
+
 #[test]
 fn files_of_bonnie_are_counted_in_thousands_of_their_own() {
     let line = "1.98,1.98,m,1,,64G,,8192,5,299k,97,76.8m,6,40.8m,3,702k,96,232m,8,220.6,2,16,,,,,\

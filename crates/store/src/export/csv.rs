@@ -34,8 +34,8 @@ fn text(text: &str) -> Value {
     cell.into()
 }
 
-/// Writes one row per measurement, with the first published figure beside it. A rate that
-/// nobody told is an empty cell.
+/// Writes one row per measurement, with the first published figure beside it. A rate or
+/// a latency that nobody told is an empty cell.
 ///
 /// # Errors
 /// The destination does not take the bytes.
@@ -72,11 +72,18 @@ fn write(out: impl Write, head: &Row, rows: impl Iterator<Item = Row>) -> Result
 
 /// A measurement as a row.
 fn row_of(m: &Measurement) -> Row {
+    let latency = super::ToldLatency::from(&m.latency);
     let mut row = Row::new();
     for (name, column) in of_measurement(m) {
         let cell = match name {
             "iops" => super::told(m, m.iops).into(),
             "bytes_per_second" => super::told(m, m.bytes_per_second).into(),
+            "latency_mean_ns" => latency.mean_ns.into(),
+            "latency_p50_ns" => latency.p50_ns.into(),
+            "latency_p90_ns" => latency.p90_ns.into(),
+            "latency_p99_ns" => latency.p99_ns.into(),
+            "latency_p999_ns" => latency.p999_ns.into(),
+            "latency_max_ns" => latency.max_ns.into(),
             _ => cell(column),
         };
         row.push((name, cell));

@@ -37,7 +37,7 @@ impl Serialize for Line<'_> {
         line.serialize_entry("total_bytes", &m.total_bytes)?;
         line.serialize_entry("started_ns", &m.started_ns)?;
         line.serialize_entry("runtime_ns", &m.runtime_ns)?;
-        line.serialize_entry("latency", &m.latency)?;
+        line.serialize_entry("latency", &super::ToldLatency::from(&m.latency))?;
         line.serialize_entry("array_state_start", &m.array_state_start)?;
         line.serialize_entry("array_state_end", &m.array_state_end)?;
         line.serialize_entry("sync_percent_start", &m.sync_percent_start)?;
@@ -79,7 +79,7 @@ fn text(text: &str) -> Option<&str> {
 
 /// A measurement as one JSON object without a line end.
 ///
-/// A rate that nobody told is `null`. `published` is the iops of the figure to compare with and stands only
+/// A rate or a latency that nobody told is `null`. `published` is the iops of the figure to compare with and stands only
 /// where there is one, with `published_error_percent`, ours against it.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! What other programs get to read.
 
 use super::measurement;
-use crate::{to_json_line, write_csv, write_json_lines, write_members_csv};
+use crate::{Latency, Measurement, to_json_line, write_csv, write_json_lines, write_members_csv};
 use serde_json::Value;
 
 #[test]
@@ -30,19 +30,45 @@ fn figures_of_bytes_alone_are_compared_in_exports_as_in_reports() {
     assert!(value.get("published").is_none());
     let error = value["published_error_percent"].as_f64().unwrap();
     assert!((error - 10.0).abs() < 1e-9, "{error}");
+    let text = csv_of(row);
+    assert_eq!(cell(&text, "published_iops"), Some(""));
+    assert_eq!(cell(&text, "published_error_percent"), Some("10.0"));
+}
+
+/// dd tells none, bonnie++ the slowest alone, and fio of several jobs no percentiles.
+#[test]
+fn latencies_that_nobody_told_are_not_zero_in_exports() {
+    let mut row = measurement(8);
+    row.latency = Latency {
+        max_ns: 175,
+        ..Latency::default()
+    };
+    let value: Value = serde_json::from_str(&to_json_line(&row).unwrap()).unwrap();
+    let latency = &value["latency"];
+    assert_eq!(latency["max_ns"], 175);
+    let untold = ["mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns"];
+    let text = csv_of(row);
+    for name in untold {
+        assert!(latency[name].is_null(), "{latency}");
+        assert_eq!(cell(&text, &format!("latency_{name}")), Some(""));
+    }
+    assert_eq!(cell(&text, "latency_max_ns"), Some("175"));
+}
+
+fn csv_of(row: Measurement) -> String {
     let mut out = Vec::new();
     write_csv(&mut out, &[row]).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    let cell = |name: &str| {
-        let mut lines = text.lines();
-        let place = lines.next()?.split(',').position(|own| own == name)?;
-        // A title has a comma in it, and quotes around it.
-        let cells: Vec<&str> = lines.next()?.rsplit('"').next()?.split(',').collect();
-        let behind = text.lines().next()?.split(',').count() - place;
-        cells.get(cells.len() - behind).copied()
-    };
-    assert_eq!(cell("published_iops"), Some(""));
-    assert_eq!(cell("published_error_percent"), Some("10.0"));
+    String::from_utf8(out).unwrap()
+}
+
+/// The first row's cell in this column.
+fn cell<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines();
+    let place = lines.next()?.split(',').position(|own| own == name)?;
+    // A title has a comma in it, and quotes around it.
+    let cells: Vec<&str> = lines.next()?.rsplit('"').next()?.split(',').collect();
+    let behind = text.lines().next()?.split(',').count() - place;
+    cells.get(cells.len() - behind).copied()
 }
 
 #[test]

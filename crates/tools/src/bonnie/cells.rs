@@ -8,7 +8,7 @@
 
 use crate::Operation;
 use crate::number::{finite, measured, percent, whole};
-use crate::result::{LatencyKind, Part, ReportedLatency};
+use crate::result::{LatencyKind, PROCESSES, Part, Reported, ReportedLatency};
 
 /// The tests in the order of both formats.
 pub(super) const TESTS: [Operation; 12] = [
@@ -36,6 +36,12 @@ const fn is_bytes(operation: Operation) -> bool {
             | Operation::ReadCharacter
             | Operation::Read
     )
+}
+
+/// How many copies of each test run `job` did at the same time (`-c`).
+pub(super) fn processes(job: u32, count: &str) -> Option<Reported> {
+    let count: u64 = count.trim().parse().ok()?;
+    Some(Reported::new(Some(job), PROCESSES, count, ""))
 }
 
 /// One test's cells.

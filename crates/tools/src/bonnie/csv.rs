@@ -10,7 +10,7 @@
 //! names of 1.96; the chunk sizes of both tests are never written; the number
 //! of directories stands in the last of its five fields, not in the fourth.
 
-use super::cells::{Cells, TESTS, count, is_short, part, set_sizes, size};
+use super::cells::{Cells, TESTS, count, is_short, part, processes, set_sizes, size};
 use crate::result::{Part, Reported, ReportedOption, ToolResult};
 
 /// Fields of a format by the version in field 0.
@@ -111,6 +111,7 @@ fn read_new(
             field,
         );
     }
+    result.facts.extend(processes(job, fields[0]));
     let sizes = [fields[2], fields[3], fields[files]];
     let (cells, latencies) = fields.split_at(files + 5 + 12);
     read_tests(name, job, cells, [io, files + 5], latencies, sizes, result)

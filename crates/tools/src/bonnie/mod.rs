@@ -87,6 +87,12 @@ impl Benchmark for Bonnie {
         part.has_rate()
     }
 
+    /// The name of the machine (`-m`), by which a table of many lines of CSV tells them apart.
+    fn measured(&self, result: &ToolResult) -> Option<String> {
+        let name = &result.parts.first()?.label;
+        (!name.is_empty()).then(|| name.clone())
+    }
+
     fn title(&self, result: &ToolResult) -> Title {
         Title::plain(
             &format!("bonnie++{}", sized(result, " of a file of ")),

@@ -11,7 +11,7 @@
 //! is whatever the processor had in another register. Such cells are no
 //! values.
 
-use super::cells::{Cells, TESTS, part, set_sizes, size};
+use super::cells::{Cells, TESTS, part, processes, set_sizes, size};
 use crate::error::ParseError;
 use crate::result::{Part, Reported, ToolResult};
 
@@ -135,6 +135,11 @@ impl Table<'_> {
             sizes.1 = words.next().and_then(|word| size(word, 1));
             let fact = Reported::new(Some(self.job), "size", size_and_more, "");
             result.facts.push(fact);
+            let told = self.heading.iter().find_map(|line| {
+                let mut words = line.strip_prefix("Concurrency")?.split_whitespace();
+                processes(self.job, words.next()?)
+            });
+            result.facts.extend(told);
         }
         let tests = if self.is_files {
             &TESTS[6..]

@@ -1,5 +1,6 @@
 //! dd: what a file may tell it, and what it says at its end.
 
+mod commands;
 mod output;
 #[cfg(test)]
 mod tests;

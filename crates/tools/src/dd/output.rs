@@ -19,10 +19,11 @@
 //! then bytes and time are unknown. Of `2>&1 | tail -1` only the line of bytes and time is left:
 //! then records are unknown, and so is the block. Where the text is of a terminal and the command
 //! stands above its output (`# dd if=/dev/zero of=f bs=1M`), its operands are the
-//! options of that run, and say whether it read or wrote. `/usr/bin/time -h` of FreeBSD, GNU's and
-//! POSIX's formats of time around a dd are kept as facts.
+//! options of that run, and say whether it read or wrote. Of several commands in a line each has
+//! an output of its own, and those of a loop (`do`) have them again and again. `/usr/bin/time -h` of
+//! FreeBSD, GNU's and POSIX's formats of time around a dd are kept as facts.
 
-use crate::Operation;
+use super::commands::{Commands, NOT_BEGUN, Operands, direction};
 use crate::error::ParseError;
 use crate::number::{differ, finite, nanoseconds, whole};
 use crate::result::{Part, Reported, ReportedOption, ToolResult};
@@ -46,7 +47,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let text = normal(text);
     let has_records = text.lines().any(|line| records(line).is_some());
     let mut run: Option<Run> = None;
-    let mut operands: Vec<(String, String)> = Vec::new();
+    let mut commands = Commands::default();
     let mut failed: Option<&str> = None;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -55,18 +56,20 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
                 Some(open) if open.output.is_none() => open.output = Some(counts),
                 _ => {
                     finish(run.take(), &mut result)?;
-                    let own = std::mem::take(&mut operands);
-                    let mut begun = Run::new(index, Some(counts), own);
+                    let mut begun = Run::new(index, Some(counts), commands.take());
                     let error = failed.take();
                     let error = error.map(|error| Reported::new(None, "error", error, ""));
                     begun.facts.extend(error);
                     run = Some(begun);
                 }
             }
-        } else if let Some(told) = command(line) {
+        } else if let Some(told) = Commands::of(line) {
             finish(run.take(), &mut result)?;
-            operands = told;
+            commands = told;
             failed = None;
+        } else if commands.has_failed(line) {
+            finish(run.take(), &mut result)?;
+            other_line(line, None, &mut result);
         } else if let Some(error) = error(line) {
             finish(run.take(), &mut result)?;
             failed = Some(error);
@@ -76,7 +79,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
         } else if let Some(transfer) = transfer(line) {
             // Before any records it is progress of a run that goes on.
             if !has_records && transfer.is_whole() {
-                let mut alone = Run::new(index, None, std::mem::take(&mut operands));
+                let mut alone = Run::new(index, None, commands.take());
                 alone.transfer = Some(transfer);
                 finish(Some(alone), &mut result)?;
             }
@@ -101,7 +104,7 @@ struct Run {
     transfer: Option<Transfer>,
     facts: Vec<Reported>,
     /// Those of its command, where that is told.
-    operands: Vec<(String, String)>,
+    operands: Operands,
 }
 
 /// The line of bytes and time.
@@ -122,7 +125,7 @@ impl Transfer {
 }
 
 impl Run {
-    const fn new(line: usize, input: Option<(u64, u64)>, operands: Vec<(String, String)>) -> Self {
+    const fn new(line: usize, input: Option<(u64, u64)>, operands: Operands) -> Self {
         Self {
             line,
             input,
@@ -202,40 +205,10 @@ fn error(line: &str) -> Option<&str> {
         "unrecognized",
         "invalid ",
     ];
-    const NOT_BEGUN: [&str; 4] = [
-        "No such file or directory",
-        "Permission denied",
-        "Device or resource busy",
-        "Device busy",
-    ];
     let said = line.strip_prefix("dd: ")?;
     let none = HARMLESS.iter().any(|begin| said.starts_with(begin))
         || NOT_BEGUN.iter().any(|end| said.ends_with(end));
     (!none).then_some(said)
-}
-
-/// The operands of a line with a dd command in it.
-fn command(line: &str) -> Option<Vec<(String, String)>> {
-    let mut words = line.split_whitespace();
-    words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
-    let operands: Vec<(String, String)> = words
-        .map_while(|word| word.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    let names_files = operands
-        .iter()
-        .any(|(name, _)| name == "if" || name == "of");
-    names_files.then_some(operands)
-}
-
-/// A copy to nowhere is a read; every other is taken for a write.
-fn direction(operands: &[(String, String)]) -> Operation {
-    let is_of = |(name, value): &(String, String)| name == "of" && value == "/dev/null";
-    if operands.iter().any(is_of) {
-        Operation::Read
-    } else {
-        Operation::Write
-    }
 }
 
 fn take_transfer(transfer: &Transfer, output: Option<(u64, u64)>, part: &mut Part) {

@@ -371,3 +371,42 @@ fn what_is_counted_are_blocks_that_are_read() {
         assert_eq!(size.map(|fact| fact.value.as_str()), expected, "{words:?}");
     }
 }
+
+/// Each command of a line has an output of its own, in a loop each time, and one that does not
+/// begin has none.
+#[test]
+fn commands_of_one_line_are_told_apart() {
+    let output = "16+0 records in\n16+0 records out\n\
+        16777216 bytes (17 MB, 16 MiB) copied, 2 s, 8.4 MB/s\n";
+    let told = |commands: &str, outputs: &str| -> Vec<(Operation, Option<String>)> {
+        let result = crate::dd::TOOL.parse(&format!("$ {commands}\n{outputs}"));
+        let result = result.expect("dd's own output");
+        let conv = |part: &Part| {
+            let mut own = result
+                .options
+                .iter()
+                .filter(|one| one.job == Some(part.job));
+            Some(own.find(|one| one.name == "conv")?.value.clone())
+        };
+        let parts = result.parts.iter();
+        parts.map(|part| (part.operation, conv(part))).collect()
+    };
+    let (write, read) = (
+        (Operation::Write, Some("fsync".to_owned())),
+        (Operation::Read, None),
+    );
+    let twice = output.repeat(2);
+    for line in [
+        "dd if=/dev/zero of=x bs=1M conv=fsync; dd if=x of=/dev/null bs=1M",
+        "(dd if=/dev/zero of='x' conv=fsync) && time dd if=x of=/dev/null",
+        "sh -c \"dd if=/dev/zero of=x conv=fsync; dd if=x of=/dev/null\"",
+    ] {
+        assert_eq!(told(line, &twice), [write.clone(), read.clone()], "{line}");
+    }
+    let line = "for i in 1 2 3; do dd if=/dev/zero of=x$i bs=1M conv=fsync; done";
+    let three = output.repeat(3);
+    assert_eq!(told(line, &three), [write.clone(), write.clone(), write]);
+    let failed = format!("dd: failed to open 'y': No such file or directory\n{output}");
+    let line = "dd if=y of=z; dd if=x of=/dev/null";
+    assert_eq!(told(line, &failed), [read]);
+}

@@ -12,6 +12,27 @@ static LINES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     })
 });
 
+/// How the output of a run begins.
+pub(super) const BEGINNING: &str = "Iozone: Performance Test of File I/O";
+
+/// The text of each run that a file has, as a script's `>>` leaves them: flags and numbers of
+/// one say nothing of another. Each is behind what stands before the first one, and behind as
+/// many empty lines as the file has before it, so that errors name the file's lines.
+pub(super) fn runs(text: &str) -> Vec<String> {
+    let line_of = |(place, _)| text[..place].rfind('\n').map_or(0, |end| end + 1);
+    let starts: Vec<usize> = text.match_indices(BEGINNING).map(line_of).collect();
+    let [first, _, ..] = starts[..] else {
+        return vec![text.to_owned()];
+    };
+    let ends = starts[1..].iter().copied().chain([text.len()]);
+    let run = |(&start, end): (&usize, usize)| {
+        let lines = text[first..start].matches('\n').count();
+        let (head, own) = (&text[..first], &text[start..end]);
+        format!("{head}{}{own}", "\n".repeat(lines))
+    };
+    starts.iter().zip(ends).map(run).collect()
+}
+
 /// Reads all lines that are a heading's, wherever they stand: they cannot be
 /// taken for others. Flags become options by their letter.
 pub(super) fn read(text: &str, result: &mut ToolResult) -> Unit {

@@ -9,7 +9,7 @@ use super::{Unit, kibibytes, set_value};
 use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{finite, measured};
-use crate::result::{Part, ToolResult};
+use crate::result::{PROCESSES, Part, ToolResult};
 
 const TESTS: [(&str, Operation); 13] = [
     ("initial writers", Operation::Write),
@@ -57,7 +57,7 @@ pub(super) fn read(text: &str, unit: Unit, result: &mut ToolResult) -> Result<()
             job = Some(number);
             let mut part = Part::new(number, format!("{processes} processes"), *operation);
             (part.file_size_bytes, part.block_size_bytes) = sizes;
-            part.note("processes", processes, "");
+            part.note(PROCESSES, processes, "");
             set_value(&mut part, rate.value, unit);
             result.parts.push(part);
         } else if job.is_some()

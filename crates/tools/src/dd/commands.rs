@@ -1,0 +1,85 @@
+//! dd's commands in the text of a terminal: which of them an output is of.
+
+use crate::Operation;
+
+/// The operands of a command, their names and values.
+pub(super) type Operands = Vec<(String, String)>;
+
+/// The commands of the last line that had any; their outputs follow in this order.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    told: Vec<Operands>,
+    next: usize,
+    /// Whether a loop of the shell does them again and again.
+    loops: bool,
+}
+
+impl Commands {
+    /// Those of a line; `None` where there is none in it.
+    pub(super) fn of(line: &str) -> Option<Self> {
+        let told: Vec<Operands> = line.split(SEPARATORS).filter_map(operands).collect();
+        let loops = line.split_whitespace().any(|word| word == "do");
+        (!told.is_empty()).then_some(Self {
+            told,
+            next: 0,
+            loops,
+        })
+    }
+
+    /// The operands of the next output; none where no command was told.
+    pub(super) fn take(&mut self) -> Operands {
+        let own = self.told.get(self.next).cloned().unwrap_or_default();
+        self.next += 1;
+        if self.loops && self.next >= self.told.len() {
+            self.next = 0;
+        }
+        own
+    }
+
+    /// Passes over a command that has not begun, as this line says: it prints no records.
+    /// Whether it says so.
+    pub(super) fn has_failed(&mut self, line: &str) -> bool {
+        let failed = line.starts_with("dd: ") && NOT_BEGUN.iter().any(|end| line.ends_with(end));
+        if failed {
+            self.take();
+        }
+        failed
+    }
+}
+
+/// What parts commands of the shell.
+const SEPARATORS: [char; 6] = [';', '|', '&', '(', ')', '`'];
+
+/// How the one line ends that a dd prints which cannot begin.
+pub(super) const NOT_BEGUN: [&str; 4] = [
+    "No such file or directory",
+    "Permission denied",
+    "Device or resource busy",
+    "Device busy",
+];
+
+/// The operands of a dd, where this command is one.
+fn operands(command: &str) -> Option<Operands> {
+    let is_quote = |letter: char| matches!(letter, '"' | '\'');
+    let words = command.split_whitespace();
+    let mut words = words.map(|word| word.trim_start_matches(is_quote));
+    words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
+    let operands: Operands = words
+        .map_while(|word| word.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.trim_matches(is_quote).to_owned()))
+        .collect();
+    let names_files = operands
+        .iter()
+        .any(|(name, _)| name == "if" || name == "of");
+    names_files.then_some(operands)
+}
+
+/// A copy to nowhere is a read; every other is taken for a write.
+pub(super) fn direction(operands: &[(String, String)]) -> Operation {
+    let is_of = |(name, value): &(String, String)| name == "of" && value == "/dev/null";
+    if operands.iter().any(is_of) {
+        Operation::Read
+    } else {
+        Operation::Write
+    }
+}
