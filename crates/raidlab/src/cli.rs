@@ -86,7 +86,8 @@ pub enum Command {
 #[cfg(test)]
 mod tests {
     use super::Cli;
-    use clap::{CommandFactory, Parser};
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    use clap::{Arg, Command, CommandFactory, Error, Parser};
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -123,6 +124,96 @@ mod tests {
         assert_eq!(heading("assemble", "dry_run"), None);
         assert_eq!(heading("serve", "control"), None);
         assert_eq!(heading("serve", "connections").as_deref(), Some("Clients"));
+    }
+
+    /// What can be typed after `raidlab`: each command without commands of its own.
+    fn leaves<'a>(
+        command: &'a Command,
+        path: &[String],
+        all: &mut Vec<(Vec<String>, &'a Command)>,
+    ) {
+        for own in command.get_subcommands() {
+            let path = [path, &[own.get_name().to_owned()]].concat();
+            if own.has_subcommands() {
+                leaves(own, &path, all);
+            } else {
+                all.push((path, own));
+            }
+        }
+    }
+
+    /// An argument with a value that it takes.
+    fn typed(argument: &Arg, is_taken: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let option = argument.get_long().map(|name| format!("--{name}"));
+        if !argument.get_action().takes_values() {
+            return option.into_iter().collect();
+        }
+        let possible = argument.get_possible_values();
+        let possible = possible.iter().map(|one| one.get_name().to_owned());
+        let usual = "1 x 1s 1g 0/2 ram=16GiB 127.0.0.1:1 1.0 md-6.9 none nbd://h/n \
+                     00000000:00000000:00000000:00000000";
+        let usual = usual.split_whitespace().map(str::to_owned);
+        let values = possible.chain(usual);
+        let many = argument
+            .get_num_args()
+            .map_or(1, |range| range.min_values().max(1));
+        let words = |value: String| -> Vec<String> {
+            option.iter().cloned().chain(vec![value; many]).collect()
+        };
+        let taken = values.map(words).find(|words| is_taken(words));
+        taken.unwrap_or_else(|| panic!("no value for {argument}"))
+    }
+
+    /// clap does not ask for what an option needs where something is named that rules the needed
+    /// one out: the option would do nothing, and nobody would say so.
+    #[test]
+    fn an_option_that_needs_another_does_not_stand_without_it() {
+        let mut root = Cli::command();
+        root.build();
+        let parse = |words: &[String]| -> Result<(), Error> {
+            let line = std::iter::once("raidlab").chain(words.iter().map(String::as_str));
+            root.clone().try_get_matches_from(line).map(|_| ())
+        };
+        let (mut commands, mut needy, mut alone) = (Vec::new(), 0, Vec::new());
+        leaves(&root, &[], &mut commands);
+        for (path, command) in commands {
+            let arguments: Vec<&Arg> = command.get_arguments().collect();
+            let is_value = |words: &[String]| {
+                let error = parse(&[path.as_slice(), words].concat()).err();
+                let wrong = [ErrorKind::ValueValidation, ErrorKind::InvalidValue];
+                !error.is_some_and(|error| wrong.contains(&error.kind()))
+            };
+            let words = |argument: &&Arg| typed(argument, is_value);
+            let required = arguments.iter().filter(|one| one.is_required_set());
+            let base = [path.clone(), required.flat_map(words).collect()].concat();
+            let free = arguments.iter().filter(|one| !one.is_required_set());
+            let free: Vec<(&Arg, Vec<String>)> = free.map(|one| (*one, words(one))).collect();
+            for (argument, own) in &free {
+                let line = [base.as_slice(), own].concat();
+                let Err(error) = parse(&line) else {
+                    continue;
+                };
+                let needed = match error.get(ContextKind::InvalidArg) {
+                    Some(ContextValue::Strings(names))
+                        if error.kind() == ErrorKind::MissingRequiredArgument =>
+                    {
+                        names.join(" ")
+                    }
+                    _ => continue,
+                };
+                needy += 1;
+                let others = free.iter().filter(|(other, _)| other != argument);
+                let others = others.filter(|(other, _)| !needed.contains(&other.to_string()));
+                for (_, other) in others {
+                    let line = [line.as_slice(), other].concat();
+                    if parse(&line).is_ok() {
+                        alone.push(line.join(" "));
+                    }
+                }
+            }
+        }
+        assert!(needy > 10, "{needy}");
+        assert!(alone.is_empty(), "{alone:#?}");
     }
 
     #[test]

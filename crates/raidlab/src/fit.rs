@@ -17,6 +17,9 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 
+/// What says how a preset is fitted, or compared with its facts.
+const OF_A_FIT: [&str; 4] = ["disk", "set", "check", "facts"];
+
 /// Arguments of `raidlab fit`.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -33,11 +36,11 @@ pub struct Arguments {
     check: bool,
 
     /// Predict disks that were not fitted, and print how far off that is.
-    #[arg(long, conflicts_with_all = ["set", "check", "facts"])]
+    #[arg(long, conflicts_with_all = OF_A_FIT)]
     left_out: bool,
 
     /// With --left-out: print the bands as the file that keeps them.
-    #[arg(long, requires = "left_out", conflicts_with = "json")]
+    #[arg(long, requires = "left_out", conflicts_with = "json", conflicts_with_all = OF_A_FIT)]
     toml: bool,
 
     /// The file of facts to fit to. Default: the facts built in for the preset.

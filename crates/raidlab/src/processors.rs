@@ -31,7 +31,12 @@ pub struct Arguments {
     calibrate: Option<PathBuf>,
 
     /// A file on the drive whose reads are measured, larger than 4 KiB; it is only read.
-    #[arg(long, value_name = "FILE", requires = "calibrate")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "calibrate",
+        conflicts_with = "toml"
+    )]
     reads_from: Option<PathBuf>,
 }
 

@@ -13,7 +13,7 @@ use asked::Outputs;
 use clap::Args;
 use progress::Shown;
 use raidlab_runs::values::time;
-use raidlab_runs::{Asked, On, Ready, Task, file_of, go_on, see};
+use raidlab_runs::{Asked, On, Ready, Task, Typed, file_of, go_on, see};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
 use raidlab_store::{RunSummary, Shard, Store};
@@ -27,7 +27,7 @@ use terminal::Terminal;
 #[derive(Debug, Clone, Args)]
 pub struct Arguments {
     #[command(flatten)]
-    wanted: Asked,
+    wanted: Typed<Asked>,
 
     #[command(flatten)]
     manner: Manner,
@@ -56,14 +56,24 @@ struct Part {
     /// names, or the file that it names. The file is there when the shard is whole, and
     /// not before. Started again, a shard goes on; a whole one does nothing. `raidlab
     /// merge` puts the files together. Not for real machines.
-    #[arg(long, value_name = "I/N", conflicts_with_all = ["plan_only", "report", "json"])]
+    #[arg(long, value_name = "I/N", conflicts_with_all = NO_SHARD)]
     shard: Option<Shard>,
 
     /// Stop after this time, between experiments: what is finished is kept, and the exit
     /// code, 75, says that the shard is to be started again.
-    #[arg(long, value_name = "TIME", requires = "shard", value_parser = time)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "shard",
+        conflicts_with_all = NO_SHARD,
+        value_parser = time
+    )]
     stop_after: Option<Duration>,
 }
+
+/// What a shard does not give. clap does not ask for the shard that an option requires where
+/// one of these rules it out.
+const NO_SHARD: [&str; 3] = ["plan_only", "report", "json"];
 
 /// Above what is for many machines.
 const MANY: &str = "On many machines";
@@ -71,7 +81,10 @@ const MANY: &str = "On many machines";
 impl Arguments {
     /// What is asked for.
     pub fn asked(&self) -> Asked {
-        self.wanted.clone()
+        Asked {
+            typed: self.wanted.options.clone(),
+            ..self.wanted.arguments.clone()
+        }
     }
 }
 

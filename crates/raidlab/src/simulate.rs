@@ -26,6 +26,9 @@ const MANY: &str = "On many machines";
 /// The commit that this program was made of.
 const COMMIT: &str = env!("RAIDLAB_COMMIT");
 
+/// What is not cut into shards.
+const NO_SHARD: [&str; 4] = ["replay", "exhaustive", "reach", "merge"];
+
 /// Arguments of `raidlab simulate`.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -85,17 +88,17 @@ pub struct Arguments {
         long,
         value_name = "I/N",
         help_heading = MANY,
-        conflicts_with_all = ["replay", "exhaustive", "reach"]
+        conflicts_with_all = NO_SHARD
     )]
     shard: Option<Shard>,
 
     /// The folder for that file.
-    #[arg(long, value_name = "FOLDER", help_heading = MANY, requires = "shard", default_value = ".")]
+    #[arg(long, value_name = "FOLDER", help_heading = MANY, requires = "shard", conflicts_with_all = NO_SHARD, default_value = ".")]
     shard_folder: PathBuf,
 
     /// Stop after this time: what is finished is kept, and the exit code, 75, says that
     /// the part is to be started again.
-    #[arg(long, value_name = "TIME", help_heading = MANY, requires = "shard", value_parser = time)]
+    #[arg(long, value_name = "TIME", help_heading = MANY, requires = "shard", conflicts_with_all = NO_SHARD, value_parser = time)]
     stop_after: Option<Duration>,
 
     /// Show what the parts in these files have counted together, as one machine would.

@@ -16,7 +16,7 @@ pub struct Arguments {
     name: Option<String>,
 
     /// Print the suite's file.
-    #[arg(long, requires = "name")]
+    #[arg(long, requires = "name", conflicts_with = "fio_options")]
     toml: bool,
 
     /// List fio's options: whether a suite or job file may give each without

@@ -5,7 +5,8 @@
 
 use crate::failure::{Failure, Kind};
 use crate::values::{count, draw, features, seed};
-use clap::{Args, Command, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use raidlab_store::Shard;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -117,6 +118,12 @@ pub struct Asked {
     /// What is asked of the kernel bench.
     #[command(flatten)]
     pub kernel: KernelAsked,
+
+    /// The options that somebody typed, each as `--seed`, also where it says what holds
+    /// anyway. Of what nobody typed, the fields tell.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub typed: Vec<String>,
 }
 
 /// What is asked of real machines alone, and how often everything is measured.
@@ -151,7 +158,7 @@ pub struct HostAsked {
     pub wipe_signatures: bool,
 
     /// Measure everything this many times, whatever the suite says.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = None::<&'static str>)]
     pub repetitions: Option<NonZero<u32>>,
 }
 
@@ -281,6 +288,46 @@ impl Here {
     }
 }
 
+/// Arguments, and which options of them were typed: a value that is typed may be the one that
+/// holds anyway.
+#[derive(Debug, Clone)]
+pub struct Typed<T> {
+    /// The arguments.
+    pub arguments: T,
+    /// The options that were typed, each as `--seed`.
+    pub options: Vec<String>,
+}
+
+impl<T: Args> FromArgMatches for Typed<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let own = T::augment_args(Command::new("own"));
+        let is_typed = |one: &&Arg| {
+            matches.value_source(one.get_id().as_str()) == Some(ValueSource::CommandLine)
+        };
+        let options = own.get_arguments().filter(is_typed);
+        let options = options.filter_map(|one| Some(format!("--{}", one.get_long()?)));
+        Ok(Self {
+            arguments: T::from_arg_matches(matches)?,
+            options: options.collect(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl<T: Args> Args for Typed<T> {
+    fn augment_args(command: Command) -> Command {
+        T::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        T::augment_args_for_update(command)
+    }
+}
+
 /// What these words of a command line ask for, everything else being as it is where nothing is
 /// said of it.
 fn usual<T: Args>(words: &[&str]) -> T {
@@ -317,9 +364,9 @@ impl Asked {
         usual(&["--", suite])
     }
 
-    /// The options that differ from the plain command on the same suite.
+    /// The options that were typed, or that differ from the plain command on the same suite.
     pub(crate) fn options(&self) -> Vec<String> {
-        let mut names = Vec::new();
+        let mut names = self.typed.clone();
         let plain = serde_json::to_value(Self::of(&self.suite));
         if let (Ok(plain), Ok(given)) = (plain, serde_json::to_value(self)) {
             differing(&plain, &given, &mut names);
@@ -365,7 +412,10 @@ fn differing(plain: &Value, given: &Value, names: &mut Vec<String>) {
                 name if value.is_array() => name.trim_end_matches('s'),
                 name => name,
             };
-            names.push(format!("--{}", single.replace('_', "-")));
+            let option = format!("--{}", single.replace('_', "-"));
+            if !names.contains(&option) {
+                names.push(option);
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ mod task;
 pub mod typed;
 pub mod values;
 
-pub use asked::{Asked, DEFAULT_SEED, Here, HostAsked, KernelAsked, On};
+pub use asked::{Asked, DEFAULT_SEED, Here, HostAsked, KernelAsked, On, Typed};
 pub use explain::{ExplainedJob, explain};
 pub use failure::{Failure, Kind, SUBJECTS};
 pub use front::{Front, KeepError, Watcher};

@@ -33,6 +33,7 @@ pub fn of(
         // Also where nobody said which draw.
         asked: Asked {
             draw: prepared.suite.draw,
+            typed: Vec::new(),
             ..asked.clone()
         },
         experiments,

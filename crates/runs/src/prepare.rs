@@ -64,7 +64,7 @@ pub(crate) fn for_model(task: &Task) -> Result<Prepared, Failure> {
     remarks.extend(unmodelled);
     remarks.extend(moved);
     let experiments = suite.experiments(&subjects, &choices);
-    remarks.extend(jobless(&experiments));
+    remarks.extend(jobless(&suite, &experiments));
     Ok(Prepared {
         experiments,
         suite,

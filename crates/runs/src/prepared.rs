@@ -117,16 +117,26 @@ pub trait Obstacle: Error + Sized + 'static {
 /// The title of a remark on an experiment that the bench cannot run.
 pub(crate) const LEFT_OUT: &str = "Left out";
 
-/// Subjects that do none of the suite's jobs, as all of them come after something is taken out
-/// that the subject cannot lose: rows would be missing without a word.
-pub(crate) fn jobless(experiments: &[Experiment]) -> Vec<AccuracyNote> {
-    let is_jobless = |one: &&Experiment| one.left_out > 0 && one.jobs().next().is_none();
-    let lines = experiments.iter().filter(is_jobless).map(|one| {
-        format!(
-            "{}: none of the suite's jobs: something is taken out before them, and nothing can be \
-             taken out of it",
+/// Subjects that do none of the suite's jobs, or not its last ones, as these come after something
+/// is taken out that the subject cannot lose: rows would be missing without a word.
+pub(crate) fn jobless(suite: &Suite, experiments: &[Experiment]) -> Vec<AccuracyNote> {
+    let left_out = experiments.iter().filter(|one| one.left_out > 0);
+    let lines = left_out.filter_map(|one| {
+        let steps = suite.steps.iter().enumerate().rev();
+        let its_last = steps.filter(|(place, _)| one.subject.does(*place));
+        let missing = its_last
+            .take(one.left_out)
+            .flat_map(|(_, step)| step.jobs());
+        let jobs = match missing.count() {
+            0 => return None,
+            _ if one.jobs().next().is_none() => "none of the suite's jobs".to_owned(),
+            1 => "not the suite's last job".to_owned(),
+            many => format!("not the suite's last {many} jobs"),
+        };
+        Some(format!(
+            "{}: {jobs}: something is taken out before, and nothing can be taken out of it",
             one.subject.name
-        )
+        ))
     });
     let lines = distinct(lines).into_iter();
     lines.map(|line| remark(LEFT_OUT, line)).collect()
@@ -182,7 +192,7 @@ pub fn possible<E: Obstacle>(
         return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
     }
     remarks.extend(left_out.into_iter().map(|line| remark(LEFT_OUT, line)));
-    remarks.extend(jobless(&experiments));
+    remarks.extend(jobless(&suite, &experiments));
     remarks.extend(lacking.into_iter().map(|line| remark("Lacking", line)));
     Ok(Prepared {
         suite,

@@ -12,7 +12,8 @@ use crate::{host, kernel, planned, prepare};
 use raidlab_bench_kernel::KernelBench;
 use raidlab_bench_model::{ModelBench, commands};
 use raidlab_lab::{
-    Before, Bench, Experiment, Files, Finish, Plan, RunError, RunOptions, plan::Listed, run_suite,
+    Before, Bench, Experiment, Files, Finish, Plan, RunError, RunOptions, SubjectKind,
+    plan::Listed, run_suite,
 };
 use raidlab_shell::{Lock, LockError, lock_file};
 use raidlab_store::{RunId, RunSummary, Shard, Store};
@@ -214,7 +215,15 @@ impl Ready<'_> {
                 for experiment in own.filter(|one| seen.insert(one.label(1))) {
                     let checked = bench.check(experiment);
                     checked.map_err(|source| {
-                        Failure::new(Kind::Input, CannotRun::new(experiment, source))
+                        let refused = CannotRun::new(experiment, source);
+                        let failure = Failure::new(Kind::Input, refused);
+                        match experiment.subject.kind {
+                            SubjectKind::System => failure.help(
+                                "real systems build it: `--on kernel` over modelled disks, `--on \
+                                 host` over real ones",
+                            ),
+                            _ => failure,
+                        }
                     })?;
                 }
             }

@@ -23,7 +23,7 @@ pub struct Arguments {
     brief: bool,
 
     /// With --brief: print levels, sizes and devices too.
-    #[arg(short, long, requires = "brief")]
+    #[arg(short, long, requires = "brief", conflicts_with_all = ["bitmap", "bad_blocks"])]
     verbose: bool,
 
     /// Print the write-intent bitmap of a member, or of a bitmap file.

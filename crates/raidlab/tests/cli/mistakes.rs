@@ -73,6 +73,14 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ),
     ("memory on the model", &["run", "quick", "--memory", "1g"]),
     (
+        "the usual part of disks on the model",
+        &["run", "quick", "--member-size", "4g"],
+    ),
+    (
+        "a time for parts without a part, beside rows",
+        &["run", "quick", "--stop-after", "2s", "--json"],
+    ),
+    (
         "an ablation on the kernel",
         &["run", "quick", "--on", "kernel", "--without", "rpo"],
     ),

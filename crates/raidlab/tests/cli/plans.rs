@@ -131,6 +131,13 @@ fn a_plan_is_not_mixed_with_other_wishes_and_a_broken_one_is_named() {
     for option in ["--seed", "--subject", "--quick", "--disk-fault"] {
         assert!(error.contains(option), "{error}");
     }
+    // What is typed is asked for, also where it is what holds without a plan.
+    let usual = ["run", "plan.json", "--seed", "2", "--fit", "all"];
+    let error = lab.fails(2, &usual);
+    assert!(
+        error.contains("--seed") && error.contains("--fit"),
+        "{error}"
+    );
     let plan = std::fs::read_to_string(lab.path("plan.json")).expect("it is there");
     let write = |name: &str, from: &str, to: &str| {
         assert!(plan.contains(from), "{from}");

@@ -214,6 +214,21 @@ fn a_subject_without_a_job_is_told() {
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
     assert!(!ran.stderr.contains("left out: md:"), "{}", ran.stderr);
+
+    // Nor are those that it lacks passed over where it does the first ones.
+    lab.write("short.toml", &suite);
+    let ran = lab.run(&["run", "./short.toml", "--quick", "--no-report"]);
+    let words = "md-raid0: not the suite's last";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    assert!(ran.stdout.contains(words), "{}", ran.stdout);
+}
+
+/// A subject that only real systems build is not just unknown to the model.
+#[test]
+fn what_builds_a_subject_without_a_model_is_told() {
+    let lab = Lab::new();
+    let error = lab.fails(3, &["run", "./short.toml", "--subject", "zfs-raidz1"]);
+    assert!(error.contains("`--on kernel`"), "{error}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use raidlab_array::{
     VerbError,
 };
 use raidlab_metadata::detail;
-use raidlab_units::{Nanos, in_one_line};
+use raidlab_units::{Nanos, in_one_line, visible_path};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -207,6 +207,7 @@ impl ArrayExport {
     /// asked for with `overwrite`.
     fn add(&self, path: &str, overwrite: bool) -> Result<(), Refusal> {
         let file = self.open_new(path)?;
+        let name = visible_path(Path::new(path));
         if !overwrite && let Ok(found) = read_candidate(&file) {
             let other = found.metadata.superblock;
             let ours = self.on_array(|owner, _| match &owner.core {
@@ -215,7 +216,7 @@ impl ArrayExport {
             })?;
             if other.array_uuid != ours {
                 return Err(format!(
-                    "{path} is a member of another array, `{}`, and would be lost to it: \
+                    "{name} is a member of another array, `{}`, and would be lost to it: \
                      `--run` adds it all the same",
                     other.name
                 ));
@@ -223,7 +224,7 @@ impl ArrayExport {
         }
         let found = versions_on(&file);
         let new = NewDevice {
-            name: path.to_owned(),
+            name,
             size: file.size(),
             rotational: file.rotational(),
             write_mostly: false,
@@ -238,7 +239,7 @@ impl ArrayExport {
     fn re_add(&self, path: &str) -> Result<(), Refusal> {
         let file = self.open_new(path)?;
         let mut candidate = read_candidate(&file).map_err(|error| in_one_line(&error))?;
-        path.clone_into(&mut candidate.name);
+        candidate.name = visible_path(Path::new(path));
         self.on_array(move |owner, now| {
             let added = owner.re_add(now, &file, candidate);
             added.map(drop).map_err(|error| in_one_line(&error))
@@ -257,7 +258,8 @@ impl ArrayExport {
         })?;
         match known {
             Some(DeviceStatus { handle, state, .. }) => Err(format!(
-                "{path} is device {} of the array already, {state}: `--remove` takes it out",
+                "{} is device {} of the array already, {state}: `--remove` takes it out",
+                visible_path(Path::new(path)),
                 handle.0
             )),
             None => self.open(path),

@@ -16,7 +16,7 @@ use raidlab_serve::array::{
 };
 use raidlab_serve::member::{BackendKind, Member, MemberFile, MembersConfig, OpenOptions};
 use raidlab_store::text::visible_path;
-use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
+use raidlab_units::{Nanos, SECTOR_BYTES, Sectors, count};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -359,10 +359,8 @@ impl Assembling {
 fn announce(assembled: &Assembled, words: &str) {
     output::say(words.trim_end());
     if assembled.replayed > 0 {
-        output::say(&format!(
-            "  the log made {} writes good",
-            assembled.replayed
-        ));
+        let writes = count(assembled.replayed, "write", "writes");
+        output::say(&format!("  the log made {writes} good"));
     }
 }
 
@@ -451,7 +449,10 @@ fn words(assembly: &Assembly) -> String {
     }
     if let Some(sync) = &assembly.resync {
         let _ = match &sync.ranges {
-            Some(ranges) => writeln!(text, "  a resync of {} ranges is needed", ranges.len()),
+            Some(ranges) => {
+                let ranges = count(ranges.len(), "range", "ranges");
+                writeln!(text, "  a resync of {ranges} is needed")
+            }
             None => writeln!(text, "  a resync is needed"),
         };
     }

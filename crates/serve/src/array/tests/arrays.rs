@@ -4,7 +4,7 @@
 
 use crate::array::testing::Client;
 use crate::array::{ArrayExport, DriverConfig, FilesError, ServeOptions, assemble, create};
-use crate::control::{ControlRequest, ControlResponse, Controlled, StatusReport};
+use crate::control::{ControlRequest, ControlResponse, Controlled, DeviceReport, StatusReport};
 use crate::export::{Export, Operation};
 use crate::member::{BackendKind, Member, MemberFile, OpenOptions};
 use proptest::prelude::*;
@@ -328,6 +328,25 @@ fn the_life_of_a_raid_6() {
 #[test]
 fn the_life_of_a_raid_10() {
     life(Level::Raid10, 4);
+}
+
+/// What stands in a name acts on no terminal, whoever brings it.
+#[test]
+fn a_device_that_is_added_is_shown_as_others_are() {
+    let scene = Scene::new(Level::Raid1, 2);
+    let array = scene.start(&[], BackendKind::Automatic);
+    drop(scene.make(2));
+    let odd = scene.path(2).with_file_name("new\nline");
+    std::fs::rename(scene.path(2), &odd).expect("renamed");
+    let path = odd.display().to_string();
+    let add = ControlRequest::Add {
+        path,
+        overwrite: false,
+    };
+    ask(&array, add).expect("a spare");
+    let status = array.status().expect("runs");
+    let shown = |one: &DeviceReport| one.path.ends_with("new\\nline");
+    assert!(status.devices.iter().any(shown), "{status:?}");
 }
 
 #[test]
