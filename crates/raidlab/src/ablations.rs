@@ -58,7 +58,7 @@ pub struct Arguments {
     )]
     seed: u64,
 
-    /// Experiments at the same time; the output does not depend on it.
+    /// How many experiments run at the same time; the output does not depend on it.
     /// Default: one for each processor.
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     threads: Option<NonZero<u16>>,

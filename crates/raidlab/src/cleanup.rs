@@ -10,11 +10,11 @@ use raidlab_shell::SshOptions;
 /// Arguments of `raidlab cleanup`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The machine behind ssh; default: this one.
+    /// The machine behind ssh, such as `root@store1`. Default: this machine.
     #[arg(long, value_name = "DESTINATION")]
     machine: Option<String>,
 
-    /// Words before every command there: `sudo -n`.
+    /// A command to put before every command there, such as `sudo -n`.
     #[arg(long, value_name = "WORDS", default_value = "")]
     elevate: String,
 }

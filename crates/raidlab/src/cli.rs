@@ -32,9 +32,10 @@ Exit codes:",
     about,
     long_about = "\
 A laboratory for software RAID. It runs suites of fio jobs and events (a disk is \
-taken out, put back, rebuilt) on subjects (md, gmirror, gflash, ZFS and others) over \
-modelled disks in virtual time, and shows who is fastest at what, how it compares \
-with published figures, and how far to trust it.",
+taken out, put back, rebuilt) on arrays (md, gmirror, gflash, ZFS and others): on \
+modelled disks in virtual time, on the real Linux kernel over modelled disks, or on \
+real machines. It shows which array is fastest at what, sets published figures beside \
+its own, and says which figures to believe.",
     after_help = after_help(),
     mut_subcommands = help::told,
     arg_required_else_help = true,

@@ -18,7 +18,7 @@ pub struct Arguments {
     #[arg(value_name = "RUN")]
     base: String,
 
-    /// The runs to set beside it.
+    /// The runs to compare with the first one.
     #[arg(value_name = "OTHER", required = true)]
     others: Vec<String>,
 
@@ -26,18 +26,18 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = STORE)]
     store: PathBuf,
 
-    /// The file that keeps the others, where it is not the same.
+    /// The file that keeps the other runs, if it is another one.
     #[arg(long, value_name = "FILE")]
     other_store: Option<PathBuf>,
 
-    /// Show too how far each figure is from that of the first run, and how many are
-    /// within this bound: a percentage, or a class of jobs with its percentage, as
-    /// `random-read=3`. May be repeated: each bound has its own count, and the figures
-    /// beyond the widest one are listed, with what each member did.
+    /// Also show how far each figure is from that of the first run, and count those within
+    /// this bound; may be repeated. The bound is a percentage, or a class of jobs with its
+    /// percentage, as in `random-read=3`. Figures beyond the widest bound are listed, with
+    /// what each member did.
     #[arg(long, value_name = "BOUND")]
     within: Vec<Bound>,
 
-    /// Write an offline HTML page.
+    /// Write an HTML page, which works offline.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 

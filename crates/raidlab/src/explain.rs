@@ -20,7 +20,7 @@ pub struct Arguments {
     /// The name of the job.
     job: String,
 
-    /// Only this subject; may be repeated. Default: all that do the job.
+    /// Only this subject; may be repeated. Default: all subjects that do the job.
     #[arg(long = "subject", value_name = "NAME")]
     subjects: Vec<String>,
 

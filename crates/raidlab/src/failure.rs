@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn the_page_of_exit_codes_is_the_table() {
         let mut page = String::from(
-            "# Exit codes\n\nWhat `raidlab` ends with, whichever the command. An error is \
-             printed on standard error as\n`error:`, its causes as `caused by:`, and a remedy, \
-             where one is known, as `help:`.\n\n| code | meaning | for example |\n|---|---|---|\n",
+            "# Exit codes\n\nThis page lists the exit codes of `raidlab`, which are the same for \
+             every command. An error is\nprinted on standard error as `error:`, its causes as \
+             `caused by:`, and a remedy, if one is known, as `help:`.\n\n| code | meaning | for example |\n|---|---|---|\n",
         );
         for one in &EXIT_CODES {
             let row = writeln!(page, "| {} | {} | {} |", one.code, one.says, one.example);

@@ -35,11 +35,11 @@ pub struct Arguments {
     #[arg(long)]
     check: bool,
 
-    /// Predict disks that were not fitted, and print how far off that is.
+    /// Predict disks that were not fitted, and print the errors.
     #[arg(long, conflicts_with_all = OF_A_FIT)]
     left_out: bool,
 
-    /// With --left-out: print the bands as the file that keeps them.
+    /// With --left-out: print the bands in the form of `data/facts/bands.toml`.
     #[arg(long, requires = "left_out", conflicts_with = "json", conflicts_with_all = OF_A_FIT)]
     toml: bool,
 
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
 
-    /// Virtual seconds to simulate each fact; more is slower and less noisy.
+    /// How many virtual seconds of each fact are simulated; more is slower and less noisy.
     #[arg(long, value_name = "N", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,

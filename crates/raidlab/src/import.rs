@@ -28,31 +28,31 @@ pub struct Arguments {
     #[arg(value_name = "FILE|NAME|FOLDER", required_unless_present_any = ["list", "list_facts"])]
     files: Vec<PathBuf>,
 
-    /// The subject, where the files do not tell it.
+    /// The name of the subject, if the files do not say it.
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
 
-    /// The suite, where the files do not tell it.
+    /// The name of the suite, if the files do not say it.
     #[arg(long, value_name = "NAME")]
     suite: Option<String>,
 
-    /// The machine it was measured on.
+    /// The machine on which it was measured.
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
 
-    /// The file system it was measured on.
+    /// The file system on which it was measured.
     #[arg(long, value_name = "NAME")]
     filesystem: Option<String>,
 
-    /// A fact that the files do not tell, such as ram=16GiB; may be given several times.
+    /// A fact that the files do not say, such as ram=16GiB; may be repeated.
     #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = Given::parse)]
     fact: Vec<Given>,
 
-    /// A file of facts (TOML): ram = "16GiB", and facts of one subject in a table of its name.
+    /// A TOML file of facts, such as ram = "16GiB"; a table has the facts of one subject.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
 
-    /// List the facts that have a short name.
+    /// List the facts that can be given by a short name.
     #[arg(long, conflicts_with_all = ["files", "list"])]
     list_facts: bool,
 

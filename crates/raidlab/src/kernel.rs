@@ -32,9 +32,9 @@ enum Action {
 /// Arguments of `raidlab kernel build`.
 #[derive(Debug, Args)]
 struct BuildArguments {
-    /// The version of an installed package `linux-source-VERSION`, or the
-    /// folder of an unpacked tree, which is copied. Kernels since 6.16 run faster
-    /// than older ones. Default: the newest package that is installed.
+    /// The version of an installed package `linux-source-VERSION`, or the folder of an
+    /// unpacked tree, which is copied. Linux 6.16 and later run faster than older ones.
+    /// Default: the newest package that is installed.
     #[arg(long, value_name = "VERSION|DIR")]
     source: Option<String>,
 
@@ -43,12 +43,12 @@ struct BuildArguments {
     #[arg(long)]
     zfs: bool,
 
-    /// Fetch packages that are missing, without root: apt gets them with what they need
-    /// into raidlab's own cache, where they are unpacked; nothing is installed.
+    /// Fetch missing packages without root. apt downloads them and what they need into
+    /// raidlab's own cache, where they are unpacked. Nothing is installed.
     #[arg(long)]
     fetch: bool,
 
-    /// Build the kernel anew although it is built already.
+    /// Build the kernel again even if it is built already.
     #[arg(long)]
     again: bool,
 }

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 /// Arguments of `raidlab merge`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The shards' files, or folders that hold them as `shard-*.db`. A plan (.json) before
-    /// them is the one that they must be of.
+    /// Files of shards, or folders with files `shard-*.db`. If a plan (.json) comes first,
+    /// the shards must be of this plan.
     #[arg(value_name = "PLAN.json|SHARD", required = true)]
     files: Vec<PathBuf>,
 
@@ -23,13 +23,13 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = STORE)]
     store: PathBuf,
 
-    /// Take what there is, though shards are missing or not whole: of folders also the files
-    /// that end in .part. The run says so, and `raidlab resume` does what is missing.
+    /// Merge even if shards are missing or not whole. In folders the files that end in .part
+    /// are taken too. The run says what is missing, and `raidlab resume` does the rest.
     #[arg(long)]
     partial: bool,
 
-    /// Do not audit the run, which reads all of it into memory; `raidlab audit` does it
-    /// later.
+    /// Do not audit the run; the audit reads all of it into memory. `raidlab audit` can do
+    /// it later.
     #[arg(long)]
     no_audit: bool,
 

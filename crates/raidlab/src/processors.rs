@@ -21,7 +21,8 @@ pub struct Arguments {
     #[arg(long, requires = "name")]
     toml: bool,
 
-    /// Measure this machine, and write its processor into this file, based on the named one.
+    /// Measure this machine, and write its processor into this file. What cannot be measured
+    /// is taken from the processor that is named.
     #[arg(
         long,
         value_name = "FILE.toml",
@@ -30,7 +31,8 @@ pub struct Arguments {
     )]
     calibrate: Option<PathBuf>,
 
-    /// A file on the drive whose reads are measured, larger than 4 KiB; it is only read.
+    /// With --calibrate: also measure direct reads of this file, which must be larger than
+    /// 4 KiB. It is only read.
     #[arg(
         long,
         value_name = "FILE",

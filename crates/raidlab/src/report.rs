@@ -26,12 +26,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = STORE)]
     store: PathBuf,
 
-    /// Write the offline HTML page.
+    /// Write an HTML page with tables and charts, which works offline.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write comma-separated values, one row per measurement; units are in
-    /// the column names.
+    /// Write comma-separated values, one row per measurement. Units are in the
+    /// names of the columns.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
@@ -47,8 +47,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// Write everything that is kept of the run as tables in Parquet, for DuckDB, Polars
-    /// and their like; `raidlab import FOLDER` takes it into another store.
+    /// Write everything that the store has of the run as tables in Parquet, for DuckDB,
+    /// Polars and others. `raidlab import FOLDER` takes it into another store.
     #[arg(long, value_name = "FOLDER")]
     parquet: Option<PathBuf>,
 

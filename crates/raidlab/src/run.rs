@@ -36,10 +36,10 @@ pub struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// Write the plan into this file, do nothing else: all that decides the rows, the
-    /// texts of all files with it, as JSON. `-` is standard output. `raidlab run
-    /// FILE.json` runs it, here or elsewhere. Not for real machines: what they lack is
-    /// left out of a plan, so it is made where it is run.
+    /// Write the run's plan into this file and do nothing else; `-` is standard output. The
+    /// plan is all that decides the rows, with the texts of all files, as JSON. `raidlab run
+    /// FILE.json` runs it, here or elsewhere. Not for real machines, whose plans depend on
+    /// what the machine lacks.
     #[arg(long, value_name = "FILE.json", conflicts_with = "dry_run")]
     plan_only: Option<PathBuf>,
 
@@ -51,16 +51,16 @@ pub struct Arguments {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = MANY)]
 struct Part {
-    /// Do only this part of the run: number I, from 0, of N parts of like cost. Its rows
-    /// go into a file of its own, `shard-I-of-N.db` here, in the folder that --store
-    /// names, or the file that it names. The file is there when the shard is whole, and
-    /// not before. Started again, a shard goes on; a whole one does nothing. `raidlab
-    /// merge` puts the files together. Not for real machines.
+    /// Run only one shard: number I, from 0, of N parts that take about as long. Its rows go
+    /// into the file `shard-I-of-N.db` in this folder, in the folder that --store names, or
+    /// into the file that it names. The file is there when the shard is whole, and not
+    /// before. Started again, a shard goes on, and a whole one does nothing. `raidlab merge`
+    /// merges the files. Not for real machines.
     #[arg(long, value_name = "I/N", conflicts_with_all = NO_SHARD)]
     shard: Option<Shard>,
 
-    /// Stop after this time, between experiments: what is finished is kept, and the exit
-    /// code, 75, says that the shard is to be started again.
+    /// Stop after this time, such as `55m`. Finished experiments are kept, and exit code 75
+    /// says that the shard is to be started again.
     #[arg(
         long,
         value_name = "TIME",

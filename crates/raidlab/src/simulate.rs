@@ -52,25 +52,24 @@ pub struct Arguments {
     #[arg(long, value_name = "BOOL")]
     log: Option<bool>,
 
-    /// Only runs with more faults than the level can bear (true): loss must be
-    /// reported, never hidden; or only others (false).
+    /// Only runs with more faults than the level can bear (true), in which loss must
+    /// be reported and never hidden; or only the other runs (false).
     #[arg(long, value_name = "BOOL")]
     over_budget: Option<bool>,
 
-    /// Add what strikes the driver and is none of the core's business: reads and writes
-    /// that move fewer bytes than asked or are interrupted, members that answer after
-    /// their time limit, and several commands that end before the driver looks.
+    /// Add faults of the driver between the array and its disks: reads and writes that
+    /// move fewer bytes than asked or are interrupted, members that answer after their
+    /// time limit, and several commands that end before the driver looks.
     #[arg(long, conflicts_with = "exhaustive")]
     driver: bool,
 
-    /// Show how often each thing that can happen (a request, a fault, a command, a
-    /// crash) happened in each state of the array, and which of these pairs never came
-    /// up.
+    /// Also show how often each thing that can happen (a request, a fault, a command, a
+    /// crash) happened in each state of the array, and what never happened there.
     #[arg(long, conflicts_with_all = ["replay", "exhaustive"])]
     reach: bool,
 
-    /// Run this seed alone; if it breaks a promise, shrink its script and show
-    /// every event.
+    /// Run only this seed. If it breaks a promise, show the smallest script that still
+    /// breaks it, and every event.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
     replay: Option<u64>,
 
@@ -80,10 +79,9 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["seeds", "from", "replay", "over_budget"])]
     exhaustive: bool,
 
-    /// Run only this part of the seeds: number I, from 0, of N, on one of many machines.
-    /// What was counted goes into a file of its own, `simulate-I-of-N.json`, which is
-    /// there when the part is whole, and not before. Started again, a part goes on; a
-    /// whole one does nothing.
+    /// Run only one part of the seeds: number I, from 0, of N. What was counted goes into
+    /// the file `simulate-I-of-N.json`, which is there when the part is whole, and not
+    /// before. Started again, a part goes on, and a whole one does nothing.
     #[arg(
         long,
         value_name = "I/N",
@@ -96,13 +94,13 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER", help_heading = MANY, requires = "shard", conflicts_with_all = NO_SHARD, default_value = ".")]
     shard_folder: PathBuf,
 
-    /// Stop after this time: what is finished is kept, and the exit code, 75, says that
-    /// the part is to be started again.
+    /// Stop after this time, such as `55m`. What is finished is kept, and exit code 75 says
+    /// that the part is to be started again.
     #[arg(long, value_name = "TIME", help_heading = MANY, requires = "shard", conflicts_with_all = NO_SHARD, value_parser = time)]
     stop_after: Option<Duration>,
 
-    /// Show what the parts in these files have counted together, as one machine would.
-    /// `--reach` shows its table too.
+    /// Merge the parts in these files, and show what one machine would have counted. With
+    /// `--reach` its table is shown too.
     #[arg(
         long,
         value_name = "FILE",

@@ -20,7 +20,7 @@ pub struct Arguments {
     #[arg(long, requires = "name")]
     toml: bool,
 
-    /// List the hosts that subjects are modelled on, or with NAME show one.
+    /// List the hosts on which subjects are modelled, or with NAME show one.
     #[arg(long, conflicts_with = "toml")]
     hosts: bool,
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Arguments of `raidlab submit`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Which scheduler the shards are handed to
+    /// The scheduler to which the shards are handed
     engine: Engine,
 
     #[command(flatten)]

@@ -41,29 +41,29 @@ pub struct Asked {
     #[arg(value_name = "SUITE|SUITE.toml|PLAN.json|JOBS.fio")]
     pub suite: String,
 
-    /// Where to run.
+    /// The bench on which the suite runs.
     #[arg(long, value_enum, default_value_t = On::Model, value_name = "BENCH")]
     pub on: On,
 
-    /// Run only this subject, by name or path; may be repeated. Default: those
-    /// of the suite.
+    /// Run only this subject, by name or path; may be repeated. Default: the
+    /// subjects of the suite.
     #[arg(long = "subject", value_name = "NAME|PATH")]
     pub subjects: Vec<String>,
 
-    /// Use this disk. On the model a preset by name or path: once for every
-    /// member, or once per member in order; default: those of the suite. On
-    /// real machines a device, once per member: best by a name that stays the
-    /// same, as those in /dev/disk/by-id.
+    /// Use this disk. On the model and the kernel bench it is a preset, by name or
+    /// path: given once it is for every member, else once per member in order.
+    /// Default: the disks of the suite. On real machines it is a device, once per
+    /// member, best by a name in /dev/disk/by-id.
     #[arg(long = "disk", value_name = "PRESET|DEVICE")]
     pub disks: Vec<String>,
 
-    /// The parameter set of the disk models. `all` runs each set that the disks have:
-    /// the first gives the figure, the others give the band around it.
+    /// The parameter set of the disk models. `all` runs each set that the disks have.
+    /// The first set gives the figure, and the others give the band around it.
     #[arg(long, value_name = "strict|joint|all", default_value = ALL_FITS)]
     pub fit: String,
 
-    /// The number from which everything random is drawn, 0 to 2^64-1. The same seed
-    /// gives the same rows, byte by byte.
+    /// The seed of everything random, 0 to 2^64-1. On the model and the kernel bench
+    /// the same seed gives the same rows, byte by byte.
     #[arg(
         long,
         value_name = "N",
@@ -73,9 +73,9 @@ pub struct Asked {
     )]
     pub seed: u64,
 
-    /// The number of the draw, for a suite that draws its subjects and jobs by chance,
-    /// 0 to 2^64-1. Another number gives other subjects and jobs. Default: 1. Other
-    /// suites take no such number.
+    /// The number of the draw, 0 to 2^64-1, for suites of which each run takes only some
+    /// subjects and jobs, drawn by chance. Another number gives others. Default: 1. Suites
+    /// without a draw refuse the option.
     #[arg(long, value_name = "N", value_parser = draw, allow_negative_numbers = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<u64>,
@@ -84,29 +84,29 @@ pub struct Asked {
     #[arg(long = "without", value_name = "FEATURE", value_parser = features())]
     pub without: Vec<String>,
 
-    /// Model the subjects on this host, by name (`raidlab subjects --hosts`) or
-    /// path, not on their own.
+    /// Model all subjects on this host instead of their own, by name (`raidlab
+    /// subjects --hosts`) or path.
     #[arg(long, value_name = "NAME|PATH")]
     pub model_host: Option<String>,
 
-    /// Let computing take the time that it takes on this processor, by name
-    /// (`raidlab processors`) or path. Default: the suite's; most have none, and
-    /// computing takes no time.
+    /// Let computing take the time that it takes on this processor, by name (`raidlab
+    /// processors`) or path. Default: the processor of the suite. Most suites have none,
+    /// and then computing takes no time.
     #[arg(long, value_name = "NAME|PATH")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
 
-    /// A first look: only the first parameter set, and no job that ends by
-    /// time runs longer than 6 s of virtual time. Its figures are noisier.
+    /// Take a first look: only the first parameter set is used, and jobs that end by
+    /// time are cut at 6 s of virtual time. The figures are noisier.
     #[arg(long)]
     pub quick: bool,
 
-    /// Let the suite or job file use this option of fio's although it does more
-    /// than shape the load: `exec_prerun` runs a command, `write_bw_log` writes
-    /// files. With `filename` or `directory` the array takes the place of what
-    /// the file names. `include` lets a job file read others. '${NAME}' has the
-    /// variable's value from the environment put in, '${NAME}=VALUE' this one.
-    /// May be repeated. Read the file first: fio runs as root on real machines.
+    /// Allow an option of fio that does more than shape the load; may be repeated.
+    /// For example, `exec_prerun` runs a command, and `write_bw_log` writes files.
+    /// With `filename` or `directory` the array is used in place of what the file
+    /// names. `include` lets a job file read other files. '${NAME}' allows a variable
+    /// with its value from the environment, '${NAME}=VALUE' with this value. Read the
+    /// suite or job file first: on real machines fio runs as root.
     #[arg(long = "allow-fio", value_name = "OPTION")]
     #[serde(default)]
     pub allow_fio: Vec<String>,
@@ -131,8 +131,8 @@ pub struct Asked {
 #[command(next_help_heading = REAL)]
 #[serde(deny_unknown_fields)]
 pub struct HostAsked {
-    /// A machine behind ssh, `root@store1`; may be repeated. All of them use
-    /// disks of the same names. Default: this machine.
+    /// A machine behind ssh, such as `root@store1`; may be repeated. All of them
+    /// use disks of the same names. Default: this machine.
     #[arg(long = "machine", value_name = "DESTINATION")]
     pub machines: Vec<String>,
 
@@ -144,7 +144,8 @@ pub struct HostAsked {
     #[arg(long, value_name = "WORDS")]
     pub elevate: Option<String>,
 
-    /// Without --disk: loop devices of this size, on sparse files, for a trial.
+    /// The size of the trial's loop devices, which are used without --disk and lie on
+    /// sparse files. Default: 1 GiB.
     #[arg(long, value_name = "SIZE")]
     pub trial_size: Option<String>,
 
@@ -152,8 +153,8 @@ pub struct HostAsked {
     #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
     pub trial_folder: PathBuf,
 
-    /// Use disks that hold file systems, arrays or partition tables which
-    /// nobody uses now. They are lost.
+    /// Use disks even if they hold file systems, arrays or partition tables that
+    /// are not in use. These are lost.
     #[arg(long)]
     pub wipe_signatures: bool,
 
@@ -173,23 +174,24 @@ pub struct KernelAsked {
     pub kernel: Option<String>,
 
     /// Use this much of each disk, its outermost part, or all of it (`whole`). A rebuild
-    /// or a fill really moves all of these bytes, at one to two gigabytes in a second of
-    /// real time: seconds for 4 GiB, about an hour for 4 TB.
+    /// or a fill really moves these bytes, one to two gigabytes in each second of real
+    /// time: seconds for 4 GiB, about an hour for 4 TB.
     #[arg(long, value_name = "SIZE|whole", default_value = MEMBER_SIZE)]
     pub member_size: String,
 
-    /// The guest's memory: what a file system's cache can take of.
+    /// The memory of the guest, which is also the most that its caches can hold.
     #[arg(long, value_name = "SIZE", default_value = GUEST_MEMORY)]
     pub memory: String,
 
-    /// Virtual time of a system call in the guest, nanoseconds.
+    /// The virtual time that a system call takes in the guest, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = CALL_COST_NS)]
     pub call_cost: u32,
 
-    /// Something happens to a disk: its place among the members, the virtual
-    /// time, and `dies`, `hangs` or `returns`: `1:40s:dies`; or sectors go bad:
-    /// `1:40s:unreadable=1g+64k` (until they are written), `unreadable-for-good`,
-    /// `unwritable`. May be repeated.
+    /// Let a disk fail; may be repeated. DISK is its place among the members from 0,
+    /// and TIME is virtual time since the guest's start. WHAT is `dies`, `hangs` or
+    /// `returns`, as in `1:40s:dies`. Or sectors go bad, as in `1:40s:unreadable=1g+64k`:
+    /// 64 KiB from 1 GiB on, until they are written. `unreadable-for-good` and
+    /// `unwritable` name sectors in the same way.
     #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
     pub faults: Vec<String>,
 }
@@ -222,9 +224,9 @@ impl On {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = None::<&'static str>)]
 pub struct Here {
-    /// Experiments at the same time; the output does not depend on it.
-    /// Default: one for each processor; on the kernel bench
-    /// as far as the memory goes.
+    /// How many experiments run at the same time; the output does not depend on it.
+    /// Default: one for each processor. On the kernel bench there may be fewer, as the
+    /// guests must fit into memory.
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub threads: Option<NonZero<u16>>,
 
@@ -232,12 +234,12 @@ pub struct Here {
     #[arg(long, help_heading = REAL)]
     pub yes: bool,
 
-    /// Let a subject's file name the target that is written to: this export,
-    /// nbd://HOST/NAME, and no other; may be repeated.
+    /// Allow a subject's file to name this NBD export, nbd://HOST/NAME, as what is
+    /// written to; may be repeated. Other exports are refused.
     #[arg(long = "allow-target", help_heading = REAL, value_name = "URI")]
     pub allowed_targets: Vec<String>,
 
-    /// After so many seconds of real time without a sign of life the guest counts as
+    /// After this many seconds of real time without a sign of life the guest counts as
     /// stuck, and the experiment ends with an error.
     #[arg(
         long,
@@ -248,14 +250,14 @@ pub struct Here {
     )]
     pub patience: u64,
 
-    /// What the disks hold stays in this machine's memory up to this size, for all
-    /// experiments of the run together; what is more goes into a file. Default: three
-    /// quarters of what is available, less what the guests need.
+    /// How much of this machine's memory the contents of the modelled disks may take, for
+    /// all experiments of the run together. The rest goes into a file. Default: three
+    /// quarters of the available memory, less what the guests need.
     #[arg(long, help_heading = KERNEL, value_name = "SIZE")]
     pub storage_memory: Option<String>,
 
-    /// The folder for that file, which has no name in it. It should
-    /// not be in memory itself.
+    /// The folder for that file, which has no name there. The folder should not be
+    /// in memory itself.
     #[arg(long, help_heading = KERNEL, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
     pub storage_folder: PathBuf,
 

@@ -35,11 +35,12 @@ pub struct Submit {
     #[arg(value_name = "PLAN.json")]
     pub plan: PathBuf,
 
-    /// How many shards it is cut into.
+    /// The number of shards into which the run is cut.
     #[arg(long, value_name = "N")]
     pub shards: NonZero<u32>,
 
-    /// Where the shards' files go, which every machine must see; made if it is not there.
+    /// The folder for the shards' files, which every machine must see. It is made if it is
+    /// not there.
     #[arg(long, value_name = "FOLDER")]
     pub folder: PathBuf,
 
@@ -47,7 +48,7 @@ pub struct Submit {
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
 
-    /// What is particular about the site (TOML).
+    /// The profile of the site, a TOML file.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
 }

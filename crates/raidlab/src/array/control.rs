@@ -21,8 +21,8 @@ const BEGINNING: Duration = Duration::from_secs(10);
 /// The array that a command is for.
 #[derive(Debug, Args)]
 pub struct Which {
-    /// The array's name as `raidlab serve` said it, or the path of its control
-    /// socket.
+    /// The array's name, as `raidlab assemble` and `serve` print it, or the path of
+    /// its control socket.
     array: String,
 }
 
@@ -72,8 +72,8 @@ pub struct ManageArguments {
     #[arg(short, long, value_name = "DEVICE")]
     remove: Vec<String>,
 
-    /// Start the array that these devices make, in the same server: to be added
-    /// as `array:NAME`.
+    /// Start the array that these devices make, in the same server. It can then be
+    /// added as `array:NAME`.
     #[arg(long, value_name = "DEVICE", num_args = 1..)]
     assemble: Vec<PathBuf>,
 
@@ -89,30 +89,30 @@ pub struct ManageArguments {
     #[arg(long, value_name = "PATH")]
     re_add: Vec<PathBuf>,
 
-    /// Take this device out of service when a spare has its content. Failing the
-    /// spare while it is being filled ends that; the device then stays.
+    /// Fill a spare with this device's content, then take the device out of service.
+    /// To stop the replacement, fail the spare while it is being filled.
     #[arg(long, value_name = "DEVICE")]
     replace: Vec<String>,
 
-    /// With --replace: the spares to take, in the same order. Default: those
-    /// that fit.
+    /// With --replace: the spare to fill; with several, in the same order. Default: any
+    /// spare that fits.
     #[arg(long, value_name = "DEVICE", requires = "replace")]
     with: Vec<String>,
 
-    /// Begin a check or a repair, or end what runs.
+    /// Begin a check or a repair, or end the running sync.
     #[arg(long, value_enum)]
     action: Option<Action>,
 
-    /// Take no more writes.
+    /// Make the array read-only.
     #[arg(short = 'o', long, conflicts_with = "readwrite")]
     readonly: bool,
 
-    /// Take writes again.
+    /// Make the array writable again.
     #[arg(short = 'w', long)]
     readwrite: bool,
 
-    /// How fast a sync may run, in KiB/s for each member: at least so fast while
-    /// clients work, and never faster than that.
+    /// The speed limits of a sync, in KiB/s for each member: the least while clients
+    /// work, and the most at any time.
     #[arg(long, num_args = 2, value_names = ["MINIMUM", "MAXIMUM"])]
     sync_speed: Option<Vec<u64>>,
 }
@@ -134,7 +134,7 @@ pub struct WaitArguments {
     #[command(flatten)]
     which: Which,
 
-    /// Give up after so many seconds. Default: wait for as long as it takes.
+    /// Give up after this many seconds. Default: wait for as long as it takes.
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
 }

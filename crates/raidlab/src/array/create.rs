@@ -36,8 +36,8 @@ const MISSING: &str = "missing";
 /// What keeps parity and data in step through a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ConsistencyPolicy {
-    /// Every stripe write goes to a log on the members first (raidlab's own, in
-    /// a gap that md does not use): no write hole. Default for levels 4, 5, 6.
+    /// Every stripe write goes to a log on the members first, so there is no write hole.
+    /// The log is raidlab's own, in a gap that md does not use. Default for levels 4, 5, 6.
     Log,
     /// A write-intent bitmap says what is to be resynced after a crash.
     Bitmap,
@@ -48,7 +48,7 @@ enum ConsistencyPolicy {
 /// Arguments of `raidlab create`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// linear, 0, 1, 4, 5, 6 or 10.
+    /// The level: linear, 0, 1, 4, 5, 6 or 10.
     #[arg(short, long)]
     level: Level,
 
@@ -60,11 +60,12 @@ pub struct Arguments {
     #[arg(short = 'x', long, value_name = "N", default_value_t = 0)]
     spare_devices: usize,
 
-    /// The chunk. Default: 512 KiB.
+    /// The size of a chunk. Default: 512 KiB.
     #[arg(short, long, value_name = "SIZE", value_parser = mdadm_size)]
     chunk: Option<Sectors>,
 
-    /// The layout, in mdadm's words: left-symmetric, ra, n2, f2, o3, original.
+    /// The layout, in mdadm's words, such as left-symmetric, ra, n2, f2, o3 or original.
+    /// Default: left-symmetric at levels 5 and 6, n2 at level 10.
     #[arg(short = 'p', long)]
     layout: Option<String>,
 
@@ -88,14 +89,14 @@ pub struct Arguments {
     #[arg(short = 'e', long, default_value = "1.2", value_parser = version)]
     metadata: Version,
 
-    /// Write-intent bitmap: internal, none, or a file for it, whose name has a
-    /// slash in it; default: internal if more than 100 GiB of each member are
-    /// used.
+    /// The write-intent bitmap: internal, none, or a file for it, whose name has a
+    /// slash in it. Default: internal if more than 100 GiB of each member are
+    /// used, otherwise none.
     #[arg(short, long, value_name = "WORD", value_parser = bitmap)]
     bitmap: Option<BitmapWord>,
 
-    /// How much data one bit of the bitmap stands for. Without --bitmap: an
-    /// internal bitmap is made.
+    /// How much data one bit of the bitmap stands for. Without --bitmap, this makes
+    /// an internal bitmap.
     #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
     bitmap_chunk: Option<Sectors>,
 
@@ -107,7 +108,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
     data_offset: Option<Sectors>,
 
-    /// Take it that copies and parity agree already, and do no first resync.
+    /// Assume that copies and parity agree already, and do no first resync.
     #[arg(long)]
     assume_clean: bool,
 

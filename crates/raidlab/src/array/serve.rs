@@ -77,8 +77,8 @@ pub struct Arguments {
     )]
     file: Option<PathBuf>,
 
-    /// Serve a modelled disk in real time: a preset, as `raidlab disks` lists
-    /// them. Its bytes are in memory, or in --storage.
+    /// Serve a modelled disk in real time, by the name of its preset (`raidlab
+    /// disks`). Its bytes are in memory, or in --storage.
     #[arg(
         long,
         help_heading = OTHERS,
@@ -96,7 +96,7 @@ pub struct Arguments {
     #[arg(long, help_heading = OTHERS, value_name = "FILE", requires = "model", conflicts_with_all = NO_MODEL)]
     storage: Option<PathBuf>,
 
-    /// With --model: the number from which the modelled disk's chance is drawn.
+    /// With --model: the seed of everything random in the disk.
     #[arg(
         long,
         help_heading = OTHERS,
@@ -149,8 +149,8 @@ pub struct Arguments {
     )]
     connections: u32,
 
-    /// Let a client go that pauses so many seconds within a request, or that
-    /// takes none of its replies. Between two requests it may pause for ever.
+    /// Disconnect a client that pauses for this many seconds within a request, or
+    /// that takes none of its replies. Between two requests it may pause for ever.
     #[arg(
         long,
         help_heading = CLIENTS,

@@ -21,11 +21,11 @@ pub struct Arguments {
     #[command(flatten)]
     which: Which,
 
-    /// Show the state every so many seconds.
+    /// How many seconds pass between two lookups of the state.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 
-    /// End after the state was shown so many times.
+    /// End after the state was shown this many times. Default: go on until Ctrl-C.
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 }

@@ -39,8 +39,8 @@ pub struct Outputs {
     pub(super) json: bool,
 
     /// Write every command of every disk, with its virtual times, into this folder: a
-    /// file of comma-separated values for each experiment. The model leaves out
-    /// commands that it skips where nothing changes for hours; with `--without leaps`
+    /// file of comma-separated values for each experiment. Where nothing changes for
+    /// hours the model skips commands, and does not write these; with `--without leaps`
     /// it skips none. Real machines write no such files.
     #[arg(long, value_name = "FOLDER")]
     disk_commands: Option<PathBuf>,

@@ -245,10 +245,11 @@ fn known_faults_of_published_comparisons_are_found() {
     let mut imports: Vec<(&[&str], Vec<Value>)> = Vec::new();
     let mut table = String::from(
         "# What the audit finds in published comparisons\n\n\
-         Faults that are known of five published comparisons, found by `raidlab audit` in\n\
-         what `raidlab import` reads of them: figures as printed (`raidlab import NAME`)\n\
-         and, for 2015, raw logs. The test `faults` of the command writes this table and\n\
-         fails when a fault is no longer found.\n\n\
+         Five published comparisons have faults that are known. This page lists those that\n\
+         `raidlab audit` finds. *Imported* is what it was given: the figures as printed\n\
+         (`raidlab import NAME`) or, for 2015, raw logs. Each fault has the [rule](../reference/audit.md)\n\
+         that finds it, and the evidence in the words of the finding. The test `faults` of the\n\
+         command writes this table, and fails when a fault is no longer found.\n\n\
          | known fault | imported | rule | severity | evidence |\n|---|---|---|---|---|\n",
     );
     for fault in FAULTS {

@@ -25,11 +25,11 @@ use std::sync::Arc;
 /// What becomes of members that are out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StaleMembers {
-    /// Members that are out of date are left out.
+    /// They are left out.
     Ignore,
-    /// They get what they lack where the bitmap knows it.
+    /// They are added again if the bitmap knows what they lack, and left out otherwise.
     ReAdd,
-    /// They are filled anew where the bitmap does not know.
+    /// They are added again if the bitmap knows what they lack, and filled anew otherwise.
     Rebuild,
 }
 
@@ -60,12 +60,12 @@ pub struct Assembling {
     #[arg(value_name = "DEVICE", help_heading = None::<&str>)]
     devices: Vec<PathBuf>,
 
-    /// Start even where data may be lost: out-of-date members, a dirty degraded
-    /// array without a log.
+    /// Start even where data may be lost: with out-of-date members, or a degraded array
+    /// that was not stopped cleanly and has no log.
     #[arg(short, long)]
     force: bool,
 
-    /// Start although members are missing that were in service.
+    /// Start although members that were in service are missing.
     #[arg(short = 'R', long)]
     run: bool,
 
@@ -82,7 +82,8 @@ pub struct Assembling {
     #[arg(short, long, value_name = "FILE")]
     bitmap: Option<PathBuf>,
 
-    /// Use all the room that the members have, once each was replaced by a larger one.
+    /// Grow the array to the size of its smallest member, once all were replaced by
+    /// larger ones.
     #[arg(long, value_enum, value_name = "max")]
     size: Option<Grow>,
 
@@ -91,8 +92,8 @@ pub struct Assembling {
     #[arg(long)]
     no_log: bool,
 
-    /// Which copy serves a read at levels 1 and 10: md-6.9 (unless said), md-raid10-5.4,
-    /// least-pending or round-robin, which may be followed by its stripe, `round-robin:256k`.
+    /// Which copy serves a read at levels 1 and 10: md-6.9, md-raid10-5.4, least-pending or
+    /// round-robin, also with its stripe as in `round-robin:256k`. Default: md-6.9.
     #[arg(long, value_name = "NAME", value_parser = served_policy)]
     read_policy: Option<ReadPolicyKind>,
 
@@ -100,8 +101,8 @@ pub struct Assembling {
     #[arg(long, value_enum, default_value = "auto")]
     backend: Backend,
 
-    /// With `io_uring`: how much of the payloads' memory is registered with the kernel at
-    /// most; 0 for none.
+    /// With `io_uring`: how much memory for data is registered with the kernel at most,
+    /// where 0 is none.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = mdadm_size)]
     registered_memory: Sectors,
 
@@ -109,7 +110,7 @@ pub struct Assembling {
     #[arg(long)]
     buffered: bool,
 
-    /// After so many seconds without an answer a member counts as gone.
+    /// Fail a member that has not answered for this many seconds.
     #[arg(
         long,
         value_name = "SECONDS",

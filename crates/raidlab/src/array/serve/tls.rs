@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsArguments {
-    /// The server's certificate and those that vouch for it, in PEM.
+    /// The server's certificate, with the certificates that sign it, in PEM.
     #[arg(long = "tls-certificate", value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
 
@@ -15,8 +15,8 @@ pub struct TlsArguments {
     #[arg(long = "tls-key", value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
 
-    /// Only clients that show a certificate which one of these vouches for are
-    /// let in, and so only over TLS.
+    /// Let in only clients over TLS with a certificate that one of the certificates in
+    /// this file signs.
     #[arg(
         long = "tls-client-authority",
         value_name = "FILE",

@@ -13,9 +13,9 @@ pub use device::BlockDevice;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Block device")]
 pub struct UblkArguments {
-    /// Make it a block device of this machine, /dev/ublkbN; without =N the first
-    /// that is free. As root, with Linux 6.5 or later and its module ublk_drv.
-    /// NBD is then served only where --unix or --tcp says so.
+    /// Also make a block device of this machine, /dev/ublkbN, with the first free N if
+    /// none is given. It needs root, Linux 6.5 or later and its module ublk_drv. NBD is
+    /// then served only where --unix or --tcp says so.
     #[arg(
         long = "ublk",
         value_name = "N",
@@ -25,7 +25,7 @@ pub struct UblkArguments {
     )]
     number: Option<Option<u32>>,
 
-    /// With --ublk: requests at once, 1 to 4096.
+    /// With --ublk: how many requests may be in flight, 1 to 4096.
     #[arg(
         long = "ublk-depth",
         value_name = "N",

@@ -192,11 +192,12 @@ fn an_included_file_stands_in_its_line_s_place() {
 #[test]
 fn the_options_page_is_the_table() {
     let mut page = String::from(
-        "# fio's options\n\nWhat a suite or job file may ask of fio, and what the model makes \
-         of it; `raidlab suites --fio-options` prints the same. What does more than shape the \
-         load is refused in a file unless `--allow-fio` names it ([job files](fio-job-files.md)). \
-         The page is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test -p \
-         raidlab-workload --lib options_page`.\n\n| option | it | in the model |\n|---|---|---|\n",
+        "# fio's options\n\nThis page lists what each option of fio does, whether a suite or job file \
+         may use it, and what the model makes of it. `raidlab suites --fio-options` prints the same. \
+         An option that does more than shape the load is refused in a file unless `--allow-fio` names \
+         it ([job files](fio-job-files.md)). The page is made from the program's own table by\n\
+         `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-workload --lib options_page`.\n\n\
+         | option | what it does | in the model |\n|---|---|---|\n",
     );
     for option in crate::fio_options() {
         let names: Vec<String> = option
