@@ -247,7 +247,7 @@ fn labelled(label: &str, marks: &Marks, transcript: &str) -> Recorded {
         .folder("/sys/fs/bcache", &[])
         .folder("/srv/trial", &["raidlab-disk-0.img", "raidlab-disk-7.img"])
         .says(&marked(), "")
-        .says(&find, &show.replace("LABEL", label))
+        .says(&find, show.replace("LABEL", label))
         .says(&find, "")
         .says(&Command::changes("umount", [folder]), "")
         .says(
