@@ -436,13 +436,14 @@ fn a_device_that_has_gone_is_no_file_to_be_made() {
     let folder = Folder::new("gone");
     let gone = folder.0.join("sdz").display().to_string();
     for options in ["--rw=write --size=64k", "--rw=randread --size=64k"] {
-        let jobs = FioJobs::from_command_line("x", options.split(' '), &Permission::default());
+        let options: Vec<&str> = options.split(' ').collect();
+        let jobs = FioJobs::from_command_line("x", &options, &Permission::default());
         let output = Command::new("fio")
             .args(jobs.expect("valid").arguments(Target::File(&gone)))
             .current_dir(&folder.0)
             .output()
             .expect("fio runs");
-        assert!(!output.status.success(), "{options}");
-        assert!(!PathBuf::from(&gone).exists(), "{options}");
+        assert!(!output.status.success(), "{options:?}");
+        assert!(!PathBuf::from(&gone).exists(), "{options:?}");
     }
 }
