@@ -179,12 +179,17 @@ mod tests {
         leaves(&root, &[], &mut commands);
         for (path, command) in commands {
             let arguments: Vec<&Arg> = command.get_arguments().collect();
-            let is_value = |words: &[String]| {
+            let is_value = |argument: &Arg, words: &[String]| {
                 let error = parse(&[path.as_slice(), words].concat()).err();
                 let wrong = [ErrorKind::ValueValidation, ErrorKind::InvalidValue];
-                !error.is_some_and(|error| wrong.contains(&error.kind()))
+                let name = ContextValue::String(argument.to_string());
+                // Another one's value may be wrong: positions before this one are empty.
+                !error.is_some_and(|error| {
+                    wrong.contains(&error.kind())
+                        && error.get(ContextKind::InvalidArg) == Some(&name)
+                })
             };
-            let words = |argument: &&Arg| typed(argument, is_value);
+            let words = |argument: &&Arg| typed(argument, |words| is_value(argument, words));
             let required = arguments.iter().filter(|one| one.is_required_set());
             let base = [path.clone(), required.flat_map(words).collect()].concat();
             let free = arguments.iter().filter(|one| !one.is_required_set());
