@@ -53,7 +53,7 @@ pub struct Arguments {
     facts: Option<PathBuf>,
 
     /// List the facts that can be given by a short name.
-    #[arg(long, conflicts_with_all = ["files", "list"])]
+    #[arg(long, exclusive = true)]
     list_facts: bool,
 
     /// The file that keeps the runs; made if it is not there.
@@ -61,7 +61,7 @@ pub struct Arguments {
     store: PathBuf,
 
     /// List the figures that come with raidlab.
-    #[arg(long, conflicts_with = "files")]
+    #[arg(long, exclusive = true)]
     list: bool,
 }
 
