@@ -294,7 +294,7 @@ impl Here {
 /// holds anyway.
 #[derive(Debug, Clone)]
 pub struct Typed<T> {
-    /// The arguments.
+    /// The arguments, each with its default where it was not typed.
     pub arguments: T,
     /// The options that were typed, each as `--seed`.
     pub options: Vec<String>,
