@@ -61,6 +61,8 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
             let first = invalid.first()?;
             let wrong = if others == *first {
                 format!("`{first}` is given more than once")
+            } else if others.is_empty() {
+                format!("`{first}` cannot be used with anything else")
             } else {
                 format!("`{first}` cannot be used with `{others}`")
             };

@@ -165,6 +165,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("an import of notes", &["import", "notes"]),
     ("an import of a folder", &["import", "folder"]),
     (
+        "a list with an option of imports",
+        &["import", "--list", "--store", "other.db"],
+    ),
+    (
         "a fact without a value",
         &["import", "notes", "--fact", "ram"],
     ),
