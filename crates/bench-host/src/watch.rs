@@ -15,8 +15,8 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Is called again and again while a step goes on; `now` is the time since the experiment
-    /// began.
+    /// Is called again and again while a step goes on; `now` is the time since the
+    /// experiment began.
     pub fn look(&mut self, now: Duration) {
         self.observer.progress(Progress {
             step: self.step,

@@ -231,8 +231,8 @@ impl Imported {
     }
 }
 
-/// All options that a cell's tool was given, by the names of their facts; none where not all
-/// are told.
+/// All options that a cell's tool was given, by the names of their facts; none where some
+/// are not told.
 fn asked(cell: &CellResult) -> BTreeMap<&str, &str> {
     let all = &cell.records.observations;
     if all.iter().any(|one| one.name == fact::FIO_OPTIONS_UNTOLD) {

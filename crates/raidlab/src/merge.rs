@@ -28,8 +28,8 @@ pub struct Arguments {
     #[arg(long)]
     partial: bool,
 
-    /// Do not audit the run; the audit reads all of it into memory. `raidlab audit` can do
-    /// it later.
+    /// Do not audit the run; the audit reads all of it into memory. `raidlab audit`
+    /// can do it later.
     #[arg(long)]
     no_audit: bool,
 

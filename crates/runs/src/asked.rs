@@ -290,8 +290,8 @@ impl Here {
     }
 }
 
-/// Arguments, and which options of them were typed: a value that is typed may be the one that
-/// holds anyway.
+/// Arguments, and which options of them were typed: a value that is typed may be the
+/// one that holds anyway.
 #[derive(Debug, Clone)]
 pub struct Typed<T> {
     /// The arguments, each with its default where it was not typed.

@@ -39,8 +39,8 @@ pub struct Submit {
     #[arg(long, value_name = "N")]
     pub shards: NonZero<u32>,
 
-    /// The folder for the shards' files, which every machine must see. It is made if it is
-    /// not there.
+    /// The folder for the shards' files, which every machine must see. It is made
+    /// if it is not there.
     #[arg(long, value_name = "FOLDER")]
     pub folder: PathBuf,
 

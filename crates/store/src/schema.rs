@@ -35,8 +35,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     prepare(connect(path, &file(path), flags)?, path)
 }
 
-/// The name of a store's file for `SQLite`, to which `:memory:` is no file, and neither is the
-/// empty name.
+/// The name of a store's file for `SQLite`, to which `:memory:` is no file, and neither
+/// is the empty name.
 fn file(path: &Path) -> PathBuf {
     Path::new(".").join(path)
 }
@@ -50,8 +50,8 @@ fn connect(path: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, Sto
     Ok(connection)
 }
 
-/// The connection, if the store is whole and of this version; `old` is the error of one of an
-/// older version.
+/// The connection, if the store is whole and of this version; `old` is the error of
+/// one of an older version.
 fn current(
     connection: Connection,
     path: &Path,

@@ -124,8 +124,8 @@ pub trait Benchmark: fmt::Debug + Sync {
         None
     }
 
-    /// What the output calls the machine or array on which such a group was measured, if
-    /// anything.
+    /// What the output calls the machine or array on which such a group was
+    /// measured, if anything.
     fn measured(&self, _result: &ToolResult) -> Option<String> {
         None
     }

@@ -82,8 +82,8 @@ pub struct Assembling {
     #[arg(short, long, value_name = "FILE")]
     bitmap: Option<PathBuf>,
 
-    /// Grow the array to the size of its smallest member, once all were replaced by
-    /// larger ones.
+    /// Grow the array to the size of its smallest member, once all were
+    /// replaced by larger ones.
     #[arg(long, value_enum, value_name = "max")]
     size: Option<Grow>,
 
