@@ -305,6 +305,8 @@ fn a_stop_of_what_has_died_is_no_clean_one() {
         refused,
         "the array was not stopped cleanly: its thread has died"
     );
+    // What was under way when the thread died keeps its members claimed, so others are taken.
+    let scene = Scene::new(Level::Raid1, 2);
     let array = scene.start(&[], BackendKind::Automatic);
     ask(&array, ControlRequest::Stop).expect("stops");
     array.stopped_cleanly().expect("clean");
