@@ -230,6 +230,13 @@ pub struct Here {
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub threads: Option<NonZero<u16>>,
 
+    /// Write every command of every disk, with its virtual times, into this folder: a
+    /// file of comma-separated values for each experiment. Where nothing changes for
+    /// hours the model skips commands, and does not write these; with `--without leaps`
+    /// it skips none. Real machines write no such files.
+    #[arg(long, value_name = "FOLDER")]
+    pub disk_commands: Option<PathBuf>,
+
     /// Do not ask before data on the disks are lost.
     #[arg(long, help_heading = REAL)]
     pub yes: bool,
@@ -267,9 +274,9 @@ pub struct Here {
     /// The part of the run that is done here; `None`: all of it.
     #[arg(skip)]
     pub shard: Option<Shard>,
-    /// The folder for every command of every disk.
+    /// The options of these that were typed, each as `--threads`.
     #[arg(skip)]
-    pub disk_commands: Option<PathBuf>,
+    pub typed: Vec<String>,
     /// Whether nothing is to be run, and a plan is all that is wanted.
     #[arg(skip)]
     pub dry_run: bool,
@@ -340,7 +347,13 @@ fn usual<T: Args>(words: &[&str]) -> T {
 }
 
 /// The benches that an option is for, where it is not for all of them.
-const FOR: [(&str, &[On]); 16] = [
+const FOR: [(&str, &[On]); 22] = [
+    ("--threads", &[On::Model, On::Kernel]),
+    ("--disk-commands", &[On::Model, On::Kernel]),
+    ("--patience", &[On::Kernel]),
+    ("--storage-memory", &[On::Kernel]),
+    ("--storage-folder", &[On::Kernel]),
+    ("--allow-target", &[On::Host]),
     ("--without", &[On::Model]),
     ("--model-host", &[On::Model]),
     ("--processor", &[On::Model, On::Kernel]),
@@ -376,12 +389,13 @@ impl Asked {
         names
     }
 
-    /// Refuses what would do nothing on the bench that is asked for.
+    /// Refuses what would do nothing on the bench that is asked for. `manner`: the options that
+    /// were typed of how it is done.
     ///
     /// # Errors
     /// With the first such option.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        let given = self.options();
+    pub(crate) fn check(&self, manner: &[String]) -> Result<(), Failure> {
+        let given = [manner, &self.options()].concat();
         let idle = FOR.iter().find(|(name, benches)| {
             !benches.contains(&self.on) && given.iter().any(|one| one == name)
         });

@@ -75,15 +75,10 @@ impl Task {
     ) -> Result<Self, Failure> {
         let permission = prepare::permission(&asked.allow_fio)?;
         Store::check_place(&here.store)?;
-        asked.check()?;
+        asked.check(&here.typed)?;
         if asked.on == On::Host && here.shard.is_some() {
             let why = "real machines are not cut into shards: each has its own disks";
             let help = "run each machine by itself with `--machine`, on as many as there are";
-            return Err(Failure::words(Kind::Usage, why).help(help));
-        }
-        if asked.on == On::Host && here.disk_commands.is_some() {
-            let why = "real machines do not write down their disks' commands";
-            let help = "`--disk-commands` is for the model and the kernel bench";
             return Err(Failure::words(Kind::Usage, why).help(help));
         }
         Ok(Self {

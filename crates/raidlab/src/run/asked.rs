@@ -1,8 +1,8 @@
 //! What the command line of a run says.
 
 use clap::Args;
-use raidlab_runs::Here;
 use raidlab_runs::notes::STORE;
+use raidlab_runs::{Here, Typed};
 use std::path::{Path, PathBuf};
 
 /// How it is done here, of `run` and of `resume`: it changes no row.
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Manner {
     /// What a run itself takes of it.
     #[command(flatten)]
-    here: Here,
+    here: Typed<Here>,
 
     #[command(flatten)]
     pub(super) outputs: Outputs,
@@ -37,13 +37,6 @@ pub struct Outputs {
     /// there; progress and paths go to standard error.
     #[arg(long)]
     pub(super) json: bool,
-
-    /// Write every command of every disk, with its virtual times, into this folder: a
-    /// file of comma-separated values for each experiment. Where nothing changes for
-    /// hours the model skips commands, and does not write these; with `--without leaps`
-    /// it skips none. Real machines write no such files.
-    #[arg(long, value_name = "FOLDER")]
-    disk_commands: Option<PathBuf>,
 }
 
 impl Manner {
@@ -56,9 +49,9 @@ impl Manner {
     pub fn here(&self, dry_run: bool) -> Here {
         Here {
             store: self.outputs.store.clone(),
-            disk_commands: self.outputs.disk_commands.clone(),
+            typed: self.here.options.clone(),
             dry_run,
-            ..self.here.clone()
+            ..self.here.arguments.clone()
         }
     }
 }

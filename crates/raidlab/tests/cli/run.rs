@@ -223,6 +223,34 @@ fn a_subject_without_a_job_is_told() {
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
 }
 
+/// An option that only another bench looks at is refused, though its value may be the usual one.
+#[test]
+fn options_of_other_benches_are_refused() {
+    let lab = Lab::new();
+    let model = [
+        ("--kernel", "6.12"),
+        ("--memory", "1g"),
+        ("--patience", "60"),
+        ("--storage-memory", "1g"),
+        ("--storage-folder", "/var/tmp"),
+        ("--allow-target", "nbd://example.invalid/x"),
+        ("--trial-size", "64m"),
+    ];
+    let host = [
+        ("--threads", "1"),
+        ("--disk-commands", "commands"),
+        ("--patience", "60"),
+    ];
+    for (bench, options) in [("model", &model[..]), ("host", &host[..])] {
+        for (option, value) in options {
+            let words = ["run", "quick", "--dry-run", "--on", bench, option, value];
+            let error = lab.fails(2, &words);
+            let expected = format!("`{option}` does nothing on the {bench} bench");
+            assert!(error.contains(&expected), "{error}");
+        }
+    }
+}
+
 /// A subject that only real systems build is not just unknown to the model.
 #[test]
 fn what_builds_a_subject_without_a_model_is_told() {
