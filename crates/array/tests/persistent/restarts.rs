@@ -2,7 +2,9 @@
 
 use crate::harness::{DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, candidate, slot};
 use crate::spares::{add, fail_and_remove};
-use raidlab_array::{AssembleOptions, MemberCommand, Operation, RequestError, VerbError};
+use raidlab_array::{
+    AssembleError, AssembleOptions, MemberCommand, Operation, RequestError, VerbError,
+};
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
 use raidlab_metadata::create::InitialSync;
@@ -298,4 +300,35 @@ fn what_is_torn_is_not_computed_from_without_leave_to_replay() {
     let id = world.submit(Operation::Read, 32, 8, 0);
     assert_eq!(world.wait(id), Err(RequestError::NoMember));
     assert_eq!(world.read(40, 8), [5; 8 * SECTOR]);
+}
+
+/// A crash without a log, and no redundancy is left: the array starts by force alone. From then on
+/// what is missing is what the others give, so each later start needs no force.
+#[test]
+fn what_was_started_by_force_without_redundancy_starts_by_itself_afterwards() {
+    for (level, members, lost) in [(Level::Raid5, 3, vec![2]), (Level::Raid6, 4, vec![1, 2])] {
+        let mut world = World::assemble(Make::new(level, members).disks(), false, |_| ()).unwrap();
+        let size = world.array.size().0;
+        world.write(0, size, 5);
+        world.submit(Operation::Write, 48, 8, 6);
+        world.step(None);
+        let mut disks = world.cut(&mut Landing::All);
+        disks.retain(|disk, _| !lost.contains(disk));
+        let refused = World::assemble(disks.clone(), false, run_degraded).map(|_| ());
+        assert!(
+            matches!(refused, Err(AssembleError::DirtyDegraded { .. })),
+            "{level}: {refused:?}"
+        );
+        let force = |options: &mut AssembleOptions| options.force = true;
+        let mut world = World::assemble(disks, false, force).unwrap();
+        world.run_for(Nanos::from_secs(30));
+        assert!(!world.array.status().state.not_in_sync, "{level}");
+        let bytes = world.read(0, size);
+        world.write(0, 8, 7);
+        world.with(|array, now, out| array.stop(now, out));
+        world.run_for(Nanos::from_secs(1));
+        assert!(world.array.is_stopped());
+        let mut again = World::assemble(world.disks, false, |_| ()).unwrap();
+        assert!(again.read(8, size - 8) == bytes[8 * SECTOR..], "{level}");
+    }
 }

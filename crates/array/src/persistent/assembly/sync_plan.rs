@@ -227,7 +227,26 @@ fn plan(view: &View, chosen: &Chosen, options: &AssembleOptions) -> Result<Plan,
             is_first: false,
         });
     }
+    // With the last redundancy gone, what is missing is what the others give from here on. The array
+    // counts as in sync, as with mdadm (super1.c, `force-array`), or it would never start by itself again.
+    let spared = view
+        .level
+        .parity_count()
+        .saturating_sub(missing(view, chosen).len());
+    let is_torn = plan.resync.as_ref().is_some_and(|it| !it.is_first);
+    if has_parity(view) && spared == 0 && is_torn {
+        plan.resync = None;
+    }
     Ok(plan)
+}
+
+fn has_parity(view: &View) -> bool {
+    view.level.parity_count() > 0
+}
+
+/// The slots without current content.
+fn missing(view: &View, chosen: &Chosen) -> SlotSet {
+    SlotSet::first(view.slot_count()) - chosen.in_sync
 }
 
 /// The plan for an array that was not stopped cleanly.
@@ -237,8 +256,8 @@ fn plan_dirty(
     options: &AssembleOptions,
     from: Sectors,
 ) -> Result<Plan, AssembleError> {
-    let missing = SlotSet::first(view.slot_count()) - chosen.in_sync;
-    let has_parity = view.level.parity_count() > 0;
+    let missing = missing(view, chosen);
+    let has_parity = has_parity(view);
     let needs_parity = has_parity && !missing.is_empty();
     let refuse = |log| match log {
         _ if options.force => Ok(()),
