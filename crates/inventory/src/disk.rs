@@ -198,6 +198,13 @@ pub enum Use {
         /// What uses it: `/dev/dm-0`, a loop device.
         by: String,
     },
+    /// The kernel gives it to other machines, by NVMe over Fabrics (nvmet).
+    Exported {
+        /// What is used: the disk itself, or a part of it.
+        device: String,
+        /// The name of the subsystem that it is a namespace of.
+        subsystem: String,
+    },
     /// Somebody has it open (FreeBSD counts that).
     Open {
         /// What is used: the disk itself, or a part of it.
@@ -226,6 +233,7 @@ impl Use {
             | Self::Swap { device }
             | Self::Member { device, .. }
             | Self::Held { device, .. }
+            | Self::Exported { device, .. }
             | Self::Open { device, .. }
             | Self::OpenBy { device, .. } => device,
         }

@@ -184,6 +184,7 @@ fn in_use(used: &Use) -> &'static str {
         Use::Swap { .. } => "used for swap",
         Use::Member { .. } => "a member of something that runs",
         Use::Held { .. } => "another device rests on it",
+        Use::Exported { .. } => "given to other machines by NVMe over Fabrics",
         Use::Open { .. } | Use::OpenBy { .. } => "somebody has it open",
     }
 }
@@ -201,6 +202,7 @@ fn evidence_of(used: &Use) -> String {
         Use::Swap { device } => device.clone(),
         Use::Member { device, of } => format!("{device} in {of}"),
         Use::Held { device, by } => format!("{by} on {device}"),
+        Use::Exported { device, subsystem } => format!("{device} in the subsystem {subsystem}"),
         Use::Open { device, mode } => format!("{device}, mode {mode}"),
         Use::OpenBy {
             device,
@@ -217,6 +219,9 @@ fn remedy_of(used: &Use) -> String {
         Use::Swap { device } => format!("swapoff {device}, or use another disk"),
         Use::Member { of, .. } => format!("take {of} down, or use another disk"),
         Use::Held { by, .. } => format!("take {by} down, or use another disk"),
+        Use::Exported { subsystem, .. } => {
+            format!("take the subsystem {subsystem} down, or use another disk")
+        }
         Use::Open { .. } | Use::OpenBy { .. } => {
             "end the program that uses it, or use another disk".to_owned()
         }

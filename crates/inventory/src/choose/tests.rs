@@ -118,6 +118,20 @@ fn a_device_under_another_loop_is_refused() {
 }
 
 #[test]
+fn a_disk_that_other_machines_have_by_nvme_over_fabrics_is_refused() {
+    let spaces = "/sys/kernel/config/nvmet/subsystems/home/namespaces";
+    let machine = Machine::loops()
+        .folder(spaces.trim_end_matches("/home/namespaces"), &["home"])
+        .folder(spaces, &["1", "2"])
+        .file(&format!("{spaces}/1/device_path"), "/dev/loop4\n")
+        .file(&format!("{spaces}/1/enable"), "1\n")
+        .file(&format!("{spaces}/2/device_path"), "/dev/loop3\n")
+        .file(&format!("{spaces}/2/enable"), "0\n");
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: given to other machines by NVMe over Fabrics (/dev/loop4 in the subsystem home); take the subsystem home down, or use another disk");
+    assert_eq!(refusals(&machine, "/dev/loop3", WIPE), "");
+}
+
+#[test]
 fn a_read_only_disk_is_refused() {
     let machine = Machine::loops().edit_command(
         "lsblk",

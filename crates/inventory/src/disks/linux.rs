@@ -147,6 +147,9 @@ fn rank(path: &str) -> u8 {
 /// no number of a device of their own.
 const BCACHEFS: &str = "bcachefs";
 
+/// Where the kernel shows what it exports by NVMe over Fabrics.
+const SUBSYSTEMS: &str = "/sys/kernel/config/nvmet/subsystems";
+
 /// A file system or pool that spreads over several devices.
 struct Team {
     /// `btrfs <uuid>` or `ZFS pool tank`.
@@ -275,6 +278,28 @@ fn uses(
         }
     }
     uses.extend(held(target, listed)?);
+    uses.extend(exported(target)?);
+    Ok(uses)
+}
+
+/// Namespaces of NVMe over Fabrics. The kernel's target asks for none of its devices alone, so
+/// they could be opened by anybody (drivers/nvme/target/io-cmd-bdev.c, `nvmet_bdev_ns_enable`).
+fn exported(target: &dyn Target) -> Result<Vec<Use>, InventoryError> {
+    let mut uses = Vec::new();
+    for subsystem in target.list(SUBSYSTEMS)? {
+        let folder = format!("{SUBSYSTEMS}/{subsystem}/namespaces");
+        for number in target.list(&folder)? {
+            let says = |what: &str| optional(target, &format!("{folder}/{number}/{what}"));
+            let device = says("device_path")?.filter(|path| path.starts_with("/dev/"));
+            if let Some(device) = device
+                && says("enable")?.is_some_and(|enabled| enabled == "1")
+            {
+                let device = target.resolve(&device).unwrap_or(device);
+                let subsystem = subsystem.clone();
+                uses.push(Use::Exported { device, subsystem });
+            }
+        }
+    }
     Ok(uses)
 }
 
