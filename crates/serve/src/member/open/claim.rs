@@ -3,8 +3,8 @@
 //! A block device is opened with `O_EXCL`, which the kernel refuses while a file
 //! system, a swap area, md or the device mapper holds it or one of its
 //! partitions, or another program has opened it so. A file is locked with
-//! flock; a file behind a loop device is refused. Neither stops a program that
-//! asks nobody.
+//! flock; a file behind a loop device is refused, and so is a device that the kernel
+//! exports by NVMe over Fabrics. Neither stops a program that asks nobody.
 //!
 //! A server that was killed leaves its members claimed until the kernel has
 //! taken down its ring, some time after the process has ended. Whoever starts it
@@ -14,7 +14,7 @@
 use super::OpenError;
 use raidlab_units::visible_path;
 use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, major, minor, open};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, major, makedev, minor, open};
 use rustix::io::Errno;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -36,11 +36,11 @@ pub(super) fn device(path: &Path, flags: OFlags, device: u64) -> Result<OwnedFd,
     let begun = Instant::now();
     loop {
         let source = match open(path, flags | OFlags::EXCL, Mode::empty()) {
-            Ok(file) => match file_behind(device).filter(|behind| is_locked(behind)) {
-                Some(behind) => {
+            Ok(file) => match used_beside(device) {
+                Some(by) => {
                     return Err(OpenError::InUse {
                         path: path.to_owned(),
-                        by: format!("a program that has locked {}", visible_path(&behind)),
+                        by,
                     });
                 }
                 None => return Ok(file),
@@ -65,6 +65,37 @@ pub(super) fn device(path: &Path, flags: OFlags, device: u64) -> Result<OwnedFd,
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Who uses a device without having asked for it alone, as far as that is told.
+fn used_beside(device: u64) -> Option<String> {
+    let behind = file_behind(device).filter(|behind| is_locked(behind));
+    let locked = behind.map(|file| format!("a program that has locked {}", visible_path(&file)));
+    locked.or_else(|| {
+        let subsystems = Path::new("/sys/kernel/config/nvmet/subsystems");
+        let mut devices = related(major(device), minor(device)).into_iter();
+        let subsystem = devices
+            .find_map(|((major, minor), _)| exported_by(subsystems, makedev(major, minor)))?;
+        Some(format!(
+            "other machines, by NVMe over Fabrics as {subsystem}"
+        ))
+    })
+}
+
+/// The subsystem of NVMe over Fabrics that has a device among its namespaces. The kernel's
+/// target opens it for itself and whoever else comes (drivers/nvme/target/io-cmd-bdev.c).
+fn exported_by(subsystems: &Path, device: u64) -> Option<String> {
+    names(subsystems).into_iter().find(|subsystem| {
+        let folder = subsystems.join(subsystem).join("namespaces");
+        names(&folder).iter().any(|number| {
+            let says = |what| fs::read_to_string(folder.join(number).join(what));
+            let is_device = |path: String| {
+                fs::metadata(path.trim_end()).is_ok_and(|found| found.rdev() == device)
+            };
+            says("enable").is_ok_and(|enabled| enabled.trim_end() == "1")
+                && says("device_path").is_ok_and(is_device)
+        })
+    })
 }
 
 /// The file behind a loop device, or behind the one that a partition is of.

@@ -1,4 +1,6 @@
-use super::mount_point;
+use super::{exported_by, mount_point};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 #[test]
@@ -32,4 +34,19 @@ fn holders_of_locks_are_told_from_those_that_are_gone() {
     assert_eq!(super::holder("1: FLOCK  ADVISORY", 5), None);
     assert!(super::runs(std::process::id()));
     assert!(!super::runs(0));
+}
+
+#[test]
+fn a_device_that_other_machines_have_is_known_while_they_have_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let space = folder.path().join("home/namespaces/1");
+    fs::create_dir_all(&space).expect("made");
+    fs::write(space.join("device_path"), "/dev/null\n").expect("written");
+    let device = fs::metadata("/dev/null").expect("there").rdev();
+    for (enabled, by) in [("0\n", None), ("1\n", Some("home"))] {
+        fs::write(space.join("enable"), enabled).expect("written");
+        let found = exported_by(folder.path(), device);
+        assert_eq!(found.as_deref(), by, "{enabled:?}");
+        assert_eq!(exported_by(folder.path(), device + 1), None);
+    }
 }
