@@ -128,7 +128,7 @@ impl Experiment {
         if self.left_out > 0 {
             let _ = writeln!(
                 text,
-                "  the suite's last {} steps are left out: nothing can be taken out of it",
+                "  the suite's last {} steps are left out: it has no redundancy, so nothing can be taken out or checked",
                 self.left_out
             );
         }

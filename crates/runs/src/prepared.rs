@@ -117,9 +117,14 @@ pub trait Obstacle: Error + Sized + 'static {
 /// The title of a remark on an experiment that the bench cannot run.
 pub(crate) const LEFT_OUT: &str = "Left out";
 
+/// Whether a subject does none of the suite's jobs, as these come after what it cannot do.
+fn is_jobless(experiment: &Experiment) -> bool {
+    experiment.left_out > 0 && experiment.jobs().next().is_none()
+}
+
 /// Subjects that do none of the suite's jobs, or not its last ones, as these come after something
-/// is taken out that the subject cannot lose: rows would be missing without a word.
-pub(crate) fn jobless(suite: &Suite, experiments: &[Experiment]) -> Vec<AccuracyNote> {
+/// that takes redundancy: rows would be missing without a word.
+fn short_of_jobs(suite: &Suite, experiments: &[Experiment]) -> Vec<String> {
     let left_out = experiments.iter().filter(|one| one.left_out > 0);
     let lines = left_out.filter_map(|one| {
         let steps = suite.steps.iter().enumerate().rev();
@@ -129,17 +134,40 @@ pub(crate) fn jobless(suite: &Suite, experiments: &[Experiment]) -> Vec<Accuracy
             .flat_map(|(_, step)| step.jobs());
         let jobs = match missing.count() {
             0 => return None,
-            _ if one.jobs().next().is_none() => "none of the suite's jobs".to_owned(),
+            _ if is_jobless(one) => "none of the suite's jobs".to_owned(),
             1 => "not the suite's last job".to_owned(),
             many => format!("not the suite's last {many} jobs"),
         };
         Some(format!(
-            "{}: {jobs}: something is taken out before, and nothing can be taken out of it",
+            "{}: {jobs}: before them a member is taken out, or all are checked, and it has no redundancy",
             one.subject.name
         ))
     });
-    let lines = distinct(lines).into_iter();
-    lines.map(|line| remark(LEFT_OUT, line)).collect()
+    distinct(lines)
+}
+
+/// A remark for each of these lines on what is left out, and for each subject that is short of
+/// jobs.
+///
+/// # Errors
+/// When nothing is left that would measure anything.
+pub(crate) fn what_is_missing(
+    task: &Task,
+    suite: &Suite,
+    experiments: &[Experiment],
+    mut left_out: Vec<String>,
+) -> Result<Vec<AccuracyNote>, Failure> {
+    left_out.extend(short_of_jobs(suite, experiments));
+    if experiments.iter().all(is_jobless) && task.planned.is_none() {
+        let words = format!(
+            "nothing of suite `{}` can run on the {} bench here",
+            suite.name,
+            task.asked.on.name()
+        );
+        return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
+    }
+    let remarks = left_out.into_iter().map(|line| remark(LEFT_OUT, line));
+    Ok(remarks.collect())
 }
 
 /// Those of `all` that are planned and that the bench can run, as a run with these
@@ -183,16 +211,7 @@ pub fn possible<E: Obstacle>(
             lines.push(line);
         }
     }
-    if experiments.is_empty() && task.planned.is_none() {
-        let words = format!(
-            "nothing of suite `{}` can run on the {} bench here",
-            suite.name,
-            task.asked.on.name()
-        );
-        return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
-    }
-    remarks.extend(left_out.into_iter().map(|line| remark(LEFT_OUT, line)));
-    remarks.extend(jobless(&suite, &experiments));
+    remarks.extend(what_is_missing(task, &suite, &experiments, left_out)?);
     remarks.extend(lacking.into_iter().map(|line| remark("Lacking", line)));
     Ok(Prepared {
         suite,

@@ -215,6 +215,14 @@ fn a_subject_without_a_job_is_told() {
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
     assert!(!ran.stderr.contains("left out: md:"), "{}", ran.stderr);
 
+    // By itself it would measure nothing.
+    let error = lab.fails(
+        1,
+        &["run", "./out.toml", "--subject", "md-raid0", "--no-report"],
+    );
+    assert!(error.contains("nothing of suite"), "{error}");
+    assert!(error.contains(words), "{error}");
+
     // Nor are those that it lacks passed over where it does the first ones.
     lab.write("short.toml", &suite);
     let ran = lab.run(&["run", "./short.toml", "--quick", "--no-report"]);
