@@ -11,7 +11,9 @@ mod arrays;
 mod line;
 mod shelf;
 
-pub(crate) use arrays::{HowToAssemble, Ready, Refusal, assemble, create, device_uuid};
+pub(crate) use arrays::{
+    HowToAssemble, Ready, Refusal, assemble, create, data_offset, device_uuid, write_mostly,
+};
 pub(crate) use line::{Happening, Line};
 pub(crate) use shelf::{Interruptions, Shelf, errno};
 
@@ -19,7 +21,8 @@ use crate::options::Options;
 use raidlab_array::{
     ArrayStatus, MemberState, NewDevice, Outputs, PersistentArray, Slot, SyncAction, VerbError,
 };
-use raidlab_serve::array::{AttachError, Owner, read_candidate, versions_on};
+use raidlab_metadata::DeviceFlags;
+use raidlab_serve::array::{AttachError, Owner, place_of, read_candidate, versions_on};
 use raidlab_serve::export::Request;
 use raidlab_serve::member::{Member, Members, MembersConfig};
 use raidlab_units::{Nanos, Sectors, in_one_line};
@@ -72,7 +75,7 @@ impl Driver {
         };
         let mut members = Members::new(Box::new(line.clone()), config, None);
         for (handle, member) in &ready.files {
-            let attached = members.attach(handle.index(), member);
+            let attached = members.attach(place_of(*handle), member);
             attached.map_err(|error| error.to_string())?;
         }
         Ok(Self {
@@ -161,6 +164,7 @@ impl Driver {
         &mut self,
         now: Nanos,
         (number, disk): (usize, &Member),
+        flags: DeviceFlags,
     ) -> Result<(Slot, Added), String> {
         if let Some(Ok(handle)) = self.re_add(now, disk) {
             return Ok((handle, Added::Again));
@@ -170,7 +174,7 @@ impl Driver {
             name: number.to_string(),
             size: disk.size(),
             rotational: true,
-            write_mostly: false,
+            write_mostly: flags != DeviceFlags::default(),
             uuid: device_uuid(number),
         };
         let added = self.owner.add(now, disk, new, &found);

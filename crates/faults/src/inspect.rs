@@ -27,6 +27,7 @@ struct Superblock {
     sector: u64,
     features: u32,
     bitmap_offset: i32,
+    used: u64,
     events: u64,
     resync_offset: u64,
     roles: Vec<u16>,
@@ -43,11 +44,14 @@ pub struct Said {
     /// All is in sync, whichever member is asked.
     clean_by_all: bool,
     bitmap: Option<Bits>,
+    /// Sectors of each member that the newest superblock says are used.
+    used: u64,
 }
 
 /// The union of the current members' bitmaps.
 #[derive(Debug)]
 struct Bits {
+    events: u64,
     chunk: u64,
     bits: Vec<u8>,
 }
@@ -78,6 +82,7 @@ impl Superblock {
             sector,
             features: word(&bytes, 8),
             bitmap_offset: word(&bytes, 96) as i32,
+            used: long(&bytes, 80),
             events: long(&bytes, 200),
             resync_offset: long(&bytes, 208),
             roles: pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect(),
@@ -154,9 +159,10 @@ pub fn knows(disk: &Pages, other: &Pages, version: Version) -> bool {
 
 impl Said {
     /// From the disks in their slots; `None` where there is no disk. Nothing if
-    /// there is no superblock at all.
+    /// there is no superblock at all. `file`: where the bitmap is, if not on the disks; one that
+    /// is older than the newest superblock says nothing.
     #[must_use]
-    pub fn read(version: Version, disks: &[Option<&Pages>]) -> Option<Self> {
+    pub fn read(version: Version, disks: &[Option<&Pages>], file: Option<&Pages>) -> Option<Self> {
         let read = |disk: &Option<&Pages>| disk.and_then(|disk| Superblock::read(disk, version));
         let found: Vec<Option<Superblock>> = disks.iter().map(read).collect();
         let newest = found
@@ -173,7 +179,9 @@ impl Said {
             })
         };
         let current: Vec<usize> = (0..disks.len()).filter(is_current).collect();
-        let mut bitmap: Option<Bits> = None;
+        let mut bitmap = file
+            .and_then(|file| Bits::read(file, 0, file.sectors()))
+            .filter(|file| file.events >= newest.events);
         for slot in &current {
             let (Some(superblock), Some(disk)) = (&found[*slot], disks[*slot]) else {
                 continue;
@@ -182,7 +190,7 @@ impl Said {
                 let place = superblock
                     .sector
                     .wrapping_add_signed(superblock.bitmap_offset.into());
-                let own = Bits::read(disk, place)?;
+                let own = Bits::read(disk, place, 8)?;
                 bitmap = Some(own.with(bitmap));
             }
         }
@@ -193,6 +201,7 @@ impl Said {
             current: current.into_iter().map(slot_of).collect(),
             clean: newest.resync_offset == u64::MAX,
             bitmap,
+            used: newest.used,
         })
     }
 
@@ -222,7 +231,18 @@ impl Said {
         };
         let images: Vec<&Pages> = disks.iter().map(|disk| disk.unwrap_or(any)).collect();
         let parity = reader.level.parity_count() > 0;
-        let positions = if parity { reader.used } else { reader.size };
+        // An array that has grown is what it was until a superblock says so.
+        let is_grown = self.used < reader.used;
+        let size = if is_grown {
+            reader.size_before(self.used)
+        } else {
+            reader.size
+        };
+        let positions = if parity {
+            reader.used.min(self.used)
+        } else {
+            size
+        };
         for sector in 0..positions {
             let marked = self.bitmap.as_ref().is_some_and(|bits| bits.has(sector));
             if marked && !self.clean {
@@ -246,11 +266,13 @@ impl Said {
 }
 
 impl Bits {
-    /// Four kilobytes of bits are more than any array here has.
-    fn read(disk: &Pages, place: u64) -> Option<Self> {
-        let mut bytes = vec![0; 8 * SECTOR];
+    /// From so many sectors: four kilobytes of bits are more than any array here has on its
+    /// members.
+    fn read(disk: &Pages, place: u64, sectors: u64) -> Option<Self> {
+        let mut bytes = vec![0; sectors as usize * SECTOR];
         disk.read(place, &mut bytes);
         (word(&bytes, 0) == BITMAP_MAGIC).then(|| Self {
+            events: long(&bytes, 24),
             chunk: u64::from(word(&bytes, 52)) / SECTOR as u64,
             bits: bytes[256..].to_vec(),
         })

@@ -4,7 +4,10 @@
 //! each does, so that rare combinations are as frequent as any (Groce and
 //! others, Swarm Testing, 2012).
 
+mod seldom;
 mod shape;
+
+pub use seldom::Seldom;
 
 use crate::disk::TearRates;
 use crate::medium::Medium;
@@ -77,6 +80,8 @@ pub struct Options {
     pub over_budget: bool,
     /// What happens to the driver alone.
     pub driver: DriverFaults,
+    /// What few arrays have.
+    pub seldom: Seldom,
     /// Steps of the script.
     pub steps: usize,
     /// How often each kind of step comes; 0: never.
@@ -279,6 +284,7 @@ impl Options {
             overlaps: true,
             over_budget: false,
             driver: DriverFaults::default(),
+            seldom: Seldom::default(),
             steps: 0,
             weights: Weights::default(),
         }
@@ -313,7 +319,7 @@ impl Options {
         let growth = pick(late, &[0, 0, 8, 264]);
         // The log of version 1.0 lies at the members' ends, which must be alike.
         let must_be_alike = log && version == Version::V1_0;
-        Self {
+        let options = Self {
             level,
             layout,
             members,
@@ -346,9 +352,12 @@ impl Options {
                 true => DriverFaults::draw(&mut Stream::new(seed).fork("driver", 0)),
                 false => DriverFaults::default(),
             },
+            seldom: Seldom::default(),
             steps: between(random, 10, 120) as usize,
             weights: Weights::draw(random, late),
-        }
+        };
+        let seldom = &mut Stream::new(seed).fork("seldom", 0);
+        Seldom::draw(seldom, &options).apply(options)
     }
 }
 

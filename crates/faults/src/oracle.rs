@@ -93,6 +93,17 @@ impl Oracle {
         self.sectors.len() as u64
     }
 
+    /// The array has so many sectors from now on. What is new may hold anything. False if
+    /// something is lost that was durable.
+    pub fn resize(&mut self, size: u64) -> bool {
+        let now = self.moment();
+        let mut lost = self.sectors.iter().skip(size as usize);
+        let is_kept = lost.all(Sector::may_hold_anything);
+        self.sectors
+            .resize_with(size as usize, || Sector::unknown(now));
+        is_kept
+    }
+
     fn moment(&mut self) -> Moment {
         self.now += 1;
         self.now

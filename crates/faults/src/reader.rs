@@ -64,6 +64,26 @@ pub struct Disagreement {
 }
 
 impl Reader {
+    /// The array uses so many sectors of each member from now on, and offers so many.
+    pub fn resize(&mut self, used: u64, size: u64) {
+        self.areas.iter_mut().for_each(|area| area.1 = used);
+        (self.used, self.size) = (used, size);
+        self.rows = OnceLock::new();
+    }
+
+    /// How many sectors an array of copies offered when it used only so many of each member
+    /// (raid10.c, `raid10_size`).
+    #[must_use]
+    pub fn size_before(&self, used: u64) -> u64 {
+        match self.layout {
+            Layout::Copies(copies) => {
+                let chunks = used / self.chunk / u64::from(copies.far) * self.members() as u64;
+                chunks / u64::from(copies.near) * self.chunk
+            }
+            _ => used,
+        }
+    }
+
     /// How many slots the array has.
     #[must_use]
     pub fn members(&self) -> usize {

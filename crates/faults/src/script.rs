@@ -106,6 +106,14 @@ pub enum Action {
         /// How many sectors the disk loses.
         count: u64,
     },
+    /// The bad-block log of a member that has failed is filled, with places that the array does
+    /// not use.
+    FillLog {
+        /// The slot whose member has failed.
+        member: usize,
+        /// So many entries the log has room for afterwards.
+        left: usize,
+    },
     /// The administrator fails a member.
     Fail {
         /// The slot whose member is failed.
@@ -214,6 +222,8 @@ pub fn draw(seed: u64, options: &Options, array_size: u64) -> Vec<Step> {
     stories::crossings::insert(story, &draw, &mut steps);
     let story = Stream::new(seed).fork("story", 3);
     stories::handovers::insert(story, &draw, &mut steps);
+    let story = Stream::new(seed).fork("story", 4);
+    stories::seldom::insert(story, &draw, &mut steps);
     steps
 }
 

@@ -28,11 +28,13 @@
 
 mod asking;
 mod begin;
+mod bitmap_file;
 mod come_up;
 mod dispatch;
 mod enumerate;
 mod faults;
 mod glance;
+mod grow;
 mod hands;
 mod meeting;
 mod noted;
@@ -53,7 +55,7 @@ use crate::script::{Action, Step};
 use crate::statistics::Statistics;
 use crate::trace::Trace;
 use crate::value::Origin;
-use begin::{disk_sectors, fill_with_rubbish, first_oracle};
+use begin::{add_bitmap_file, disk_sectors, first_oracle, preset};
 use dispatch::Flight;
 use raidlab_array::{MemberCommand, MemberState, Operation, Request, Stale};
 use raidlab_geometry::SlotSet;
@@ -124,6 +126,12 @@ pub struct World<'a> {
     slots: Vec<Option<usize>>,
     /// Slots that another disk has taken over from a member that had not failed.
     handed_over: SlotSet,
+    /// The disk with the file that holds the bitmap, if the array has one.
+    bitmap_file: Option<usize>,
+    /// The same, if it is there at the start that comes.
+    bitmap_there: Option<usize>,
+    /// The array is to use all that its members have, at the start that comes.
+    grows: bool,
     /// Disks that were taken out and still live, with their slots.
     retired: Vec<(usize, usize)>,
     driver: Option<Driver>,
@@ -182,9 +190,8 @@ impl<'a> World<'a> {
         let mut disks: Vec<Disk> = (0..options.members)
             .map(|slot| Disk::new(disk_sectors(options, slot), options.write_through))
             .collect();
-        if !options.assume_clean {
-            fill_with_rubbish(&mut disks, options.used, &mut random.fork("rubbish", 0));
-        }
+        preset(options, &mut disks, &mut random.fork("rubbish", 0));
+        let bitmap_file = add_bitmap_file(options, &mut disks);
         let shelf = Shelf::new(Interruptions::new(&options.driver, &random, 0));
         let created = shelf.lend(&mut disks, None, |shelf| driver::create(options, shelf));
         let reader = created.map_err(|error| violation("create", error))?;
@@ -192,9 +199,12 @@ impl<'a> World<'a> {
         let mut world = Self {
             options,
             shelf,
-            handles: (0..disks.len()).map(Some).collect(),
-            slots: (0..disks.len()).map(Some).collect(),
+            handles: (0..options.members).map(Some).collect(),
+            slots: (0..options.members).map(Some).collect(),
             handed_over: SlotSet::EMPTY,
+            bitmap_file,
+            bitmap_there: bitmap_file,
+            grows: false,
             retired: Vec::new(),
             driver: None,
             buffers: BufferPool::default(),
@@ -232,7 +242,7 @@ impl<'a> World<'a> {
             // member is lost or refuses to read.
             world.oracle.forget(0, world.reader.size);
         }
-        let present: Vec<usize> = (0..world.disks.len()).collect();
+        let present: Vec<usize> = (0..options.members).collect();
         let assembled = world.assemble(&present, false, None);
         let assembled = assembled
             .map_err(|refusal| violation("assembly", format!("a new array: {refusal:?}")))?;
@@ -392,6 +402,7 @@ impl<'a> World<'a> {
     /// Puts an assembled array into service. Disks that live and have no part
     /// in it are kept aside.
     fn take(&mut self, ready: Ready) -> Result<(), Violation> {
+        self.follow_size(&ready)?;
         let taken = &ready.handles;
         self.retired
             .retain(|(_, disk)| !taken.contains(&Some(*disk)));
@@ -428,7 +439,12 @@ impl<'a> World<'a> {
     /// A disk is put in: its number.
     fn new_disk(&mut self) -> usize {
         // Of the size of one that there was, any of them but larger than the first.
-        let sectors = disk_sectors(self.options, self.disks.len() % self.options.members);
+        let number = self.disks.len();
+        let sectors = disk_sectors(self.options, number % self.options.members);
+        // Where arrays may grow, later disks are larger.
+        let more = (number / self.options.members).min(3) as u64;
+        let sectors = sectors + more * self.options.seldom.room.unwrap_or(0);
+        let sectors = sectors.max(self.least_sectors());
         self.disks
             .push(Disk::new(sectors, self.options.write_through));
         self.standing.push(Standing::default());

@@ -24,6 +24,7 @@ mod serve;
 mod verbs;
 
 pub use attach::AttachError;
+pub use engine::place_of;
 pub use files::{
     Assembled, FilesError, assemble, create, decide, read_bitmap, read_candidate, versions_on,
     write_all,

@@ -6,7 +6,7 @@ use crate::admission::Admission;
 use crate::config::MemberConfig;
 use crate::mutation::{self, Mutation};
 use raidlab_geometry::Slot;
-use raidlab_metadata::{BadBlockEntry, DeviceFlags, Features, Role, Superblock};
+use raidlab_metadata::{BadBlockEntry, BadBlockLog, DeviceFlags, Features, Role, Superblock};
 use raidlab_units::{Sectors, Span, SpanSet};
 
 /// A device's part in the array at this moment.
@@ -62,6 +62,8 @@ pub(super) struct Device {
     pub(super) last_slot: Option<Slot>,
     /// In sectors of the whole member.
     pub(super) bad_blocks: Vec<BadBlockEntry>,
+    /// What the log on the member names: that, and more if it is full.
+    pub(super) named_bad: Vec<BadBlockEntry>,
     /// The log on the member is not what `bad_blocks` says.
     pub(super) bad_blocks_changed: bool,
     /// Where the superblock of its write log lies, if it can have a log.
@@ -103,6 +105,7 @@ impl Device {
             rotational: candidate.rotational,
             last_slot: place.slot(),
             place,
+            named_bad: candidate.metadata.bad_blocks.clone(),
             bad_blocks: candidate.metadata.bad_blocks,
             bad_blocks_changed: false,
             log_area,
@@ -134,27 +137,29 @@ impl Device {
         spans.filter(|span| span.start < span.end).collect()
     }
 
-    /// Adds a range of its data area to its bad blocks, or takes it out. What is
-    /// in the middle of a range stays if the log has no room for two (as md's
-    /// `badblocks_clear` refuses it): a log may name more than is bad, never less.
+    /// Adds a range of its data area to its bad blocks, or takes it out. The log keeps what is in
+    /// the middle of a range while it has no room for two (as md's `badblocks_clear` refuses it):
+    /// it may name more than is bad, never less.
     pub(super) fn set_bad(&mut self, start: Sectors, count: Sectors, bad: bool) {
         let start = start.0.saturating_add(self.own.data_offset.0);
         let span = Span::new(start, start.saturating_add(count.0));
-        let mut all: SpanSet = self.bad_blocks.iter().map(BadBlockEntry::span).collect();
-        if bad {
-            all.insert(span);
-        } else {
-            all.remove(span);
+        self.bad_blocks = changed(&self.bad_blocks, span, bad);
+        let named = changed(&self.named_bad, span, bad);
+        let has_room = |log: BadBlockLog| log.encode(&named).is_ok();
+        if bad || self.own.bad_block_log.is_none_or(has_room) {
+            self.named_bad = named;
         }
-        let rest: Vec<_> = all.iter().map(BadBlockEntry::from).collect();
-        if !bad
-            && let Some(log) = self.own.bad_block_log
-            && log.encode(&rest).is_err()
-        {
-            return;
-        }
-        self.bad_blocks = rest;
         self.bad_blocks_changed = true;
+    }
+
+    /// The bytes of its log, and where they lie; nothing where it cannot name all that is bad.
+    pub(super) fn bad_block_log(&mut self) -> Option<(Sectors, Vec<u8>)> {
+        let log = self.own.bad_block_log?;
+        let start = self.beside(log.offset)?;
+        if log.encode(&self.bad_blocks).is_ok() {
+            self.named_bad.clone_from(&self.bad_blocks);
+        }
+        Some((start, log.encode(&self.named_bad).ok()?))
     }
 
     /// Its superblock, but for the roles: the array's with what is its own.
@@ -223,4 +228,15 @@ impl Device {
             false => bytes.div_ceil(4096) * 8,
         }
     }
+}
+
+/// The entries with a range added, or taken out.
+fn changed(entries: &[BadBlockEntry], span: Span, bad: bool) -> Vec<BadBlockEntry> {
+    let mut all: SpanSet = entries.iter().map(BadBlockEntry::span).collect();
+    if bad {
+        all.insert(span);
+    } else {
+        all.remove(span);
+    }
+    all.iter().map(BadBlockEntry::from).collect()
 }

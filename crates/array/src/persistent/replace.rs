@@ -378,7 +378,10 @@ impl PersistentArray {
         let span = self.data_span(old);
         let rest = Span::between(span.start + below.min(self.array.used_size), span.end);
         let mut data: SpanSet = [rest].into_iter().collect();
-        let bad = self.devices[&old].bad_blocks.clone();
+        let (bad, named) = {
+            let old = &self.devices[&old];
+            (old.bad_blocks.clone(), old.named_bad.clone())
+        };
         for entry in &bad {
             data.remove(entry.span());
         }
@@ -387,7 +390,7 @@ impl PersistentArray {
         };
         // What it had of its own is overwritten.
         device.bad_blocks_changed |= device.bad_blocks != bad;
-        device.bad_blocks = bad;
+        (device.bad_blocks, device.named_bad) = (bad, named);
         let recorded = match device.place {
             Place::Replacing { .. } => device.own.recovery_offset,
             _ => Sectors::ZERO,

@@ -4,15 +4,17 @@
 use super::shelf::Shelf;
 use crate::options::Options;
 use crate::reader::Reader;
-use raidlab_array::{AssembleError, AssembleOptions, Assembly, Part, Settings, Slot, Stale};
+use raidlab_array::{
+    AssembleError, AssembleOptions, Assembly, EXTERNAL_BITMAP, Part, Settings, Slot, Stale, Update,
+};
 use raidlab_geometry::Level;
 use raidlab_metadata::create::{
-    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, Write, plan,
 };
-use raidlab_metadata::{DeviceFlags, Uuid, Version};
-use raidlab_serve::array::{self, FilesError, read_candidate};
+use raidlab_metadata::{Bitmap, BitmapSuperblock, DeviceFlags, Uuid, Version};
+use raidlab_serve::array::{self, FilesError, read_bitmap, read_candidate};
 use raidlab_serve::member::Member;
-use raidlab_units::{Nanos, Sectors, in_one_line};
+use raidlab_units::{Bytes, Nanos, Sectors, in_one_line};
 use std::sync::OnceLock;
 
 /// Why an array was not assembled.
@@ -24,6 +26,8 @@ pub(crate) enum Refusal {
     NotEnough,
     /// Both sides of a split array are there.
     SplitBrain,
+    /// It cannot grow as it is.
+    CannotGrow,
     /// The power was cut during replay.
     PowerCut,
     /// Something else, in the driver's words.
@@ -41,6 +45,10 @@ pub(crate) struct HowToAssemble {
     pub(crate) stale: Stale,
     /// Nothing may be written, not even what the write log has to make good.
     pub(crate) read_only: bool,
+    /// The array uses all that its members have from now on.
+    pub(crate) grows: bool,
+    /// The disk with the file that holds the bitmap, if it is there.
+    pub(crate) bitmap: Option<usize>,
 }
 
 /// An array that was assembled, and has not started.
@@ -83,12 +91,18 @@ pub(crate) fn create(options: &Options, shelf: &Shelf) -> Result<Reader, String>
         Some(MemberSize {
             size: disk.size().to_bytes(),
             device_uuid: device_uuid(number),
-            flags: DeviceFlags::default(),
+            flags: write_mostly(options, number),
             found: Vec::new(),
         })
     };
     let sizes: Vec<Option<MemberSize>> = members.iter().enumerate().map(size).collect();
     let plan = plan(&spec(options), &sizes).map_err(|error| error.to_string())?;
+    if let Some(bitmap) = &plan.external_bitmap {
+        let bytes = of_chunk(options, bitmap).encode();
+        let offset = Bytes(0);
+        let file = shelf.member(options.members);
+        array::write_all(&file, &[Write { offset, bytes }]).map_err(|error| in_one_line(&error))?;
+    }
     array::create(&plan, &members).map_err(|error| in_one_line(&error))?;
     let areas = plan.members.iter().map(|member| {
         let superblock = &member.superblock;
@@ -110,6 +124,23 @@ pub(crate) fn create(options: &Options, shelf: &Shelf) -> Result<Reader, String>
     })
 }
 
+/// Whether the member of a slot is write-mostly.
+pub(crate) const fn write_mostly(options: &Options, slot: usize) -> DeviceFlags {
+    DeviceFlags(match options.seldom.write_mostly >> (slot % 64) & 1 {
+        1 => DeviceFlags::WRITE_MOSTLY,
+        _ => 0,
+    })
+}
+
+/// mdadm makes no chunks of less than 4 KiB; a file may have them all the same.
+fn of_chunk(options: &Options, bitmap: &Bitmap) -> Bitmap {
+    let superblock = &bitmap.superblock;
+    let (uuid, size) = (superblock.array_uuid, superblock.sync_size);
+    let chunk = options.bitmap_chunk.map(|chunk| Sectors(chunk).to_bytes());
+    let superblock = BitmapSuperblock::new(uuid, size, chunk.unwrap_or(superblock.chunk));
+    Bitmap::new(superblock, true).unwrap_or_else(|_| bitmap.clone())
+}
+
 /// Assembles from the disks named by `present`, in that order. One without metadata that
 /// can be read is left out, as whoever assembles has to.
 ///
@@ -128,9 +159,13 @@ pub(crate) fn assemble(
         run_degraded: true,
         stale: how.stale,
         read_only: how.read_only,
+        update: how.grows.then_some(Update::Size),
         ..AssembleOptions::default()
     };
-    let assembled = array::assemble(&members, None, &assemble);
+    // One that cannot be read is left out, too.
+    let bitmap = how.bitmap.map(|disk| shelf.member(disk));
+    let bitmap = bitmap.filter(|file| read_bitmap(file).is_ok());
+    let assembled = array::assemble(&members, bitmap.as_ref(), &assemble);
     let assembled = assembled.map_err(|error| match &error {
         _ if shelf.is_cut() => Refusal::PowerCut,
         FilesError::Assemble(error) => refusal(error),
@@ -138,7 +173,8 @@ pub(crate) fn assemble(
     })?;
     let number = |name: &str| name.parse::<usize>().ok();
     let mut handles: Vec<Option<usize>> = vec![None; options.members];
-    for (handle, member) in &assembled.files {
+    let of_members = |file: &&(Slot, Member)| file.0 != EXTERNAL_BITMAP;
+    for (handle, member) in assembled.files.iter().filter(of_members) {
         if handles.len() <= handle.index() {
             handles.resize(handle.index() + 1, None);
         }
@@ -169,8 +205,18 @@ pub(crate) fn assemble(
     })
 }
 
+/// Where the data begin, if not where `create` puts them: metadata in front of the data leave
+/// what little there is to a log that is to be short.
+pub(crate) fn data_offset(options: &Options) -> Option<Sectors> {
+    (options.log && options.short_log && options.version != Version::V1_0)
+        .then_some(SHORT_LOG_OFFSET)
+}
+
 fn spec(options: &Options) -> CreateSpec {
-    let bitmap_chunk = options.bitmap_chunk.map(|chunk| Sectors(chunk).to_bytes());
+    let seldom = &options.seldom;
+    let bitmap_chunk = options
+        .bitmap_chunk
+        .map(|chunk| Sectors(chunk.max(8)).to_bytes());
     CreateSpec {
         version: options.version,
         level: options.level,
@@ -185,11 +231,10 @@ fn spec(options: &Options) -> CreateSpec {
             Level::Linear | Level::Raid0 => None,
             _ => Some(Sectors(options.used)),
         },
-        // Metadata in front of the data leave what little there is to the log.
-        data_offset: (options.log && options.short_log && options.version != Version::V1_0)
-            .then_some(SHORT_LOG_OFFSET),
+        data_offset: data_offset(options),
         bitmap: match bitmap_chunk {
             None => BitmapChoice::None,
+            chunk if seldom.bitmap_in_file => BitmapChoice::External(chunk),
             chunk => BitmapChoice::Internal(chunk),
         },
         initial: match (options.assume_clean, options.spare_rebuild) {
@@ -210,6 +255,7 @@ fn refusal(error: &AssembleError) -> Refusal {
         AssembleError::DirtyDegraded { .. } => Refusal::WriteHole(error.to_string()),
         AssembleError::NotEnough { .. } | AssembleError::NeedsRun { .. } => Refusal::NotEnough,
         AssembleError::SplitBrain { .. } => Refusal::SplitBrain,
+        AssembleError::CannotGrow(_) => Refusal::CannotGrow,
         other => Refusal::Other(other.to_string()),
     }
 }

@@ -70,6 +70,22 @@ impl Sector {
         }
     }
 
+    /// A sector of which nothing is known from this moment on.
+    pub(super) fn unknown(now: Moment) -> Self {
+        let mut version = Version::written(OperationId(u64::MAX), now, None);
+        version.done = now;
+        Self {
+            versions: vec![version],
+            fixed: None,
+            changed: now,
+        }
+    }
+
+    /// Whether it may still hold anything, whatever happens.
+    pub(super) fn may_hold_anything(&self) -> bool {
+        self.survivors().any(|version| version.value.is_none())
+    }
+
     /// A sector that may hold any one of these values.
     pub(super) fn ambiguous(mut values: Vec<Value>) -> Self {
         values.sort_unstable();

@@ -26,6 +26,25 @@ pub enum Verb {
         /// By how much every latency of the disk is multiplied.
         factor: u64,
     },
+    /// The administrator fails a disk that serves no slot: a spare, or one that is being filled
+    /// to replace a member.
+    FailSpare {
+        /// The one that came last, and not the one that came first.
+        newest: bool,
+    },
+    /// The administrator removes a disk that serves no slot. While it is being filled this is
+    /// refused.
+    RemoveSpare {
+        /// The one that came last, and not the one that came first.
+        newest: bool,
+    },
+    /// The disk with the file that holds the bitmap dies.
+    LoseBitmapFile,
+    /// The next commands to the disk with the bitmap's file fail.
+    BitmapFileErrs {
+        /// So many commands fail; at least 1.
+        commands: u32,
+    },
     /// The sync that runs ends early.
     Idle,
     /// Syncs go at least and at most so fast.

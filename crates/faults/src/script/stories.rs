@@ -24,6 +24,7 @@
 pub(super) mod crossings;
 pub(super) mod handovers;
 pub(super) mod members;
+pub(super) mod seldom;
 
 use super::{Action, Draw, Restart, Step, between};
 use raidlab_geometry::Level;

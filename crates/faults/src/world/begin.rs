@@ -1,12 +1,14 @@
 //! What there is before the first event: disks and what they hold.
 
 use crate::disk::Disk;
+use crate::driver::data_offset;
 use crate::options::Options;
 use crate::oracle::Oracle;
 use crate::pages::{PAGE, Pages, SECTOR};
 use crate::reader::Reader;
 use crate::value::Value;
 use raidlab_geometry::Level;
+use raidlab_metadata::Version;
 use raidlab_random::Stream;
 
 /// Data and room for metadata and log, and what the disk is larger than others.
@@ -17,20 +19,57 @@ pub(super) fn disk_sectors(options: &Options, slot: usize) -> u64 {
         _ => 0,
     };
     let more = more + slot as u64 * options.growth;
-    (options.used + more + 6144).next_multiple_of(8)
+    let beside = match options.seldom.room {
+        Some(room) => room + room_for_metadata(options),
+        None => 6144,
+    };
+    (options.used + more + beside).next_multiple_of(8)
 }
+
+/// A disk for the file with the bitmap, if that is where the bitmap is: its number.
+pub(super) fn add_bitmap_file(options: &Options, disks: &mut Vec<Disk>) -> Option<usize> {
+    options.seldom.bitmap_in_file.then(|| {
+        disks.push(Disk::new(BITMAP_FILE, options.write_through));
+        disks.len() - 1
+    })
+}
+
+/// Sectors of the file with the bitmap.
+const BITMAP_FILE: u64 = 32;
+
+/// What is in front of the data, or behind them.
+fn room_for_metadata(options: &Options) -> u64 {
+    match (options.version, data_offset(options)) {
+        (Version::V1_0, _) => END,
+        (_, Some(offset)) => offset.0,
+        (_, None) => DATA_OFFSET,
+    }
+}
+
+/// Sectors that are enough for superblock, bitmap and logs at a disk's end.
+const END: u64 = 1024;
 
 /// Where the data begin at the latest, wherever the superblocks lie.
 const DATA_OFFSET: u64 = 2048;
 
-/// What was on the disks before: other bytes in every sector of the data, the
-/// same page everywhere else.
-pub(super) fn fill_with_rubbish(disks: &mut [Disk], used: u64, random: &mut Stream) {
+/// What was on the disks before: other bytes in every sector of the data, unless these count as
+/// in sync, and the same page everywhere else, unless nobody will ever look there.
+pub(super) fn preset(options: &Options, disks: &mut [Disk], random: &mut Stream) {
+    if options.assume_clean && options.seldom.room.is_none() {
+        return;
+    }
+    let before = match (options.seldom.room, options.version) {
+        (Some(_), Version::V1_0) => 0,
+        (Some(_), _) => room_for_metadata(options),
+        (None, _) => DATA_OFFSET,
+    };
     for disk in disks {
         let mut page = [0; PAGE];
         scribble(&mut page, random);
-        let mut bytes = vec![0; (DATA_OFFSET + used) as usize * SECTOR];
-        scribble(&mut bytes, random);
+        let mut bytes = vec![0; (before + options.used) as usize * SECTOR];
+        if !options.assume_clean {
+            scribble(&mut bytes, random);
+        }
         disk.preset(&page, &bytes);
     }
 }

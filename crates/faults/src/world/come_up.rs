@@ -25,6 +25,7 @@ impl World<'_> {
             present.extend(self.retired.iter().map(|(_, disk)| *disk));
         }
         present.retain(|disk| self.is_alive(*disk));
+        self.find_bitmap_file(restart);
         let missing = restart
             .missing
             .and_then(|slot| self.leave_out(slot, degraded, restart.seed >> 16 & 1 == 1));
@@ -40,15 +41,18 @@ impl World<'_> {
         if !restart.stale && (restart.seed >> 32).is_multiple_of(4) {
             self.glance(&present)?;
         }
+        self.grows = self.is_to_grow(restart);
         let log_is_lost = present.iter().any(|disk| self.has_spoilt_metadata(*disk));
-        let mut assembled = match self.assemble(&present, false, restart.again) {
+        let forces = self.is_forced(restart, degraded || missing.is_some(), &present);
+        let mut assembled = match self.assemble(&present, forces, restart.again) {
             Err(Refusal::PowerCut) => {
                 self.did("power cut in replay");
                 self.lose_power(restart.seed ^ 1);
-                self.assemble(&present, false, None)
+                self.assemble(&present, forces, None)
             }
             assembled => assembled,
         };
+        assembled = self.without_growth(assembled, &present);
         assembled = self.without_strangers(assembled, &mut present);
         if assembled.is_err()
             && !self.ended
@@ -61,6 +65,13 @@ impl World<'_> {
         }
         if self.ended {
             return Ok(());
+        }
+        if let Ok(ready) = &assembled
+            && forces
+            && !ready.forced.is_empty()
+        {
+            let detail = format!("a needless force takes {:?}", ready.forced);
+            return Err(violation("assembly", detail));
         }
         let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
         if self.has_hole() || is_open {
@@ -215,6 +226,20 @@ impl World<'_> {
         self.force(present)
     }
 
+    /// Whether this start is forced though nothing asks for it. Not where force accepts what is
+    /// refused otherwise: a write hole, a log that cannot be read, or one side of a split.
+    fn is_forced(&mut self, restart: Restart, degraded: bool, present: &[usize]) -> bool {
+        let is_asked = self.options.seldom.forces && (restart.seed >> 44).is_multiple_of(3);
+        let accepts = self.has_hole() && degraded
+            || restart.stale
+            || present.iter().any(|disk| self.has_spoilt_metadata(*disk));
+        let forces = is_asked && !accepts && !self.beyond;
+        if forces {
+            self.did("needless force");
+        }
+        forces
+    }
+
     /// With force: the stripes that were being written may be lost.
     fn force(&mut self, present: &[usize]) -> Result<(), Violation> {
         self.did("forced assembly");
@@ -284,6 +309,8 @@ impl World<'_> {
             session: self.latency.next_u64() | 1,
             stale: self.stale,
             read_only: false,
+            grows: self.grows,
+            bitmap: self.bitmap_there,
         };
         let assembled = self.shelf.lend(&mut self.disks, cut_replay_after, |shelf| {
             driver::assemble(self.options, shelf, present, how)
@@ -317,7 +344,9 @@ impl World<'_> {
 
     /// What the members' superblocks say now.
     pub(super) fn said(&self) -> Option<Said> {
-        Said::read(self.options.version, &self.living())
+        let file = self.living_bitmap_file();
+        let file = file.map(|disk| self.disks[disk].pristine());
+        Said::read(self.options.version, &self.living(), file)
     }
 
     /// What the members say of themselves holds for their bytes.

@@ -167,7 +167,7 @@ impl World<'_> {
 
     /// The core has ordered a command, which the driver sends next, or refuses.
     fn note_order(&mut self, command: &MemberCommand) -> Result<(), Violation> {
-        let disk = self.handles.get(command.slot.index()).copied().flatten();
+        let disk = self.disk_of(command.slot);
         self.check_bounds(command, disk)?;
         let words = [
             5,
@@ -204,7 +204,7 @@ impl World<'_> {
         let Some(command) = command else {
             return Err(violation("contract", "a command that nobody ordered"));
         };
-        let disk = self.handles.get(job.place).copied().flatten();
+        let disk = self.disk_at(job.place);
         let start = Bytes(job.at()).to_sectors().0;
         let bytes: Option<Arc<[u8]>> = match &job.transfer {
             Transfer::Write { data, .. } => Some(data[job.moved..].into()),

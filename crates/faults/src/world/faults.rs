@@ -9,7 +9,7 @@
 use super::dispatch::{Flight, TRYING_SLOWNESS};
 use super::{Violation, World, violation};
 use crate::disk::{Health, Overlay};
-use crate::driver::{Added, Driver};
+use crate::driver::{Added, Driver, write_mostly};
 use crate::reader::slot_of;
 use crate::script::Action;
 use raidlab_array::{MemberState, Slot, SyncAction};
@@ -155,6 +155,7 @@ impl World<'_> {
                 sector,
                 count,
             } => self.note_bad(member, sector, count),
+            Action::FillLog { member, left } => self.fill_log(member, left),
             Action::Fail { member } => return self.administer_fail(member),
             Action::UnreadableMetadata { member, sector } => {
                 self.make_metadata_unreadable(member, sector)
@@ -290,24 +291,33 @@ impl World<'_> {
         if removed.is_err() {
             return Ok(());
         }
+        match disk {
+            Some(disk) => self.let_go(handle, disk, slot),
+            None => self.handles[handle.index()] = None,
+        }
+        Ok(())
+    }
+
+    /// A disk was taken out, and may come back as one of this slot.
+    pub(super) fn let_go(&mut self, handle: Slot, disk: usize, slot: usize) {
         self.handles[handle.index()] = None;
         self.follow_slots();
         // It stays claimed until the last command to it has ended.
-        let is_free = |disk: usize| self.flights.values().all(|it| it.disk != Some(disk));
-        if let Some(disk) = disk
-            && self.is_alive(disk)
-            && self.standing[disk].hung.is_none()
-            && is_free(disk)
-        {
+        let mut flights = self.flights.values();
+        let is_free = flights.all(|it| it.disk != Some(disk));
+        if self.is_alive(disk) && self.standing[disk].hung.is_none() && is_free {
             self.retired.push((slot, disk));
         }
-        Ok(())
     }
 
     fn put_in(&mut self, slot: usize, fresh: bool, healed: bool) -> Result<(), Violation> {
         let old = self.retired.iter().position(|(its, _)| *its == slot);
         // It may have died since it was taken out.
-        let lives = |index: &usize| self.is_alive(self.retired[*index].1);
+        let least = self.least_sectors();
+        let lives = |index: &usize| {
+            let disk = self.retired[*index].1;
+            self.is_alive(disk) && self.disks[disk].sectors() >= least
+        };
         let disk = match old.filter(|index| !fresh && lives(index)) {
             Some(index) => self.retired.remove(index).1,
             None => self.new_disk(),
@@ -330,8 +340,10 @@ impl World<'_> {
     /// A disk is put in, under a handle of its own: how, or why not.
     pub(super) fn attach(&mut self, disk: usize) -> Result<Result<Added, String>, Violation> {
         self.oracle.members_changed();
-        let added = self
-            .call_with_disks(|driver, shelf, now| driver.add(now, (disk, &shelf.member(disk))))?;
+        let flags = write_mostly(self.options, disk);
+        let added = self.call_with_disks(|driver, shelf, now| {
+            driver.add(now, (disk, &shelf.member(disk)), flags)
+        })?;
         match &added {
             Ok((handle, _)) => {
                 let handle = handle.index();

@@ -39,6 +39,7 @@ impl World<'_> {
         let how = HowToAssemble {
             stale: self.stale,
             read_only: true,
+            bitmap: self.bitmap_there,
             ..HowToAssemble::default()
         };
         let ready = driver::assemble(self.options, shelf, present, how);
@@ -48,11 +49,13 @@ impl World<'_> {
         let Ok(ready) = ready else {
             return Ok(false);
         };
+        // It may have grown, and no superblock may say so yet.
+        let size = ready.assembly.size.0.min(self.reader.size);
         let driver = Driver::start(ready, self.options, nanos(self.now), false);
         let mut driver = driver.map_err(|error| violation("assembly", error))?;
         let states = driver.states();
-        for start in (0..self.reader.size).step_by(READ as usize) {
-            let count = READ.min(self.reader.size - start);
+        for start in (0..size).step_by(READ as usize) {
+            let count = READ.min(size - start);
             let (bytes, result) = self.read_alone(&mut driver, start, count)?;
             match result {
                 Ok(()) => self.was_allowed(start, &bytes)?,

@@ -39,27 +39,38 @@ impl World<'_> {
             return None;
         }
         let disk = &mut self.disks[number];
-        let mut metadata = metadata(disk)?;
-        let superblock = &mut metadata.superblock;
-        let log = superblock.bad_block_log?;
-        metadata.bad_blocks.push(BadBlockEntry {
-            start: Sectors(offset + sector),
-            count: Sectors(count),
-        });
-        let bytes = log.encode(&metadata.bad_blocks).ok()?;
-        let place = superblock
-            .super_offset
-            .0
-            .checked_add_signed(log.offset.into())?;
-        superblock.features = Features(superblock.features.0 | Features::BAD_BLOCKS);
-        let mut block = superblock.encode().ok()?;
-        block.resize(block.len().next_multiple_of(SECTOR), 0);
-        disk.write(place, bytes.into(), true);
-        disk.write(superblock.super_offset.0, block.into(), true);
+        note(disk, |entries, _| {
+            entries.push(BadBlockEntry {
+                start: Sectors(offset + sector),
+                count: Sectors(count),
+            });
+        })?;
         let rubbish = vec![0xb5; count as usize * SECTOR];
         disk.write(offset + sector, rubbish.into(), true);
         self.noted.insert(number);
         Some("bad blocks noted elsewhere")
+    }
+
+    /// A failed member's disk has a log with room for only so many entries more: all others name
+    /// sectors that the array does not use.
+    pub(super) fn fill_log(&mut self, member: usize, left: usize) -> Option<&'static str> {
+        if self.beyond || !self.unrecorded().contains(slot_of(member)) {
+            return None;
+        }
+        let number = self.failed_disk(member)?;
+        let (offset, size) = self.reader.areas[member];
+        let disk = &mut self.disks[number];
+        // Apart from each other and from what is used.
+        let mut unused = (offset + size + 1..disk.sectors()).step_by(2);
+        note(disk, |entries, capacity| {
+            while entries.len() + left < capacity
+                && let Some(start) = unused.next()
+            {
+                let (start, count) = (Sectors(start), Sectors(1));
+                entries.push(BadBlockEntry { start, count });
+            }
+        })?;
+        Some("bad-block log filled elsewhere")
     }
 
     /// The disk of a slot whose member has failed, with nothing in flight to it.
@@ -79,8 +90,10 @@ impl World<'_> {
 
     /// Whether a disk's log names anything that was noted here, or may do so as it cannot be read.
     pub(super) fn is_noted(&self, disk: usize) -> bool {
+        let (offset, size) = self.reader.areas[0];
+        let is_used = |entry: &BadBlockEntry| entry.start.0 < offset + size;
         let found = || metadata(&self.disks[disk]);
-        self.noted.contains(&disk) && found().is_none_or(|it| !it.bad_blocks.is_empty())
+        self.noted.contains(&disk) && found().is_none_or(|it| it.bad_blocks.iter().any(is_used))
     }
 
     /// Whether the disk of any member still has such bad blocks in its log.
@@ -97,6 +110,25 @@ impl World<'_> {
         let _running = self.call(|driver, now| driver.start_sync(now, SyncAction::Repair))?;
         Ok(())
     }
+}
+
+/// Changes what a disk's bad-block log names; the number is that of the entries it has room for.
+fn note(disk: &mut Disk, change: impl FnOnce(&mut Vec<BadBlockEntry>, usize)) -> Option<()> {
+    let mut metadata = metadata(disk)?;
+    let superblock = &mut metadata.superblock;
+    let log = superblock.bad_block_log?;
+    change(&mut metadata.bad_blocks, log.capacity());
+    let bytes = log.encode(&metadata.bad_blocks).ok()?;
+    let place = superblock
+        .super_offset
+        .0
+        .checked_add_signed(log.offset.into())?;
+    superblock.features = Features(superblock.features.0 | Features::BAD_BLOCKS);
+    let mut block = superblock.encode().ok()?;
+    block.resize(block.len().next_multiple_of(SECTOR), 0);
+    disk.write(place, bytes.into(), true);
+    disk.write(superblock.super_offset.0, block.into(), true);
+    Some(())
 }
 
 /// A disk as the metadata reader sees it.

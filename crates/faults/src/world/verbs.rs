@@ -10,7 +10,7 @@ use crate::disk::{Disk, Health};
 use crate::driver::{Driver, Order};
 use crate::reader::slot_of;
 use crate::script::{Mistake, Verb};
-use raidlab_array::MemberState;
+use raidlab_array::{MemberState, Slot};
 use raidlab_geometry::SlotSet;
 
 impl World<'_> {
@@ -24,6 +24,18 @@ impl World<'_> {
             Verb::LoseSpare => self.lose_spare().then_some("lost spare"),
             Verb::SpareErrs { commands } => self.spare_errs(commands).then_some("spare that errs"),
             Verb::SlowSpare { factor } => self.slow_spare(factor).then_some("slow spare"),
+            Verb::FailSpare { newest } => {
+                self.fail_spare(newest)?.then_some("spare failed by hand")
+            }
+            Verb::RemoveSpare { newest } => {
+                let removed = self.remove_spare(newest)?;
+                removed.then_some("spare removed by hand")
+            }
+            Verb::LoseBitmapFile => self.lose_bitmap_file().then_some("lost bitmap file"),
+            Verb::BitmapFileErrs { commands } => {
+                let errs = self.bitmap_file_errs(commands);
+                errs.then_some("bitmap file that errs")
+            }
             Verb::Idle => {
                 self.paused = true;
                 self.order(Order::Idle)?.is_ok().then_some("idle")
@@ -41,9 +53,10 @@ impl World<'_> {
             Verb::ReadWrite => {
                 // To an array that takes writes it says nothing.
                 let was_read_only = self.is_read_only();
+                self.did("read-write");
                 let writes = self.order(Order::ReadWrite)?.is_ok();
                 self.paused &= !(writes && was_read_only);
-                writes.then_some("read-write")
+                None
             }
         };
         if let Some(what) = done {
@@ -133,6 +146,64 @@ impl World<'_> {
             None => return false,
         }
         true
+    }
+
+    /// A handle of a disk that is attached and serves no slot, and the disk.
+    fn spare(&self, newest: bool) -> Option<(Slot, usize)> {
+        let attached = self.handles.iter().enumerate();
+        let attached = attached.filter_map(|(handle, disk)| Some((slot_of(handle), (*disk)?)));
+        let mut spares = attached.filter(|(_, disk)| !self.slots.contains(&Some(*disk)));
+        match newest {
+            true => spares.max_by_key(|(_, disk)| *disk),
+            false => spares.next(),
+        }
+    }
+
+    /// An administrator fails a disk that serves no slot: nobody needs it.
+    fn fail_spare(&mut self, newest: bool) -> Result<bool, Violation> {
+        let Some((handle, disk)) = self.spare(newest) else {
+            return Ok(false);
+        };
+        let slot = self.is_about_to_serve(disk);
+        if slot.is_some_and(|slot| !self.allows(slot)) {
+            return Ok(false);
+        }
+        let has_failed = self.state_of(handle) == Some("faulty");
+        let failed = self.call(|driver, now| driver.fail(now, handle))?;
+        self.oracle.members_changed();
+        match failed {
+            Err(refused) if !self.beyond && !has_failed => {
+                let detail = format!("the failing of a spare is refused: {refused}");
+                Err(violation("verb", detail))
+            }
+            failed => Ok(failed.is_ok()),
+        }
+    }
+
+    /// What a device is, in mdadm's words.
+    fn state_of(&self, handle: Slot) -> Option<&'static str> {
+        let status = self.driver.as_ref()?.status()?;
+        let mut devices = status.devices.iter();
+        let device = devices.find(|device| device.handle == handle);
+        device.map(|device| device.state)
+    }
+
+    /// An administrator removes a disk that serves no slot, which is refused while it is filled.
+    fn remove_spare(&mut self, newest: bool) -> Result<bool, Violation> {
+        let Some((handle, disk)) = self.spare(newest) else {
+            return Ok(false);
+        };
+        let waits = self.state_of(handle) == Some("spare");
+        let removed = self.call(|driver, now| driver.remove(now, handle))?;
+        match removed {
+            Ok(()) => self.let_go(handle, disk, handle.index()),
+            Err(refused) if waits && !self.beyond => {
+                let detail = format!("the removal of a spare is refused: {refused}");
+                return Err(violation("verb", detail));
+            }
+            Err(_) => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// The first disk that is attached and serves no slot, if the budget bears that it fails.

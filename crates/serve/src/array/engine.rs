@@ -103,7 +103,7 @@ impl Core {
 const EXTERNAL_BITMAP_PLACE: usize = 1023;
 
 /// Where a device is attached, by its handle.
-pub(super) fn place_of(slot: Slot) -> usize {
+pub fn place_of(slot: Slot) -> usize {
     if slot == EXTERNAL_BITMAP {
         EXTERNAL_BITMAP_PLACE
     } else {

@@ -104,12 +104,7 @@ impl PersistentArray {
             if device.place == Place::Faulty || !std::mem::take(&mut device.bad_blocks_changed) {
                 continue;
             }
-            let place = device.own.bad_block_log;
-            let log = place.and_then(|log| {
-                let start = device.beside(log.offset)?;
-                Some((start, log.encode(&device.bad_blocks).ok()?))
-            });
-            logs.push((*handle, log));
+            logs.push((*handle, device.bad_block_log()));
         }
         logs
     }

@@ -62,7 +62,7 @@ impl Draw<'_> {
     }
 
     /// The array gets what it lacks, and half a minute for it.
-    fn whole(&mut self) -> Vec<Step> {
+    pub(super) fn whole(&mut self) -> Vec<Step> {
         let mend = Action::Mend {
             fresh: true,
             healed: true,
@@ -75,7 +75,7 @@ impl Draw<'_> {
     }
 
     /// Two members that are not one.
-    fn two_members(&mut self) -> (usize, usize) {
+    pub(super) fn two_members(&mut self) -> (usize, usize) {
         let members = self.options.members;
         let member = self.member();
         let other = self.random.below(members as u64 - 1) as usize;
@@ -193,13 +193,13 @@ impl Draw<'_> {
 }
 
 /// The speeds that an array begins with.
-const USUAL_PACE: Action = Action::Administer(Verb::Speed {
+pub(super) const USUAL_PACE: Action = Action::Administer(Verb::Speed {
     minimum: 1000,
     maximum: 200_000,
 });
 
 /// Syncs go so fast, in KiB/s.
-const fn pace(speed: u64) -> Action {
+pub(super) const fn pace(speed: u64) -> Action {
     Action::Administer(Verb::Speed {
         minimum: speed,
         maximum: speed,

@@ -1,0 +1,64 @@
+//! What few arrays have, drawn from a stream of its own, so that a seed whose array has none of
+//! it stays what it was.
+
+use super::{Options, between, pick};
+use raidlab_geometry::Level;
+use raidlab_random::Stream;
+
+/// What few arrays have; by default nothing of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seldom {
+    /// Bit by bit, the slots whose members are write-mostly.
+    pub write_mostly: u64,
+    /// The bitmap is kept in a file, on a disk of its own.
+    pub bitmap_in_file: bool,
+    /// The array is larger than others, and each bit of its bitmap, which is in a file,
+    /// stands for one sector, so that the bitmap has two pages.
+    pub two_pages: bool,
+    /// So many sectors are left on each disk behind those that are used at first, and the
+    /// array may grow when it starts. `None`: it never grows.
+    pub room: Option<u64>,
+    /// Starts may be forced though nothing asks for that.
+    pub forces: bool,
+}
+
+/// Sectors of each member of an array whose bitmap has two pages: a bit for each is more than
+/// the first page has room for.
+const TWO_PAGES: u64 = 31_232;
+
+impl Seldom {
+    /// Draws for an array of which all else is drawn.
+    pub(super) fn draw(random: &mut Stream, options: &Options) -> Self {
+        let has_copies = matches!(options.level, Level::Raid1 | Level::Raid10);
+        let is_bare = matches!(options.level, Level::Linear | Level::Raid0);
+        let write_mostly = random.percent(15).then(|| random.next_u64());
+        let in_file = random.percent(12);
+        let two_pages = random.below(500) == 0;
+        let grows = random.percent(8);
+        let room = options.chunk * between(random, 1, 4) + pick(random, &[0, 2, 8]);
+        let forces = random.percent(8);
+        Self {
+            write_mostly: write_mostly.filter(|_| has_copies).unwrap_or(0),
+            bitmap_in_file: in_file && options.bitmap_chunk.is_some(),
+            two_pages: two_pages && options.level == Level::Raid1,
+            room: (grows && !is_bare).then_some(room),
+            forces: forces && !is_bare,
+        }
+    }
+
+    /// What else is different in such an array.
+    pub(super) fn apply(self, mut options: Options) -> Options {
+        if self.two_pages {
+            options.members = 2;
+            options.used = TWO_PAGES;
+            options.bitmap_chunk = Some(1);
+            options.sync_block = options.sync_block.max(128);
+        }
+        let bitmap_in_file = self.bitmap_in_file || self.two_pages;
+        options.seldom = Self {
+            bitmap_in_file,
+            ..self
+        };
+        options
+    }
+}

@@ -1,0 +1,291 @@
+//! What few arrays have and administrators seldom do, each by itself: spares that are failed and
+//! removed by hand, full bad-block logs, a bitmap in a file, growth, write-mostly members, and
+//! force that nobody needs.
+
+use raidlab_faults::script::{Action, Restart, Step, Verb};
+use raidlab_faults::{Options, Seldom, run_with};
+use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// One array of each level that bears a loss.
+fn arrays() -> Vec<Options> {
+    let near = Layout::Copies(Copies::near(2));
+    let parity = Layout::Parity(ParityLayout::LeftSymmetric);
+    [
+        (Level::Raid1, Layout::None, 2),
+        (Level::Raid10, near, 4),
+        (Level::Raid5, parity, 4),
+        (Level::Raid6, parity, 5),
+    ]
+    .map(|(level, layout, members)| Options {
+        bitmap_chunk: Some(64),
+        log: level.parity_count() > 0,
+        ..Options::plain(level, layout, members, (16, 640))
+    })
+    .into()
+}
+
+fn after(after_ns: u64, action: Action) -> Step {
+    Step { after_ns, action }
+}
+
+fn at_once(action: Action) -> Step {
+    after(0, action)
+}
+
+fn write(start: u64, count: u64) -> Step {
+    at_once(Action::Write {
+        start,
+        count,
+        force_unit_access: true,
+    })
+}
+
+fn read(start: u64, count: u64) -> Step {
+    at_once(Action::Read { start, count })
+}
+
+fn order(verb: Verb) -> Step {
+    at_once(Action::Administer(verb))
+}
+
+fn speed(kib_per_second: u64) -> Step {
+    order(Verb::Speed {
+        minimum: kib_per_second,
+        maximum: kib_per_second,
+    })
+}
+
+const fn restart(seed: u64) -> Restart {
+    Restart {
+        seed,
+        missing: None,
+        stale: false,
+        again: None,
+    }
+}
+
+/// Runs a script, which keeps every promise and in which each of these is done.
+fn keeps(options: &Options, script: &[Step], deeds: &[&str]) {
+    let outcome = run_with(options.clone(), Some(script.to_vec()), 1, false);
+    assert_eq!(outcome.violation, None, "{options:?}");
+    let done: Vec<&str> = outcome.statistics.reach.deeds().map(|it| it.0).collect();
+    for deed in deeds {
+        assert!(done.contains(deed), "{deed} is not among {done:?}");
+    }
+}
+
+/// Spares, and the disk that is filled to replace a member, go by hand, and so does the member.
+#[test]
+fn disks_that_serve_no_slot_are_failed_and_removed() {
+    for options in arrays() {
+        for (newest, cut) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut script = vec![
+                write(0, 200),
+                speed(20),
+                order(Verb::Spare),
+                order(Verb::Replace { member: 1 }),
+                write(3, 40),
+                order(Verb::RemoveSpare { newest }),
+                order(Verb::FailSpare { newest }),
+                write(9, 40),
+                after(SECOND / 50, Action::Drain),
+                order(Verb::RemoveSpare { newest }),
+                order(Verb::Replace {
+                    member: 2 % options.members,
+                }),
+                after(SECOND / 20, Action::Fail { member: 0 }),
+                write(60, 40),
+                order(Verb::FailSpare { newest }),
+            ];
+            if cut {
+                script.push(after(200_000, Action::PowerCut(restart(3))));
+            }
+            script.extend([read(0, 640), speed(200_000)]);
+            let deeds = ["spare failed by hand", "spare removed by hand"];
+            keeps(&options, &script, &deeds);
+        }
+    }
+}
+
+/// The log of a member has no room for another entry, and what is written in the middle of a
+/// range that it names would need one. Then the power is cut, or the member is replaced: what
+/// was written has to be copied, though the log may still name it.
+#[test]
+fn a_full_log_names_more_than_is_bad() {
+    for options in arrays() {
+        let cut = Action::PowerCut(restart(7));
+        let replace = Action::Administer(Verb::Replace { member: 1 });
+        let repair = Action::Check { repair: true };
+        for (left, deed) in [(0, cut), (1, cut), (0, replace), (0, repair)] {
+            let mut script = vec![
+                write(0, 640),
+                after(12 * SECOND, Action::Drain),
+                at_once(Action::Fail { member: 1 }),
+                after(SECOND, Action::Drain),
+                at_once(Action::NoteBad {
+                    member: 1,
+                    sector: 100,
+                    count: 20,
+                }),
+                at_once(Action::FillLog { member: 1, left }),
+                at_once(Action::Mend {
+                    fresh: false,
+                    healed: true,
+                }),
+                after(3 * SECOND, Action::Drain),
+                read(0, 640),
+            ];
+            script.extend((0..40).map(|place| write(place * 16 + 5, 2)));
+            script.extend([
+                at_once(deed),
+                after(3 * SECOND, Action::Drain),
+                read(0, 640),
+                at_once(repair),
+                after(SECOND, Action::Drain),
+                read(0, 640),
+            ]);
+            keeps(&options, &script, &["bad-block log filled elsewhere"]);
+        }
+    }
+}
+
+/// The file with the bitmap errs and dies while a member is away.
+#[test]
+fn a_bitmap_in_a_file_may_be_lost() {
+    for options in arrays() {
+        let options = Options {
+            seldom: Seldom {
+                bitmap_in_file: true,
+                ..Seldom::default()
+            },
+            ..options
+        };
+        let script = [
+            write(0, 200),
+            after(12 * SECOND, Action::Drain),
+            at_once(Action::Fail { member: 0 }),
+            write(300, 50),
+            after(SECOND, Action::Drain),
+            at_once(Action::Mend {
+                fresh: false,
+                healed: true,
+            }),
+            write(400, 10),
+            after(100_000, Action::PowerCut(restart(1 << 48))),
+            order(Verb::BitmapFileErrs { commands: 1 }),
+            write(17, 100),
+            after(100_000, Action::PowerCut(restart(0))),
+            write(9, 100),
+            after(100_000, Action::PowerCut(restart(1 << 48))),
+            write(100, 10),
+            order(Verb::LoseBitmapFile),
+            write(200, 10),
+            after(20 * SECOND, Action::Drain),
+        ];
+        let deeds = [
+            "re-add by bitmap",
+            "bitmap file that errs",
+            "lost bitmap file",
+        ];
+        keeps(&options, &script, &deeds);
+    }
+}
+
+/// A bitmap of two pages, in a file: a bit for each sector.
+#[test]
+fn a_bitmap_has_two_pages() {
+    let options = Options {
+        bitmap_chunk: Some(1),
+        seldom: Seldom {
+            bitmap_in_file: true,
+            two_pages: true,
+            ..Seldom::default()
+        },
+        sync_block: 1024,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (128, 31_232))
+    };
+    let script = [
+        write(0, 2),
+        write(31_000, 200),
+        at_once(Action::PowerCut(restart(1 << 48))),
+        at_once(Action::Fail { member: 0 }),
+        write(30_715, 10),
+        at_once(Action::Mend {
+            fresh: false,
+            healed: true,
+        }),
+        after(30 * SECOND, Action::Drain),
+    ];
+    keeps(&options, &script, &["re-add by bitmap", "power cut"]);
+}
+
+/// An array grows, is written to where it is new, and the growth is cut off or not.
+#[test]
+fn an_array_grows() {
+    for options in arrays() {
+        for assume_clean in [true, false] {
+            let options = Options {
+                assume_clean,
+                seldom: Seldom {
+                    room: Some(64),
+                    ..Seldom::default()
+                },
+                ..options.clone()
+            };
+            let mut script = Vec::new();
+            // Of these seeds the array grows at the second, as nothing asks for it at the first.
+            for seed in [1 << 40, 0, 0, 1 << 40] {
+                script.extend([
+                    write(600, 40),
+                    after(SECOND, Action::Drain),
+                    at_once(Action::Stop(restart(seed))),
+                    speed(100),
+                    write(640, 8),
+                    write(650, 3),
+                    after(100_000, Action::PowerCut(restart(seed))),
+                    write(655, 9),
+                    read(640, 24),
+                    at_once(Action::Lose { member: 1 }),
+                    write(641, 30),
+                    read(640, 40),
+                    at_once(Action::Mend {
+                        fresh: true,
+                        healed: true,
+                    }),
+                    speed(200_000),
+                    after(20 * SECOND, Action::Drain),
+                ]);
+            }
+            keeps(&options, &script, &["growth"]);
+        }
+    }
+}
+
+/// Members that are read only where nobody else can serve, and starts with force that is not
+/// needed.
+#[test]
+fn write_mostly_and_needless_force() {
+    for options in arrays() {
+        let options = Options {
+            seldom: Seldom {
+                write_mostly: 0b0101,
+                forces: true,
+                ..Seldom::default()
+            },
+            ..options
+        };
+        let script = [
+            write(0, 200),
+            at_once(Action::PowerCut(restart(0))),
+            read(0, 640),
+            at_once(Action::Lose { member: 1 }),
+            read(0, 640),
+            write(7, 200),
+            at_once(Action::Stop(restart(0))),
+            read(0, 640),
+        ];
+        keeps(&options, &script, &["needless force"]);
+    }
+}
