@@ -141,7 +141,8 @@ pub struct MemberCommand {
     pub start: Sectors,
     /// Number of sectors; 0 for a flush.
     pub count: Sectors,
-    /// Durable before it completes.
+    /// Durable before it completes; of a flush: such a write to the same member follows at once,
+    /// and the two would be one request of md's.
     pub force_unit_access: bool,
     /// What it is done for, which decides its share of the member.
     pub purpose: Purpose,

@@ -25,7 +25,8 @@
 //!   the top of `queue/bfq.rs`.
 //!
 //! A flush goes before all others: Linux puts it at the head of the list to dispatch, and
-//! the fault of a late one would be a caller's that sent it too early.
+//! the fault of a late one would be a caller's that sent it too early. Then comes a write for
+//! which the disk was flushed ([`Submitter::first`]).
 //!
 //! An NVMe drive takes 1023 commands, and has no scheduler unless one is asked for, whatever
 //! its host does with other disks: Linux gives a disk with several hardware queues none (`elevator_get_default` in
@@ -363,7 +364,7 @@ impl<T: Target> Queue<T> {
             from,
             owner: None,
         };
-        if command.kind == CommandKind::Flush {
+        if command.kind == CommandKind::Flush || from.first {
             self.waiting.push(waiting);
             return;
         }
@@ -440,8 +441,9 @@ impl<T: Target> Queue<T> {
     /// Takes out of those that wait the one whose turn it is.
     fn next(&mut self, now: Nanos) -> Option<Waiting> {
         let is_flush = |one: &Waiting| one.command.kind == CommandKind::Flush;
-        if let Some(flush) = self.waiting.iter().position(is_flush) {
-            return Some(self.waiting.remove(flush));
+        let ahead = || self.waiting.iter().rposition(|one| one.from.first);
+        if let Some(first) = self.waiting.iter().position(is_flush).or_else(ahead) {
+            return Some(self.waiting.remove(first));
         }
         let index = match &mut self.scheduler {
             Scheduler::None if !self.sleepers.may_take(now) => return None,

@@ -3,8 +3,8 @@
 //! The thread works under a plug. A block that it sends is merged there with one of its member
 //! that lies beside it, if what becomes of them is not as long as a disk takes; else it is a
 //! new request. The plug is emptied at the end of the thread's run, and when it is full
-//! (`plug_rule` of the room `array`). What leaves together is merged once more and sorted, reads
-//! first (`mq-deadline`). A read past the cache that is too long for one bio has such a plug too
+//! (`plug_rule` of the room `array`). What leaves together is merged once more, each into what it
+//! continues, and sorted, reads first (`mq-deadline`). A read past the cache that is too long for one bio has such a plug too
 //! (block/fops.c, `__blkdev_direct_IO`).
 
 use super::{BLOCK, Raid5d};
@@ -56,9 +56,41 @@ pub(super) struct DirectRead {
 trait Pluggable {
     fn slot(&self) -> Slot;
     fn sectors(&self) -> u64;
+    /// Whether another one begins where it ends, on its member, and both may be one command
+    /// of so many sectors.
+    fn is_continued_by(&self, other: &Self, longest: u64) -> bool;
+    /// Takes in what lies beside it.
+    fn merge(&mut self, other: &mut Self);
+
     /// Takes in what lies beside it on the member, if that may be one command
     /// of so many sectors.
-    fn absorb(&mut self, other: &mut Self, longest: u64) -> bool;
+    fn absorb(&mut self, other: &mut Self, longest: u64) -> bool {
+        let fits = self.is_continued_by(other, longest) || other.is_continued_by(self, longest);
+        if fits {
+            self.merge(other);
+        }
+        fits
+    }
+}
+
+/// What leaves a plug, oldest first, in its disk's scheduler: each becomes part of one that it
+/// continues, and of no other one (block/elevator.c, `elv_attempt_insert_merge`).
+fn inserted<T: Pluggable>(plugged: Vec<T>, longest: u64) -> Vec<T> {
+    let mut held: Vec<T> = Vec::new();
+    for new in plugged {
+        let mut at = held.len();
+        held.push(new);
+        let before = |held: &[T], at: usize| {
+            let mut all = held.iter();
+            all.position(|it| it.is_continued_by(&held[at], longest))
+        };
+        while let Some(before) = before(&held, at) {
+            let mut grown = held.remove(at);
+            at = before - usize::from(at < before);
+            held[at].merge(&mut grown);
+        }
+    }
+    held
 }
 
 /// Whether something becomes part of what is in a plug.
@@ -71,15 +103,6 @@ fn joins<T: Pluggable>(plugged: &mut [T], new: &mut T, oldest_first: bool, longe
 /// Whether a plug is emptied before a new request.
 fn is_full<T: Pluggable>(plugged: &[T], oldest_first: bool) -> bool {
     is_plug_full(plugged.iter().map(|it| Sectors(it.sectors())), oldest_first)
-}
-
-impl DirectRead {
-    /// Whether another one begins where it ends, on its member, and both may be one command
-    /// of so many sectors.
-    fn is_continued_by(&self, other: &Self, longest: u64) -> bool {
-        let follows = self.slot == other.slot && self.start + self.count == other.start;
-        follows && self.count + other.count <= longest
-    }
 }
 
 /// Reads in the order in which a disk gets them whose scheduler begins with the one that came
@@ -106,17 +129,15 @@ impl Pluggable for DirectRead {
         self.count
     }
 
-    fn absorb(&mut self, other: &mut Self, longest: u64) -> bool {
-        let after = self.start + self.count == other.start;
-        let before = other.start + other.count == self.start;
-        let fits = self.slot == other.slot && (after || before);
-        if !fits || self.count + other.count > longest {
-            return false;
-        }
+    fn is_continued_by(&self, other: &Self, longest: u64) -> bool {
+        let follows = self.slot == other.slot && self.start + self.count == other.start;
+        follows && self.count + other.count <= longest
+    }
+
+    fn merge(&mut self, other: &mut Self) {
         self.start = self.start.min(other.start);
         self.count += other.count;
         self.chunks.append(&mut other.chunks);
-        true
     }
 }
 
@@ -143,19 +164,17 @@ impl Pluggable for Plugged {
 
     /// What is to be forced to the medium stays by itself (`REQ_NOMERGE_FLAGS` of
     /// include/linux/blk_types.h has FUA, `bio_mergeable`).
-    fn absorb(&mut self, other: &mut Self, longest: u64) -> bool {
+    fn is_continued_by(&self, other: &Self, longest: u64) -> bool {
         let same = self.slot == other.slot
             && self.operation == other.operation
             && !(self.force_unit_access || other.force_unit_access);
-        let after = self.first + self.count == other.first;
-        let before = other.first + other.count == self.first;
-        let count = self.count + other.count;
-        if !same || !(after || before) || count > longest / BLOCK {
-            return false;
-        }
+        let follows = self.first + self.count == other.first;
+        same && follows && self.count + other.count <= longest / BLOCK
+    }
+
+    fn merge(&mut self, other: &mut Self) {
         self.first = self.first.min(other.first);
-        self.count = count;
-        true
+        self.count += other.count;
     }
 }
 
@@ -210,31 +229,10 @@ impl Raid5d {
         self.leave_plug(request, plugged, out);
     }
 
-    /// Sends the reads of a plug, oldest first. Each goes into its disk's scheduler, where it
-    /// becomes part of one that it continues, and of no other one (block/elevator.c,
-    /// `elv_attempt_insert_merge`); then the disk gets them (block/mq-deadline.c).
+    /// Sends the reads of a plug, oldest first. They go into the disks' schedulers, and then to
+    /// the disks (block/mq-deadline.c).
     fn leave_plug(&mut self, request: RequestId, reads: Vec<DirectRead>, out: &mut Outputs) {
-        let longest = self.longest_command;
-        let mut held: Vec<DirectRead> = Vec::new();
-        for mut read in reads {
-            let continues = held
-                .iter()
-                .position(|it| it.is_continued_by(&read, longest));
-            let Some(mut at) = continues else {
-                held.push(read);
-                continue;
-            };
-            held[at].absorb(&mut read, longest);
-            let before = |held: &[DirectRead], at: usize| {
-                let mut all = held.iter();
-                all.position(|it| it.is_continued_by(&held[at], longest))
-            };
-            while let Some(before) = before(&held, at) {
-                let mut grown = held.remove(at);
-                at = before - usize::from(at < before);
-                held[at].absorb(&mut grown, longest);
-            }
-        }
+        let mut held = inserted(reads, self.longest_command);
         let starts_anew = self
             .recovery
             .threads
@@ -272,10 +270,9 @@ impl Raid5d {
 
     /// Sends the commands that have gathered while the queue was plugged.
     pub(super) fn unplug_members(&mut self, out: &mut Outputs) {
-        let longest = self.longest_command;
-        let mut requests = std::mem::take(&mut self.plugged);
+        let plugged = std::mem::take(&mut self.plugged);
+        let mut requests = inserted(plugged, self.longest_command);
         requests.sort_by_key(|it| (it.slot, it.operation != Operation::Read, it.first));
-        requests.dedup_by(|next, last| last.absorb(next, longest));
         for plugged in requests {
             let role = Role::Blocks {
                 first: plugged.first,
@@ -433,5 +430,34 @@ impl Raid5d {
             let how = (Operation::Flush, Purpose::Foreground, false);
             self.issue(slot, Role::Flush(request), (0, 0), how, out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Operation, Plugged, Purpose, Slot, inserted};
+
+    /// Linux block/elevator.c, `elv_attempt_insert_merge`: a request is looked for that ends
+    /// where the new one begins, and none that begins where it ends.
+    #[test]
+    fn what_leaves_a_plug_becomes_part_of_what_it_continues_and_not_of_what_it_precedes() {
+        let left = |firsts: &[u64]| {
+            let plugged = firsts.iter().map(|&first| Plugged {
+                slot: Slot(0),
+                operation: Operation::Read,
+                purpose: Purpose::Foreground,
+                force_unit_access: false,
+                first,
+                count: 4,
+            });
+            let left = inserted(plugged.collect(), 1000);
+            let left = left.iter().map(|it| (it.first, it.count));
+            left.collect::<Vec<_>>()
+        };
+        assert_eq!(left(&[0, 4]), [(0, 8)]);
+        assert_eq!(left(&[4, 0]), [(4, 4), (0, 4)]);
+        // What has grown may continue another one, and what it has grown towards stays.
+        assert_eq!(left(&[0, 8, 4, 12]), [(0, 16)]);
+        assert_eq!(left(&[4, 12, 8, 0]), [(4, 8), (12, 4), (0, 4)]);
     }
 }

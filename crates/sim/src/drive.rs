@@ -8,6 +8,11 @@
 //! it. One flush at a time is with the disk; those that come meanwhile are one, and it waits
 //! until no write is on its way that wants a flush itself (`blk_kick_flush`). Such a write is merged
 //! with no other one. On a disk that keeps nothing it is a write like any other.
+//!
+//! A write for which the disk has to be flushed first comes as two commands: a flush that has
+//! [`MemberCommand::force_unit_access`], and the write. To Linux both are one request. So the next
+//! flush waits for the write as soon as the first one has ended (`blk_flush_complete_seq`), and the
+//! write goes before all others that wait.
 
 use crate::result::MemberStatistics;
 use raidlab_array::{CommandId, MemberCommand, Operation, Purpose, Sender};
@@ -29,6 +34,8 @@ struct Flight {
     purpose: Purpose,
     /// It is written, and a flush has to follow.
     then_flush: bool,
+    /// It is a flush, and a write of the same request follows.
+    then_write: bool,
 }
 
 /// The flush among a disk's commands.
@@ -41,7 +48,7 @@ const FIRST_THREAD: u32 = u32::MAX - 1;
 /// writes are `REQ_SYNC` (Linux block/fops.c, `dio_bio_write_op`), which md passes on
 /// (raid5.c, `R5_SyncIO`; raid1.c), and so are those of its metadata; the writes of a resync
 /// and discards are not.
-const fn submitter(command: &MemberCommand, then_flush: bool) -> Submitter {
+const fn submitter(command: &MemberCommand, then_flush: bool, first: bool) -> Submitter {
     Submitter {
         process: match command.sender {
             Sender::Process(process) => process,
@@ -54,6 +61,7 @@ const fn submitter(command: &MemberCommand, then_flush: bool) -> Submitter {
             (Operation::Flush | Operation::Discard, _) => false,
         },
         alone: then_flush,
+        first,
     }
 }
 
@@ -65,8 +73,10 @@ struct Flushes {
     /// Who waits for the one that the disk has, and since when it has it.
     running: Vec<usize>,
     since: Nanos,
-    /// Writes with the disk that will wait for one.
+    /// Writes with the disk that will wait for one, or that are about to come.
     data_in_flight: u32,
+    /// Those that are about to come: the disk was flushed for them.
+    to_come: u32,
 }
 
 /// A command of a disk that has ended.
@@ -199,6 +209,9 @@ impl Drive {
             then_flush: command.operation == Operation::Write
                 && command.force_unit_access
                 && !self.keeps_nothing(),
+            then_write: command.operation == Operation::Flush
+                && command.purpose == Purpose::Metadata
+                && command.force_unit_access,
         };
         let tag = match self.free.pop() {
             Some(tag) => {
@@ -223,7 +236,12 @@ impl Drive {
                 return self.refresh();
             }
         };
-        self.flushes.data_in_flight += u32::from(flight.then_flush);
+        let is_awaited = flight.purpose == Purpose::Metadata && self.flushes.to_come > 0;
+        let first = flight.then_flush && is_awaited;
+        match first {
+            true => self.flushes.to_come -= 1,
+            false => self.flushes.data_in_flight += u32::from(flight.then_flush),
+        }
         self.queue.submit_from(
             now,
             Command {
@@ -232,7 +250,7 @@ impl Drive {
                 start: command.start,
                 count: command.count,
             },
-            submitter(command, flight.then_flush),
+            submitter(command, flight.then_flush, first),
         );
         self.refresh();
     }
@@ -286,9 +304,13 @@ impl Drive {
                         count: Sectors::ZERO,
                     });
                 }
-                let mut ended = std::mem::take(&mut self.flushes.running);
-                for tag in ended.drain(..) {
+                for tag in std::mem::take(&mut self.flushes.running) {
+                    if self.flights[tag].is_some_and(|flight| flight.then_write) {
+                        self.flushes.data_in_flight += 1;
+                        self.flushes.to_come += 1;
+                    }
                     done.extend(self.end(now, tag));
+                    self.kick_flush(now);
                 }
             } else {
                 let tag = usize::try_from(completion.tag).unwrap_or(usize::MAX);
@@ -305,12 +327,12 @@ impl Drive {
                 if self.flights[tag].is_some_and(|flight| flight.then_flush) {
                     self.flushes.data_in_flight -= 1;
                     self.flushes.waiting.push(tag);
+                    self.kick_flush(now);
                 } else {
                     done.extend(self.end(now, tag));
                 }
             }
         }
-        self.kick_flush(now);
         if self.free.len() == self.flights.len()
             && let Some(since) = self.busy_since.take()
         {
@@ -357,3 +379,6 @@ impl Drive {
         statistics
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,9 @@
 //! [`plug_rule`](crate::recovery::plug_rule). Who falls asleep as a disk has no request left
 //! empties its plug (kernel/sched/core.c, `io_schedule_prepare`). When it wakes it goes on with an
 //! empty one, and what it sends until it sleeps again is merged there. What leaves together goes into the disks'
-//! schedulers before any of it goes to a disk: there it is sorted, and what continues another
-//! command is merged with it (block/mq-deadline.c, `dd_insert_requests`; block/elevator.c,
-//! `elv_attempt_insert_merge`).
+//! schedulers before any of it goes to a disk, in the order in which it came. There what continues
+//! another command is merged with it, but not what precedes one (block/elevator.c,
+//! `elv_attempt_insert_merge`), and all is sorted (block/mq-deadline.c, `dd_insert_requests`).
 
 use super::{Array, Command, Role};
 use crate::recovery::{MdRules, is_plug_full, tried_in_plug};
@@ -198,38 +198,50 @@ impl Array {
 
     /// Empties a plug.
     pub(super) fn unplug(&mut self, plug: Plugged, longest: Sectors, out: &mut Outputs) {
-        let mut leaving = self.plug.empty(plug, out);
-        leaving.sort_by_key(|command| (command.slot, command.start));
-        let mut leaving = leaving.into_iter();
-        let Some(mut last) = leaving.next() else {
-            return;
-        };
-        let mut joined = Vec::new();
-        for next in leaving {
-            let continues = (last.slot, last.operation) == (next.slot, next.operation)
-                && last.start + last.count == next.start;
-            if continues
-                && last.count + next.count <= longest
-                && let Some(part) = self.commands.take_key(next.id.0)
-            {
-                last.count += next.count;
-                self.plug.joins(next.id, last.id, part);
-                self.members.became_part(next.slot);
-                joined.push((next.id, next.slot));
-            } else {
-                out.commands.push(std::mem::replace(&mut last, next));
+        let (held, joined) = inserted(self.plug.empty(plug, out), longest);
+        out.commands.extend(held);
+        for (command, other) in &joined {
+            if let Some(part) = self.commands.take_key(command.id.0) {
+                self.plug.joins(command.id, *other, part);
+                self.members.became_part(command.slot);
             }
         }
-        out.commands.push(last);
-        for (id, slot) in joined {
-            self.frees(id, slot, out);
+        for (command, _) in joined {
+            self.frees(command.id, command.slot, out);
         }
     }
 }
 
+/// What leaves a plug, oldest first, in the disks' schedulers: as the disks get it, and what
+/// became part of which other command.
+fn inserted(
+    leaving: Vec<MemberCommand>,
+    longest: Sectors,
+) -> (Vec<MemberCommand>, Vec<(MemberCommand, CommandId)>) {
+    let continues = |next: &MemberCommand, last: &MemberCommand| {
+        (last.slot, last.operation) == (next.slot, next.operation)
+            && last.start + last.count == next.start
+            && last.count + next.count <= longest
+    };
+    let (mut held, mut joined) = (Vec::<MemberCommand>::new(), Vec::new());
+    for next in leaving {
+        let mut at = held.len();
+        held.push(next);
+        // What has grown may continue another one.
+        while let Some(before) = held.iter().position(|last| continues(&held[at], last)) {
+            let next = held.remove(at);
+            at = before - usize::from(at < before);
+            held[at].count += next.count;
+            joined.push((next, held[at].id));
+        }
+    }
+    held.sort_by_key(|command| (command.slot, command.start));
+    (held, joined)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Plug, Plugged};
+    use super::{Plug, Plugged, inserted};
     use crate::array::{Command, Role};
     use crate::request::{
         BufferId, CommandId, MemberCommand, Operation, Outputs, Purpose, Sender, Slot,
@@ -294,6 +306,28 @@ mod tests {
             assert!(plug.takes(&sent, part, Sectors(100), &mut out), "{start}");
             let (first, count) = (out.commands[1].start.0, out.commands[1].count.0);
             assert_eq!((first, count), (start.min(1000), 16));
+        }
+    }
+
+    /// Linux block/elevator.c, `elv_attempt_insert_merge`.
+    #[test]
+    fn what_leaves_becomes_part_of_what_it_continues_and_not_of_what_it_precedes() {
+        for (starts, left, parts) in [
+            (&[0, 8, 16][..], &[(0, 24)][..], &[(2, 1), (3, 1)][..]),
+            (&[8, 0], &[(0, 8), (8, 8)], &[]),
+            (&[0, 16, 8], &[(0, 16), (16, 8)], &[(3, 1)]),
+            (&[0, 16, 8, 24], &[(0, 32)], &[(3, 1), (4, 2), (2, 1)]),
+        ] {
+            let commands = (1..)
+                .zip(starts)
+                .map(|(id, &start)| command(id, 0, start, 8).0);
+            let (held, joined) = inserted(commands.collect(), Sectors(100));
+            let held: Vec<_> = held.iter().map(|it| (it.start.0, it.count.0)).collect();
+            let joined: Vec<_> = joined
+                .iter()
+                .map(|(it, other)| (it.id.0, other.0))
+                .collect();
+            assert_eq!((&held[..], &joined[..]), (left, parts), "{starts:?}");
         }
     }
 

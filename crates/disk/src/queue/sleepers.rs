@@ -100,6 +100,7 @@ mod tests {
                 process,
                 sync: true,
                 alone: false,
+                first: false,
             };
             queue.submit_from(now, command, from);
         };

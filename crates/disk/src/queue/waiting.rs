@@ -13,6 +13,10 @@ pub struct Submitter {
     /// Whether the command is merged with no other one, as a write that a flush follows or that
     /// goes through the cache (`REQ_NOMERGE_FLAGS` of Linux include/linux/blk_types.h).
     pub alone: bool,
+    /// Whether the command goes before all others that wait, as a write does for which the disk
+    /// was flushed first (Linux block/blk-flush.c, `blk_flush_complete_seq`, and
+    /// `BLK_MQ_INSERT_AT_HEAD` of block/mq-deadline.c).
+    pub first: bool,
 }
 
 /// A command that waits, or several that were merged.

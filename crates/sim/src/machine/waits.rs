@@ -30,8 +30,9 @@ impl Machine {
         self.wait_until(at_most, |machine| !machine.subject.is_syncing(), watch)
     }
 
-    /// Lets time pass, with no job running, until nothing is in flight, no
-    /// disk has anything left to write, and none was written to for three seconds.
+    /// Lets time pass, with no job running, until no member was written to for three
+    /// seconds, nothing is in flight, and no disk has anything left to write. The seconds
+    /// count from the begin of the wait, as on the host bench, which sees no disk's cache.
     ///
     /// # Errors
     /// As [`Self::wait_for_sync`].
@@ -44,9 +45,7 @@ impl Machine {
             machine.subject.is_idle() && machine.drives.iter().all(Drive::is_quiet)
         };
         let end = self.now + at_most;
-        self.wait_until(at_most, is_idle, watch)?;
-        let left = end.saturating_sub(self.now);
-        if self.wait_until_quiet(self.written(), IDLE, left, watch)? {
+        if self.wait_until_quiet(self.written(), IDLE, at_most, watch)? {
             return self.wait_until(end.saturating_sub(self.now), is_idle, watch);
         }
         Err(SimError::Waited {

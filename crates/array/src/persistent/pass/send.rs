@@ -173,6 +173,8 @@ impl PersistentArray {
         let Some(pass) = &mut self.pass else { return };
         pass.outstanding += 1;
         let phase = pass.phase;
+        // md's are one request with the flush before them (`md_super_write`).
+        let is_for_writes = self.imitates_md && pass.behind_flush.contains_key(&handle);
         let id = self.commands.new_id();
         self.commands.metadata.insert(id, Some(handle));
         let mut count = Sectors::ZERO;
@@ -199,7 +201,11 @@ impl PersistentArray {
             operation,
             start,
             count,
-            force_unit_access: operation == Operation::Write && !volatile,
+            force_unit_access: match operation {
+                Operation::Write => !volatile,
+                Operation::Flush => is_for_writes,
+                Operation::Read | Operation::Discard => false,
+            },
             purpose: Purpose::Metadata,
             sender: Sender::Thread,
             buffer,

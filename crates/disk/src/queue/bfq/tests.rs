@@ -122,6 +122,7 @@ fn run(queue: &mut HostQueue, loads: &[Load], end: Nanos) -> Outcome {
                 process: load.process,
                 sync: load.sync,
                 alone: false,
+                first: false,
             };
             queue.submit_from(now, command, from);
         }
