@@ -3,8 +3,9 @@
 //! force that nobody needs.
 
 use raidlab_faults::script::{Action, Restart, Step, Verb};
-use raidlab_faults::{Options, Seldom, run_with};
+use raidlab_faults::{Filter, Options, Seldom, run_seed, run_with};
 use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
+use raidlab_metadata::Version;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -288,4 +289,16 @@ fn write_mostly_and_needless_force() {
         ];
         keeps(&options, &script, &["needless force"]);
     }
+}
+
+/// A new disk is larger than the first ones, and the array starts with it alone, as the other side
+/// of a split. The others can come back all the same: the ring of the write log stays where they
+/// have room for it.
+#[test]
+fn who_is_away_has_room_for_the_log_when_it_is_back() {
+    let outcome = run_seed(&Filter::default(), 300_000_000_799, false);
+    assert_eq!(outcome.violation, None);
+    let options = outcome.options;
+    assert_eq!((options.version, options.log), (Version::V1_0, true));
+    assert_eq!(options.seldom.room, Some(72), "the seed means what it did");
 }

@@ -96,7 +96,20 @@ pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
     let start = common.start + super::LOG_SUPERBLOCK_SECTORS;
     // A record's place must fit 32 bits; no array needs so much.
     let end = common.end.min(start + MAXIMUM_RING);
-    (end.0 >= start.0.checked_add(MINIMUM_RING)?).then_some(Span { start, end })
+    let widest = (end.0 >= start.0.checked_add(MINIMUM_RING)?).then_some(Span { start, end })?;
+    // Who is away had room for the ring of before, and perhaps for no longer one.
+    let lacks_one = assembly.slots().iter().any(Option::is_none);
+    let before = ring_of_before(assembly).filter(|ring| {
+        let is_within = widest.start <= ring.start && ring.end <= widest.end;
+        lacks_one && is_within && ring.start.0 + MINIMUM_RING <= ring.end.0
+    });
+    Some(before.unwrap_or(widest))
+}
+
+/// Where the members had the records of their last run.
+fn ring_of_before(assembly: &Assembly) -> Option<Span> {
+    let mut members = assembly.members.iter().map(|member| &member.candidate);
+    members.find_map(|it| Some(it.log.as_ref()?.of(&it.metadata.superblock)?.ring))
 }
 
 /// 128 KiB with the log's superblock: half of what raidlab leaves for a log on
