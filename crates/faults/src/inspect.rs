@@ -266,8 +266,7 @@ impl Said {
 }
 
 impl Bits {
-    /// From so many sectors: four kilobytes of bits are more than any array here has on its
-    /// members.
+    /// From so many sectors: four kilobytes of bits are more than any array here has on members.
     fn read(disk: &Pages, place: u64, sectors: u64) -> Option<Self> {
         let mut bytes = vec![0; sectors as usize * SECTOR];
         disk.read(place, &mut bytes);

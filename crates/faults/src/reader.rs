@@ -71,8 +71,8 @@ impl Reader {
         self.rows = OnceLock::new();
     }
 
-    /// How many sectors an array of copies offered when it used only so many of each member
-    /// (raid10.c, `raid10_size`).
+    /// How many sectors an array of copies offered when it used only so many sectors of each
+    /// member (Linux drivers/md/raid10.c, `raid10_size`).
     #[must_use]
     pub fn size_before(&self, used: u64) -> u64 {
         match self.layout {

@@ -106,8 +106,7 @@ pub enum Action {
         /// How many sectors the disk loses.
         count: u64,
     },
-    /// The bad-block log of a member that has failed is filled, with places that the array does
-    /// not use.
+    /// The bad-block log of a failed member is filled, with places that the array does not use.
     FillLog {
         /// The slot whose member has failed.
         member: usize,

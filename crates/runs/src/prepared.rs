@@ -139,15 +139,15 @@ fn short_of_jobs(suite: &Suite, experiments: &[Experiment]) -> Vec<String> {
             many => format!("not the suite's last {many} jobs"),
         };
         Some(format!(
-            "{}: {jobs}: before them a member is taken out, or all are checked, and it has no redundancy",
+            "{}: {jobs}: it has no redundancy, and before them a member is taken out or a check begins",
             one.subject.name
         ))
     });
     distinct(lines)
 }
 
-/// A remark for each of these lines on what is left out, and for each subject that is short of
-/// jobs.
+/// A remark for each of these lines on what is left out, and for each subject that does not do
+/// all of the suite's jobs.
 ///
 /// # Errors
 /// When nothing is left that would measure anything.

@@ -32,8 +32,8 @@ pub enum Verb {
         /// The one that came last, and not the one that came first.
         newest: bool,
     },
-    /// The administrator removes a disk that serves no slot. While it is being filled this is
-    /// refused.
+    /// The administrator removes a disk that serves no slot. One that is being filled is not
+    /// removed, and says so.
     RemoveSpare {
         /// The one that came last, and not the one that came first.
         newest: bool,

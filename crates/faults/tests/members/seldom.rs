@@ -2,38 +2,11 @@
 //! removed by hand, full bad-block logs, a bitmap in a file, growth, write-mostly members, and
 //! force that nobody needs.
 
+use super::{SECOND, after, arrays, at_once};
 use raidlab_faults::script::{Action, Restart, Step, Verb};
 use raidlab_faults::{Filter, Options, Seldom, run_seed, run_with};
-use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
+use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::Version;
-
-const SECOND: u64 = 1_000_000_000;
-
-/// One array of each level that bears a loss.
-fn arrays() -> Vec<Options> {
-    let near = Layout::Copies(Copies::near(2));
-    let parity = Layout::Parity(ParityLayout::LeftSymmetric);
-    [
-        (Level::Raid1, Layout::None, 2),
-        (Level::Raid10, near, 4),
-        (Level::Raid5, parity, 4),
-        (Level::Raid6, parity, 5),
-    ]
-    .map(|(level, layout, members)| Options {
-        bitmap_chunk: Some(64),
-        log: level.parity_count() > 0,
-        ..Options::plain(level, layout, members, (16, 640))
-    })
-    .into()
-}
-
-fn after(after_ns: u64, action: Action) -> Step {
-    Step { after_ns, action }
-}
-
-fn at_once(action: Action) -> Step {
-    after(0, action)
-}
 
 fn write(start: u64, count: u64) -> Step {
     at_once(Action::Write {
@@ -264,8 +237,7 @@ fn an_array_grows() {
     }
 }
 
-/// Members that are read only where nobody else can serve, and starts with force that is not
-/// needed.
+/// Members that are read only where nobody else can serve, and starts with needless force.
 #[test]
 fn write_mostly_and_needless_force() {
     for options in arrays() {

@@ -1,6 +1,8 @@
 //! Members that come back with a bad-block log, and members that are lost while a new
 //! array is in its first resync: the sequences by themselves, at every level.
 
+mod seldom;
+
 use raidlab_faults::script::{Action, Restart, Step};
 use raidlab_faults::{Options, Outcome, run_with};
 use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
