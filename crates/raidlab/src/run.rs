@@ -13,7 +13,7 @@ use asked::Outputs;
 use clap::Args;
 use progress::Shown;
 use raidlab_runs::values::time;
-use raidlab_runs::{Asked, On, Ready, Task, Typed, file_of, go_on, see};
+use raidlab_runs::{Asked, On, Ready, Task, Typed, file_of, go_on, lock_store, see};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
 use raidlab_store::{RunSummary, Shard, Store};
@@ -183,6 +183,9 @@ fn say_left_out(ready: &Ready<'_>) {
 fn carry_out_shard(ready: &Ready<'_>, shard: Shard, file: &Path) -> Result<(), Failure> {
     let name = visible_path(file);
     if ready.is_there()? {
+        // Whoever was killed as soon as the file had its name left its lock, which a list of the
+        // folder's files would give to `merge`. Taken and given back, it is gone.
+        drop(lock_store(&Shard::part_of(file)));
         output::say(&format!("shard {shard} is whole already: {name}"));
         return Ok(());
     }

@@ -53,6 +53,7 @@ pub fn run(arguments: &Arguments, filter: &Filter, shard: Shard) -> Result<(), F
     let unfinished = file.with_extension("json.part");
     let new = Part::new(of, shard.index(), shard.count().get());
     if let Some(part) = there(&file, &new)? {
+        forget(&unfinished)?;
         return told(&part, shard, &file, "is whole already");
     }
     let mut part = there(&unfinished, &new)?.unwrap_or(new);
@@ -77,10 +78,18 @@ pub fn run(arguments: &Arguments, filter: &Filter, shard: Shard) -> Result<(), F
         return Err(Failure::words(Kind::StartAgain, words).help(help));
     }
     keep(&file, &part)?;
-    if unfinished.exists() {
-        fs::remove_file(&unfinished).map_err(|error| Failure::write_file(&unfinished, error))?;
-    }
+    forget(&unfinished)?;
     told(&part, shard, &file, "is whole")
+}
+
+/// Removes what was kept of a part that is whole now.
+fn forget(unfinished: &Path) -> Result<(), Failure> {
+    match fs::remove_file(unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::write_file(unfinished, error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says that a part is whole. That seeds broke promises is no reason to run it again, so

@@ -94,10 +94,13 @@ fn shards_killed_at_any_moment_and_started_again_give_the_same() {
         }
         lab.ok(&shard(&which, &name));
         assert!(!part.exists());
-        // Whole already: nothing is done again.
+        // Whole already: nothing is done again, and what a kill just before the end left goes.
         let bytes = std::fs::read(&file).expect("it is there");
+        let lock = part.with_extension("part.lock");
+        std::fs::write(&lock, "process 1").expect("it can be written");
         let ran = lab.run(&shard(&which, &name));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(!lock.exists());
         assert!(ran.stderr.contains("is whole already"), "{}", ran.stderr);
         assert!(std::fs::read(&file).expect("it is there") == bytes);
     }
@@ -433,6 +436,8 @@ fn parts_of_a_simulation_count_what_one_machine_counts() {
             done.stderr
         );
     }
+    // One that was killed before it removed what it had kept until then.
+    std::fs::write(lab.path("simulate-1-of-2.json.part"), "{}").expect("it can be written");
     assert!(part("1/2", &[]).stderr.contains("is whole already"));
     let files = lab.files();
     let parts: Vec<_> = files
