@@ -8,6 +8,8 @@
 use super::class::Class;
 use super::groups::{Group, HARMLESS, NOT_MODELLED, WITHOUT_EFFECT};
 use super::modelled;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// What becomes of an option in the model.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +70,21 @@ fn rules() -> impl Iterator<Item = (&'static str, Rule)> {
         .chain(grouped(NOT_MODELLED, Rule::NotModelled))
 }
 
+/// What is known of an option: fio's own name, what becomes of it, and its class whatever its
+/// value.
+type Known = (&'static str, Rule, Class);
+
+/// Every option, by each of its spellings. Each start of the program looks up some ten thousand.
+static KNOWN: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
+    let spellings = rules().flat_map(|(names, rule)| {
+        let own = names.split('|').next().unwrap_or(names);
+        let guarded = GUARDED.iter().find(|(_, guarded)| lists(guarded, own));
+        let class = guarded.map_or(Class::Load, |&(class, _)| class);
+        names.split('|').map(move |name| (name, (own, rule, class)))
+    });
+    spellings.collect()
+});
+
 /// Every option, the modelled ones first, in the order of the tables.
 #[must_use]
 pub fn fio_options() -> Vec<OptionFacts> {
@@ -91,9 +108,10 @@ pub fn fio_options() -> Vec<OptionFacts> {
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
     let name = name.trim().replace('-', "_");
-    let found = rules().find(|(names, _)| lists(names, &name));
-    let own = found.and_then(|(names, _)| names.split('|').next());
-    own.map_or(name, str::to_owned)
+    match KNOWN.get(name.as_str()) {
+        Some(&(own, ..)) => own.to_owned(),
+        None => name,
+    }
 }
 
 /// What the value of an option is.
@@ -121,8 +139,7 @@ pub fn shapes_load(name: &str) -> bool {
 
 /// The rule for an option, by any of its names.
 pub(super) fn rule(name: &str) -> Option<Rule> {
-    let found = rules().find(|(names, _)| lists(names, name));
-    found.map(|(_, rule)| rule)
+    KNOWN.get(name).map(|&(_, rule, _)| rule)
 }
 
 /// Values with which an option that is not modelled asks for nothing, so that it is taken.
@@ -164,8 +181,7 @@ fn class_of(name: &str, value: &str) -> Class {
 
 /// The class of an option whatever its value.
 fn class_of_name(name: &str) -> Class {
-    let guarded = GUARDED.iter().find(|(_, names)| lists(names, name));
-    guarded.map_or(Class::Load, |&(class, _)| class)
+    KNOWN.get(name).map_or(Class::Load, |&(.., class)| class)
 }
 
 /// Whether a place is the one that raidlab gives, or inside it.
@@ -257,7 +273,7 @@ const PROGRAM_OPTIONS: &str = "alloc-size append-terse aux-path bandwidth-log cl
 
 #[cfg(test)]
 mod tests {
-    use super::{HARMLESS, PROGRAM_OPTIONS, Rule, names, nearest, rule};
+    use super::{GUARDED, HARMLESS, PROGRAM_OPTIONS, Rule, canonical_name, names, nearest, rule};
     use std::collections::BTreeSet;
 
     #[test]
@@ -265,6 +281,14 @@ mod tests {
         let all: Vec<&str> = names().chain(PROGRAM_OPTIONS.split(' ')).collect();
         let different: BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(all.len(), different.len());
+    }
+
+    #[test]
+    fn what_is_guarded_is_an_option_by_its_own_name() {
+        for name in GUARDED.iter().flat_map(|(_, names)| names.split(' ')) {
+            assert!(rule(name).is_some(), "{name}");
+            assert_eq!(canonical_name(name), name);
+        }
     }
 
     #[test]
