@@ -156,8 +156,14 @@ fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
         (number.is_finite() && number >= 0.0).then_some(number)
     };
     Some(match kind {
-        // `16GiB` is fio's `16g`.
-        Kind::Size => (parse_bytes(value).ok()?.0.to_string(), "bytes"),
+        // `16GiB` is fio's `16g`. A plain 16 is no size of anything: its unit is missing.
+        Kind::Size => {
+            let bytes = parse_bytes(value).ok()?.0;
+            if bytes < 512 {
+                return None;
+            }
+            (bytes.to_string(), "bytes")
+        }
         Kind::Time => (parse_duration(value).ok()?.0.to_string(), "ns"),
         Kind::Percent => {
             let percent = number(value.trim_end_matches('%'))?;
@@ -250,6 +256,7 @@ mod tests {
             "ram",
             "rom=16GiB",
             "ram=much",
+            "ram=16",
             "written=120%",
             "disk.=x",
             "level=",

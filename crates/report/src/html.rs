@@ -253,10 +253,9 @@ fn tiles(data: &RunData, view: &View<'_>) -> Vec<Tile> {
         reason: verdict.reason(&view.names),
         certainty: verdict.certainty(&view.names),
         uncertain: verdict.is_uncertain(),
-        colour: match verdict.best.as_slice() {
-            [one] => Look(*one).colour(),
-            _ => String::new(),
-        },
+        colour: verdict
+            .sole_winner()
+            .map_or_else(String::new, |one| Look(one).colour()),
         title: verdict.title,
     };
     verdicts(data, view).into_iter().map(tile).collect()

@@ -43,7 +43,11 @@ fn versions_differ(case: &Case<'_>, ruling: &mut Ruling) {
             }
         }
     }
-    ruling.need(None::<()>, "the tool's version");
+    let need = match case.compared().as_slice() {
+        [] => "a second subject",
+        _ => "the tool's version",
+    };
+    ruling.need(None::<()>, need);
 }
 
 fn filesystem_confounded(case: &Case<'_>, ruling: &mut Ruling) {

@@ -173,6 +173,7 @@ fn a_rule_without_evidence_says_which_fact_it_lacks() {
     assert_eq!(lacks("T1"), Some(fact::JOB_ASKED_RUNTIME_NS));
     assert_eq!(lacks("H10"), Some(fact::FIRST_IO_NS));
     assert_eq!(lacks("T17"), Some(""), "there is no dd");
+    assert_eq!(lacks("T23"), Some("a second subject"));
     let nothing = audit_nothing();
     assert!(nothing.findings.is_empty());
     assert!(nothing.coverage.judged.is_empty());

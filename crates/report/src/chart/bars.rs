@@ -85,7 +85,7 @@ fn frames(view: &View<'_>, rows: &[&Row<'_>], wanted: impl Fn(&Cell<'_>) -> bool
         let tallest = names.iter().map(|name| lines_of(name)).max().unwrap_or(1);
         let positions = || (0..own.len()).map(|place| place as f64);
         Frame {
-            title: row_title(row),
+            title: row_title(view, row),
             bars: own
                 .iter()
                 .zip(positions())
@@ -99,12 +99,20 @@ fn frames(view: &View<'_>, rows: &[&Row<'_>], wanted: impl Fn(&Cell<'_>) -> bool
     rows.iter().enumerate().map(frame).collect()
 }
 
-/// What a row's job does, with its operation where the job has several.
-pub(super) fn row_title(row: &Row<'_>) -> String {
-    if row.job_ops > 1 {
-        format!("{}: {}", row.head.job_title, row.head.op)
+/// What a row's job does, with its operation where the job has several, and with its name
+/// where another job is called so too.
+pub(super) fn row_title(view: &View<'_>, row: &Row<'_>) -> String {
+    let title = &row.head.job_title;
+    let same = |other: &Row<'_>| other.head.job_title == *title && other.head.job != row.head.job;
+    let title = if view.main_rows().any(same) {
+        format!("{}: {title}", row.head.job)
     } else {
-        row.head.job_title.clone()
+        title.clone()
+    };
+    if row.job_ops > 1 {
+        format!("{title}: {}", row.head.op)
+    } else {
+        title
     }
 }
 
@@ -252,7 +260,7 @@ fn labels(rows: &[&Row<'_>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::labels;
+    use super::{labels, row_title};
     use crate::compute::view::View;
     use crate::sample;
 
@@ -265,5 +273,18 @@ mod tests {
         let rows: Vec<_> = view.rows.iter().collect();
         assert_eq!(labels(&rows), ["1<br>first third", "2<br>last third"]);
         assert_eq!(labels(&rows[..1]), ["1"]);
+        assert_eq!(row_title(&view, rows[0]), measurements[0].job_title);
+    }
+
+    #[test]
+    fn jobs_of_one_title_are_told_apart_by_their_names() {
+        let measurements = [0, 1].map(|sequence| {
+            let mut own = sample::cell("md", sequence);
+            "random read".clone_into(&mut own.job_title);
+            own
+        });
+        let view = View::of_rows(&measurements);
+        let titles: Vec<String> = view.rows.iter().map(|row| row_title(&view, row)).collect();
+        assert_eq!(titles, ["1: random read", "2: random read"]);
     }
 }

@@ -35,7 +35,7 @@ fn class_figures(data: &RunData, view: &View<'_>, number: usize, class: &str) ->
     let rows = view.main_rows().filter(|row| row.head.class == class);
     let groups: Vec<Group> = rows
         .map(|row| Group {
-            title: row_title(row),
+            title: row_title(view, row),
             lines: lines(view, row),
         })
         .filter(|group| group.lines.iter().any(|line| !line.points.is_empty()))

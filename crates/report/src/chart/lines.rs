@@ -119,6 +119,13 @@ impl Lines {
         let Some(scale) = self.scale() else {
             return Vec::new();
         };
+        let lines = self.groups.iter_mut().flat_map(|group| &mut group.lines);
+        let points = lines.flat_map(|line| &mut line.points);
+        for point in points.filter(|point| point.struck) {
+            let within = |y: f64| y.clamp(scale.low, scale.high);
+            point.y = within(point.y);
+            point.band = (within(point.band.0), within(point.band.1));
+        }
         let most = self.groups.iter().map(|group| group.lines.len()).max();
         if most.unwrap_or(0) <= MOST_LINES {
             return vec![self.side_by_side(scale)];
@@ -137,20 +144,22 @@ impl Lines {
         lines.flat_map(|line| &line.points)
     }
 
+    /// The scale of what was not struck out: what says nothing does not squeeze the rest.
     fn scale(&self) -> Option<Scale> {
-        let values = self.points().flat_map(|point| {
-            let published = point.published.map(|(_, y)| y);
-            [point.y, point.band.0, point.band.1]
-                .into_iter()
-                .chain(published)
-        });
+        let all = self.points().all(|point| point.struck);
+        let counted = self.points().filter(move |point| all || !point.struck);
+        let ends = counted
+            .clone()
+            .flat_map(|point| [point.y, point.band.0, point.band.1]);
+        let published = self.points().filter_map(|point| Some(point.published?.1));
+        let values = ends.chain(published);
         match self.values {
             Values::Rates => {}
             Values::Times => return Scale::of_ratios(values),
             Values::Percent => return values.reduce(f64::max).map(|_| Scale::PERCENT),
         }
         // An end of a band at zero does not forbid a logarithm.
-        let drawn = self.points().map(|point| point.y);
+        let drawn = counted.map(|point| point.y);
         let mut scale = Scale::of(drawn)?;
         let least = if scale.log {
             scale.low / 10.0
@@ -317,7 +326,8 @@ impl Lines {
             words.push(self.band_words.clone());
         }
         if self.points().any(|point| point.struck) {
-            words.push("Crosses were struck out by the audit.".to_owned());
+            let crosses = "Crosses were struck out by the audit; at an edge, they lie beyond it.";
+            words.push(crosses.to_owned());
         }
         if scale.log && self.values == Values::Rates {
             words.push("The scale is logarithmic: equal steps are equal ratios.".to_owned());

@@ -34,7 +34,7 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
             continue;
         }
         let group = |row: &&Row<'_>| Group {
-            title: row_title(row),
+            title: row_title(view, row),
             lines: lines(row, &kinds, megabytes),
         };
         let caption = if rows.len() > MOST_JOBS {

@@ -1,3 +1,5 @@
+use super::lines::{Along, Group, Line, Lines, Point, Values};
+use super::look::Look;
 use super::{Figure, error_figure, figures};
 use crate::compute::view::View;
 use crate::data::RunData;
@@ -352,4 +354,48 @@ fn percentiles_that_nobody_told_have_no_marks() {
         text.contains("90 % -") && text.contains("99.9 % -"),
         "{text}"
     );
+}
+
+#[test]
+fn what_was_struck_out_does_not_squeeze_the_rest() {
+    let line = |place: usize, ys: [f64; 2], struck: bool| Line {
+        name: format!("subject {place}"),
+        look: Look(place),
+        points: [1.0, 4.0]
+            .into_iter()
+            .zip(ys)
+            .map(|(x, y)| Point {
+                x,
+                y,
+                band: (y, y),
+                published: None,
+                text: y.to_string(),
+                struck,
+            })
+            .collect(),
+    };
+    let lines = vec![line(0, [80.0, 220.0], false), line(1, [2e4, 8e4], true)];
+    let steps = vec![(1.0, "1".to_owned()), (4.0, "4".to_owned())];
+    let chart = Lines {
+        id: "reads".to_owned(),
+        title: "Reads".to_owned(),
+        unit: "iops".to_owned(),
+        along: Along::Steps("queue depth".to_owned(), steps, false),
+        groups: vec![Group {
+            title: String::new(),
+            lines,
+        }],
+        values: Values::Rates,
+        band_words: String::new(),
+        caption: String::new(),
+        marks: Vec::new(),
+    };
+    let figure = chart.figures().swap_remove(0);
+    let own = traces(&figure, 0);
+    assert_eq!(own[0]["y"], json!([80.0, 220.0]));
+    // They stand at the edge, and the box above them says how much it was.
+    assert_eq!(own[1]["y"], json!([220.0, 220.0]));
+    assert_eq!(own[1]["hovertemplate"], json!(["20000", "80000"]));
+    assert!(figure.caption.contains("at an edge"), "{}", figure.caption);
+    assert!(!figure.unit.contains("log"), "{}", figure.unit);
 }

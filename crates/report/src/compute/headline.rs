@@ -361,6 +361,14 @@ impl Verdict {
         list(&best)
     }
 
+    /// The subject that alone is the best, and is known to be.
+    pub(crate) fn sole_winner(&self) -> Option<usize> {
+        match self.best.as_slice() {
+            [one] if self.open.is_none() => Some(*one),
+            _ => None,
+        }
+    }
+
     /// Whether the lead may be chance, or is within what is not known of the disks.
     pub(crate) fn is_uncertain(&self) -> bool {
         let lead = self.lead.as_ref();

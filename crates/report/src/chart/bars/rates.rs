@@ -51,7 +51,7 @@ pub(in crate::chart) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
             continue;
         }
         let own: Vec<&Row<'_>> = own.into_iter().map(|(row, _)| *row).collect();
-        let title = rate_title(&own, bytes, wanted);
+        let title = rate_title(view, &own, bytes, wanted);
         all.extend(rates(view, &format!("bars-{place}"), &title, &own));
     }
     for (number, class) in view.classes().into_iter().enumerate() {
@@ -102,7 +102,7 @@ fn mixed(view: &View<'_>) -> Vec<u32> {
         .collect()
 }
 
-fn rate_title(rows: &[&Row<'_>], bytes: bool, load: Load) -> String {
+fn rate_title(view: &View<'_>, rows: &[&Row<'_>], bytes: bool, load: Load) -> String {
     let streams = rows
         .iter()
         .any(|row| row.head.streams != rows[0].head.streams);
@@ -114,7 +114,7 @@ fn rate_title(rows: &[&Row<'_>], bytes: bool, load: Load) -> String {
         (Load::Write, false) => ("Writes", " of small blocks"),
     };
     match rows {
-        [one] => row_title(one),
+        [one] => row_title(view, one),
         _ if streams && bytes => format!("{what} by number of streams"),
         _ => format!("{what}{size}"),
     }
@@ -237,7 +237,7 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
         let own = || bars.iter().filter(|bar| bar.column == column);
         let look = Look(column);
         let text = |Bar { row, own, .. }: &Bar<'_>| {
-            let mut text = format!("{}<br>{} {unit}", row_title(row), figure(own.value));
+            let mut text = format!("{}<br>{} {unit}", row_title(view, row), figure(own.value));
             if let Some(value) = own.published {
                 text.push_str(&format!("<br>published {} {unit}", figure(value)));
             }

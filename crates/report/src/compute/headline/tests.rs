@@ -123,11 +123,10 @@ fn a_lead_within_what_is_not_known_of_the_disks_is_none() {
         let view = View::new(&data);
         let verdict = &verdicts(&data, &view)[0];
         let names = &view.names;
-        (
-            verdict.winner(names),
-            verdict.certainty(names),
-            verdict.is_uncertain(),
-        )
+        let winner = verdict.winner(names);
+        let alone = verdict.sole_winner().map(|one| names[one].clone());
+        assert_eq!(alone.is_some(), winner == "md", "{winner}");
+        (winner, verdict.certainty(names), verdict.is_uncertain())
     };
     let (winner, certainty, uncertain) = told(1.1, true);
     assert_eq!(winner, "cannot tell between md and gflash");
