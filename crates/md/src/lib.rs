@@ -246,8 +246,7 @@ impl Raid5d {
     /// of the same process that sleeps is not submitted yet.
     fn walk(&mut self, mut walk: RequestWalk, out: &mut Outputs) {
         if self.holds_submitter(walk.process) {
-            self.unplug(&mut walk);
-            self.asleep.push_back(walk);
+            self.sleep(walk);
             return;
         }
         while let Some(stop) = walk.next(&self.map) {
@@ -257,8 +256,7 @@ impl Raid5d {
                     self.cache.unblock();
                     continue;
                 }
-                self.unplug(&mut walk);
-                self.asleep.push_back(walk);
+                self.sleep(walk);
                 return;
             }
             let parts = walk.pass().map(|stop| stop.parts).unwrap_or_default();
@@ -333,6 +331,20 @@ impl Raid5d {
         stripe.head = Some(head);
         stripe.references += 1;
         self.cache.stripe(head).batch.push(number);
+    }
+
+    /// A process sleeps with a request: its plug is emptied (kernel/sched/core.c,
+    /// `sched_submit_work`). Others of its requests may be on their way with what it has there,
+    /// as what waited for the bitmap's pages comes all at once.
+    fn sleep(&mut self, mut walk: RequestWalk) {
+        self.unplug(&mut walk);
+        let all = self.walkers.iter_mut().flat_map(|it| &mut it.walks);
+        for other in all.filter(|other| other.process == walk.process) {
+            for number in other.plugged.drain(..) {
+                self.cache.release(number);
+            }
+        }
+        self.asleep.push_back(walk);
     }
 
     fn unplug(&mut self, walk: &mut RequestWalk) {

@@ -104,3 +104,47 @@ fn who_slept_for_a_stripe_goes_on_by_himself() {
     array.go_on(Nanos::ZERO, 2, &mut out);
     assert!(out.work.found > 0 && !array.holds_submitter(2));
 }
+
+/// Linux kernel/sched/core.c, `sched_submit_work`: who sleeps has an empty plug. Of two requests
+/// that come at once, as after the bitmap's pages, the second one wants the place of a stripe
+/// that the first has under the plug.
+#[test]
+fn who_sleeps_lets_go_of_what_all_of_his_requests_have() {
+    for has_plug in [true, false] {
+        let mut array = raid5(8).array;
+        array.take_time(has_plug);
+        let mut out = Outputs::default();
+        // Two rows of 96 sectors, and a block that lies in the place of their first stripe.
+        for (id, start, count) in [(1, 0, 192), (2, 192, 8)] {
+            let request = Request {
+                id: RequestId(id),
+                operation: Write,
+                start: Sectors(start),
+                count: Sectors(count),
+                force_unit_access: false,
+                process: 7,
+            };
+            array.submit(Nanos::ZERO, request, &mut out);
+        }
+        assert!(array.holds_submitter(7));
+        assert_eq!(array.next_tick(), Some(Nanos::ZERO), "plug: {has_plug}");
+        let mut finished = 0;
+        for _ in 0..100 {
+            let (sent, ways) = (
+                std::mem::take(&mut out.commands),
+                std::mem::take(&mut out.on_their_way),
+            );
+            finished += out.finished.len();
+            out.clear();
+            for process in ways {
+                array.go_on(Nanos::ZERO, process, &mut out);
+            }
+            for command in sent {
+                array.complete(Nanos::ZERO, command.id, Ok(()), &mut out);
+            }
+            array.tick(Nanos::ZERO, &mut out);
+        }
+        assert!(array.is_idle());
+        assert_eq!(finished, 2);
+    }
+}
