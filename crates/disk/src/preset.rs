@@ -144,7 +144,10 @@ struct FileSet {
 }
 
 #[derive(Deserialize, Clone)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a number with its source, as { value = 0.9, source = \"our own\" }"
+)]
 struct Value {
     value: f64,
     #[serde(default = "unsaid")]

@@ -19,7 +19,7 @@ use raidlab_bench_host::{
     plan_disks, trial,
 };
 use raidlab_inventory::System;
-use raidlab_inventory::choose::Consent;
+use raidlab_inventory::choose::{Consent, Reason, Refusal};
 use raidlab_lab::{Choices, Files, HostChoice, Suite};
 use raidlab_shell::Lock;
 use raidlab_store::{Observation, Store};
@@ -275,10 +275,15 @@ fn make_trial(
 /// A refusal is the input's fault; anything else the machine's.
 fn refused(error: HostError) -> Failure {
     match error {
-        HostError::Refused { .. } => Failure::new(Kind::Input, error).help(
-            "`--wipe-signatures` allows the loss of what nobody uses when a run begins; nothing else \
-             is overruled",
-        ),
+        HostError::Refused { ref refusals, .. } => {
+            // Of disks that are not there nobody loses anything.
+            let there = |one: &Refusal| !matches!(one.reason, Reason::NotFound { .. });
+            let help = refusals.iter().any(there).then_some(
+                "`--wipe-signatures` allows the loss of what nobody uses when a run begins; nothing \
+                 else is overruled",
+            );
+            Failure::new(Kind::Input, error).maybe_help(help)
+        }
         error => Failure::new(Kind::Run, error),
     }
 }
@@ -307,5 +312,35 @@ impl HostRun {
             count(prepared.experiments.len(), "experiment", "experiments")
         );
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refused;
+    use raidlab_bench_host::HostError;
+    use raidlab_inventory::choose::{Reason, Refusal};
+
+    #[test]
+    fn nobody_is_told_to_wipe_a_disk_that_is_not_there() {
+        let helps = |reasons: &[Reason]| {
+            let refusal = |reason: &Reason| Refusal {
+                disk: "/dev/sdz".to_owned(),
+                reason: reason.clone(),
+            };
+            let error = HostError::Refused {
+                machine: "localhost".to_owned(),
+                refusals: reasons.iter().map(refusal).collect(),
+            };
+            refused(error).to_string().contains("help: ")
+        };
+        let nowhere = Reason::NotFound {
+            machine: "localhost".to_owned(),
+        };
+        let written = Reason::Signatures {
+            signatures: Vec::new(),
+        };
+        assert!(!helps(&[nowhere.clone(), nowhere.clone()]));
+        assert!(helps(&[nowhere, written]));
     }
 }

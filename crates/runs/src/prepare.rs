@@ -9,11 +9,11 @@ use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
 use raidlab_lab::{
-    Choices, FIRST_DRAW, Files, MOST_REPETITIONS, Permission, Published, Step, Subject,
-    SubjectKind, Suite,
+    Choices, FIRST_DRAW, Files, Job, MOST_REPETITIONS, Permission, Published, Step, Subject,
+    SubjectKind, Suite, Work,
 };
 use raidlab_store::AccuracyNote;
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, count};
 use std::path::Path;
 
 /// What a job file runs on when nothing is said.
@@ -49,7 +49,8 @@ pub(crate) fn for_model(task: &Task) -> Result<Prepared, Failure> {
     let moved = choose_host(asked, files, &mut subjects)?;
     choose_disks(&mut suite, &asked.disks)?;
     let mut fits = chosen_fits(files, &suite, &asked.fit)?;
-    if asked.quick {
+    let left_out = asked.quick && fits.len() > 1;
+    if left_out {
         fits.truncate(1);
     }
     processor(files, asked.processor.as_deref(), &suite)?;
@@ -63,6 +64,11 @@ pub(crate) fn for_model(task: &Task) -> Result<Prepared, Failure> {
     let mut remarks = remarks(asked, &mut suite);
     remarks.extend(unmodelled);
     remarks.extend(moved);
+    remarks.extend(without_a_page_cache(&suite));
+    if left_out {
+        let statement = "Only the first parameter set of the disks was used.";
+        remarks.push(remark("One parameter set", statement.to_owned()));
+    }
     let experiments = suite.experiments(&subjects, &choices);
     remarks.extend(what_is_missing(task, &suite, &experiments, Vec::new())?);
     Ok(Prepared {
@@ -89,6 +95,24 @@ fn leave_out_unmodelled(asked: &Asked, subjects: &mut Vec<Subject>) -> Option<Ac
             names.join(", ")
         );
         remark("Not modelled", statement)
+    })
+}
+
+/// What a run says of jobs that do not ask for direct I/O: a real kernel would answer them from
+/// the memory that caches its files.
+fn without_a_page_cache(suite: &Suite) -> Option<AccuracyNote> {
+    let is_buffered = |job: &&Job| match &job.work {
+        Work::Fio { jobs, .. } => !jobs.are_direct(),
+        Work::Tool { .. } => false,
+    };
+    let buffered = suite.jobs().filter(is_buffered).count();
+    (buffered > 0).then(|| {
+        let statement = format!(
+            "{buffered} of {} say no `direct=1`. The model has no page cache and runs all jobs as \
+             with it; a real kernel would not.",
+            count(suite.jobs().count(), "job", "jobs")
+        );
+        remark("Without a page cache", statement)
     })
 }
 
@@ -376,7 +400,7 @@ pub fn remarks(asked: &Asked, suite: &mut Suite) -> Vec<AccuracyNote> {
     }
     if asked.quick {
         let statement = "Jobs that end by time were cut at 6 s of virtual time, so figures \
-                         are noisier. Only the first parameter set was used.";
+                         are noisier.";
         remarks.push(remark("A first look", statement.to_owned()));
     }
     if !asked.without.is_empty() {

@@ -32,6 +32,10 @@ fn every_mistake_is_named_with_its_place() {
             edited("value = 16,", "value = \"16\","),
         ),
         (
+            "a number alone",
+            edited("read_segments = {", "read_segments = 16 # {"),
+        ),
+        (
             "a number without a source",
             edited(
                 "{ value = 32, basis = \"fitted\", source",

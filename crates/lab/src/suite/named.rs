@@ -1,15 +1,21 @@
 //! Names in a suite that lead to other files.
 
-use crate::catalogue::LoadError;
+use crate::catalogue::{Kind, LoadError};
 use crate::document::Document;
 use raidlab_units::PathError;
 use std::ops::Range;
 
-/// A name or path that leads nowhere is the suite's mistake, at its line.
-pub(super) fn named_at(document: &Document, span: Range<usize>, error: LoadError) -> LoadError {
-    match error {
+/// A name or path that leads nowhere is the suite's mistake, at its line; what helps with it
+/// is what helps with files of its kind.
+pub(super) fn named_at(
+    document: &Document,
+    span: Range<usize>,
+    kind: Kind,
+    error: LoadError,
+) -> LoadError {
+    match error.named(kind) {
         LoadError::Unknown { what, name, known } => {
-            document.unknown(span, what, &name, known).into()
+            LoadError::from(document.unknown(span, what, &name, known)).named(kind)
         }
         LoadError::Read(PathError { path, source, .. }) => {
             let what = format!("cannot read {}: {source}", path.display());

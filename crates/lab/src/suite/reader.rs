@@ -225,7 +225,7 @@ fn read_published(
     let loaded = Published::load_from(files, &catalogue::resolve(entry.get_ref(), folder));
     loaded
         .map(Some)
-        .map_err(|error| named_at(document, entry.span(), error.named(Kind::Published)))
+        .map_err(|error| named_at(document, entry.span(), Kind::Published, error))
 }
 
 /// Puts steps together: jobs that follow each other and name the same rounds

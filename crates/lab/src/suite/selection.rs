@@ -235,7 +235,7 @@ fn read_subject(
     let path = catalogue::resolve(&combination.apply(name), folder);
     let RawSelection::Table(table) = entry.get_ref() else {
         let loaded = Subject::load_from(files, &path);
-        return loaded.map_err(|error| named_at(document, span, error.named(Kind::Subject)));
+        return loaded.map_err(|error| named_at(document, span, Kind::Subject, error));
     };
     let loaded = match &table.build {
         None => Subject::load_from(files, &path),
@@ -254,8 +254,7 @@ fn read_subject(
             }
         }
     };
-    let mut subject =
-        loaded.map_err(|error| named_at(document, span, error.named(Kind::Subject)))?;
+    let mut subject = loaded.map_err(|error| named_at(document, span, Kind::Subject, error))?;
     select(document, table, &mut subject, disks, combination)?;
     set_queues(context, table, &mut subject, combination)?;
     Ok(subject)

@@ -5,7 +5,7 @@ use super::freshness::Footprint;
 use super::matrix::{Combination, RawMatrix, Value, combinations};
 use super::tool::{RawTool, read_tool};
 use super::{Condition, Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
-use crate::catalogue::{self, LoadError};
+use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, check_name};
 use crate::files::Files;
 use crate::fio::{FioText, read_fio};
@@ -423,8 +423,9 @@ fn read_fio_text(
         (None, Some(file), None) => {
             let path = combination.apply(file.get_ref());
             let path = catalogue::beside(Path::new(&path), context.folder);
-            let text = catalogue::read_text(context.files, &path)
-                .map_err(|error| super::named::named_at(document, file.span(), error))?;
+            let text = catalogue::read_text(context.files, &path).map_err(|error| {
+                super::named::named_at(document, file.span(), Kind::Suite, error)
+            })?;
             let text = combination.apply(&text);
             let name = path.display().to_string();
             Ok((FioText::JobFile { name, text }, file.span()))

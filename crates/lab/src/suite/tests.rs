@@ -408,7 +408,7 @@ fn a_job_file_is_a_suite_of_its_groups() {
     let path = folder.path().join("two.fio");
     std::fs::write(
         &path,
-        "[global]\ndirect=1\n[a]\nrw=randread\nsize=1g\n[b]\nstonewall\nrw=write\nbs=1m\nsize=1g\n",
+        "[global]\nrandrepeat=0\n[a]\nrw=randread\nsize=1g\n[b]\nstonewall\nrw=write\nbs=1m\nsize=1g\n",
     )
     .expect("written");
     let subject = Subject::load("disk").expect("built in");
@@ -440,7 +440,7 @@ fn a_job_file_is_a_suite_of_its_groups() {
     );
     // An option of `[global]` is one of both jobs.
     let remark = format!(
-        "{}, line 2: `direct`: always so in the model",
+        "{}, line 2: `randrepeat`: a modelled run always repeats itself; `randseed` asks for another sequence",
         path.display()
     );
     assert_eq!(suite.remarks, [remark]);

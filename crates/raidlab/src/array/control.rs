@@ -42,9 +42,32 @@ impl Which {
     pub fn connect(&self) -> Result<ControlClient, Failure> {
         let path = self.path()?;
         ControlClient::connect(&path).map_err(|error| {
-            Failure::new(Kind::Run, error).help("`raidlab serve` serves an array; it says its name")
+            let help = match served(path.parent()).as_slice() {
+                [] => "none is served here; `raidlab assemble` serves one".to_owned(),
+                names => format!("served here: {}", names.join(", ")),
+            };
+            Failure::new(Kind::Run, error).help(help)
         })
     }
+}
+
+/// The names of the arrays whose sockets in this folder somebody answers at, in order.
+fn served(folder: Option<&Path>) -> Vec<String> {
+    let sockets = folder.and_then(|folder| std::fs::read_dir(folder).ok());
+    let mut names: Vec<String> = sockets
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let array = name.strip_suffix(".sock")?;
+            // Beside it lies the clients' socket.
+            let ours = !array.ends_with(".nbd") && ControlClient::connect(&entry.path()).is_ok();
+            ours.then(|| format!("`{array}`"))
+        })
+        .collect();
+    names.sort_unstable();
+    names
 }
 
 /// Arguments of `raidlab detail`.

@@ -289,11 +289,17 @@ fn in_the_background_too() {
     assert!(said.contains("nbd+unix:///home?socket="), "{said}");
     let again = place.refused(&["assemble", "home", "m0", "m1"], 1);
     assert!(again.contains("served already"), "{again}");
+    let misspelt = place.refused(&["detail", "hom"], 1);
+    assert!(
+        misspelt.contains("help: served here: `home`\n"),
+        "{misspelt}"
+    );
     let used = place.refused(&["create", "-l", "1", "-n", "1", "--run", "m0"], 3);
     assert!(used.contains("in use"), "{used}");
     place.must(&["stop", "home"]);
     let gone = place.refused(&["detail", "home"], 1);
     assert!(gone.contains("no array is served"), "{gone}");
+    assert!(gone.contains("help: none is served here; "), "{gone}");
 }
 
 #[test]

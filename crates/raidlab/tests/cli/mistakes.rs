@@ -311,6 +311,11 @@ fn a_file_that_a_suite_names_has_help_of_its_own() {
     let error = lab.fails(3, &["run", "./own.toml", "--no-report"]);
     assert!(error.contains("own-subject.toml:2: nam: "), "{error}");
     assert!(error.contains("help: `raidlab subjects` lists"), "{error}");
+    // A misspelt name is one of that kind too.
+    lab.write("own.toml", &suite.replace("\"md\"", "\"mdd\""));
+    let error = lab.fails(3, &["run", "./own.toml", "--no-report"]);
+    assert!(error.contains("subject `mdd` is not known"), "{error}");
+    assert!(error.contains("help: `raidlab subjects` lists"), "{error}");
     lab.write(
         "own.toml",
         &suite.replace("schema = 1", "schema = 1\nnam = 2"),

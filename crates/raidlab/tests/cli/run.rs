@@ -47,6 +47,29 @@ fn rates(rows: &[Value]) -> Vec<Vec<f64>> {
 }
 
 #[test]
+fn what_a_run_leaves_out_is_said_and_nothing_else() {
+    let lab = Lab::new();
+    let run = |suite: &str, more: &[&str]| {
+        let words = ["run", suite, "--subject", "md", "--quick", "--no-report"];
+        lab.ok(&[&words[..], more].concat())
+    };
+    let sets = "Only the first parameter set of the disks was used.";
+    let cache = "2 of 3 jobs say no `direct=1`.";
+    let whole = run("./short.toml", &[]);
+    assert!(
+        whole.contains(sets) && !whole.contains("page cache"),
+        "{whole}"
+    );
+    let one = run("./short.toml", &["--fit", "strict"]);
+    assert!(!one.contains(sets), "{one}");
+    let buffered = SUITE.replacen("--direct=1", "--direct=0", 1);
+    let buffered = buffered.replacen("--runtime=1 --direct=1", "--runtime=1", 1);
+    lab.write("buffered.toml", &buffered);
+    let said = run("./buffered.toml", &[]);
+    assert!(said.contains(cache), "{said}");
+}
+
+#[test]
 fn a_repetition_finds_the_disks_at_other_angles() {
     let lab = Lab::new();
     let text = std::fs::read_to_string(lab.path("short.toml")).expect("it is there");

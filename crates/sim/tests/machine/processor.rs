@@ -35,6 +35,14 @@ fn cores_and_sockets_are_whole() {
 }
 
 #[test]
+fn a_number_alone_is_told_what_belongs_to_it() {
+    let text = include_str!("../../../../data/processors/server-2021.toml");
+    let text = text.replacen("\ncores = {", "\ncores = 8 # {", 1);
+    let error = ProcessorPreset::parse("mine.toml", &text).expect_err("no source");
+    assert!(error.what.contains("{ value = 8, basis = "), "{error}");
+}
+
+#[test]
 fn cores_are_spread_evenly_over_sockets() {
     let text = include_str!("../../../../data/processors/server-2021.toml");
     let (before, rest) = text

@@ -252,8 +252,9 @@ const OPTIONS: &[ModelledOption] = &[
         Switch(|draft| &mut draft.flushes_on_close),
     ),
     option("sync", set_sync_writes),
-    option("direct", |_, value| buffered_note(!switch(value)?)),
-    option("buffered", |_, value| buffered_note(switch(value)?)),
+    // The model has no page cache; whoever runs the jobs says so of all at once.
+    option("direct", |_, value| switch(value).map(|_| None)),
+    option("buffered", |_, value| switch(value).map(|_| None)),
     (
         "stonewall|wait_for_previous",
         Switch(|draft| &mut draft.spec.stonewall),
@@ -385,16 +386,4 @@ fn set_sync_writes(draft: &mut Draft, value: Option<&str>) -> Noted {
         Some(text) => return Err(choice(text, "none, sync, dsync, 0, 1")),
     };
     Ok(None)
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the tail of setters, which can fail"
-)]
-const fn buffered_note(buffered: bool) -> Noted {
-    Ok(Some(if buffered {
-        "there is no page cache in the model: the job runs as with `direct=1`"
-    } else {
-        "always so in the model"
-    }))
 }

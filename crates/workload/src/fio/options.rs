@@ -84,6 +84,13 @@ impl FioJob {
         });
     }
 
+    /// Whether it goes past the page cache.
+    fn is_direct(&self) -> bool {
+        let mut last = self.options.iter().rev();
+        last.find(|option| option.is("direct") || option.is("buffered"))
+            .is_some_and(|option| (option.value.as_deref() != Some("0")) == option.is("direct"))
+    }
+
     /// Whether it waits for all jobs before it.
     fn begins_a_group(&self) -> bool {
         let mut last = self.options.iter().rev();
@@ -113,6 +120,13 @@ pub enum Target<'a> {
 }
 
 impl FioJobs {
+    /// Whether all of them go past the page cache: `direct=1` or `buffered=0`, which fio does
+    /// not do unless it is told to.
+    #[must_use]
+    pub fn are_direct(&self) -> bool {
+        self.jobs.iter().all(FioJob::is_direct)
+    }
+
     /// The jobs of each group that runs together: a job with `stonewall` begins
     /// a new one.
     #[must_use]
