@@ -370,10 +370,11 @@ impl<'a> World<'a> {
         in_sync.map(slot_of).collect()
     }
 
-    /// The pristine bytes of each slot's disk; an empty slot's are its last
-    /// disk's and must not be looked at.
+    /// The pristine bytes of each slot's disk; an empty slot's are those of another slot's disk,
+    /// which has room for all that the array uses, and must not be looked at.
     fn images(&self) -> Vec<&Pages> {
-        let image = |disk: &Option<usize>| self.disks[disk.unwrap_or(0)].pristine();
+        let any = self.slots.iter().flatten().next().copied().unwrap_or(0);
+        let image = |disk: &Option<usize>| self.disks[disk.unwrap_or(any)].pristine();
         self.slots.iter().map(image).collect()
     }
 

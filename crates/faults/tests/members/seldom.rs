@@ -274,3 +274,13 @@ fn who_is_away_has_room_for_the_log_when_it_is_back() {
     assert_eq!((options.version, options.log), (Version::V1_0, true));
     assert_eq!(options.seldom.room, Some(72), "the seed means what it did");
 }
+
+/// Disk 0 has left an array that has grown since. The oracle took it for the image of an empty slot,
+/// and looked for a row that this disk has no room for.
+#[test]
+fn an_empty_slot_stands_in_for_no_disk_that_is_too_small() {
+    let outcome = run_seed(&Filter::default(), 310_000_076_661, false);
+    assert_eq!(outcome.violation, None);
+    let reach = outcome.statistics.reach;
+    assert!(reach.deeds().any(|(deed, ..)| deed == "growth"));
+}
