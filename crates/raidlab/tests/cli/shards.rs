@@ -419,22 +419,16 @@ fn parts_of_a_simulation_count_what_one_machine_counts() {
         let which = format!("{index}/2");
         let stopped = part(&which, &["--stop-after", "1ms"]);
         assert_eq!(stopped.code, 75, "{}", stopped.stderr);
-        assert!(
-            stopped.stderr.contains("start it again"),
-            "{}",
-            stopped.stderr
-        );
+        let said = stopped.stderr;
+        assert!(said.contains("start it again"), "{said}");
         assert!(
             lab.path(&format!("simulate-{index}-of-2.json.part"))
                 .exists()
         );
         let done = part(&which, &[]);
         assert_eq!(done.code, 0, "{}", done.stderr);
-        assert!(
-            done.stderr.contains("is whole, 0 of 60 seeds"),
-            "{}",
-            done.stderr
-        );
+        let said = done.stderr;
+        assert!(said.contains("is whole, 0 of 60 seeds"), "{said}");
     }
     // One that was killed before it removed what it had kept until then.
     std::fs::write(lab.path("simulate-1-of-2.json.part"), "{}").expect("it can be written");

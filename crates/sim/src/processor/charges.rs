@@ -171,10 +171,8 @@ struct File {
 }
 
 #[derive(Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a number with its source, as { value = 8, basis = \"assumed\", source = \"our own\" }"
-)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a number as { value = 8, basis = \"assumed\", source = \"our own\" }")]
 struct Value {
     value: f64,
     basis: Spanned<String>,

@@ -70,8 +70,8 @@ fn rules() -> impl Iterator<Item = (&'static str, Rule)> {
         .chain(grouped(NOT_MODELLED, Rule::NotModelled))
 }
 
-/// What is known of an option: fio's own name, what becomes of it, and its class whatever its
-/// value.
+/// What is known of an option: fio's own name, what becomes of it, and the class that it has if
+/// its value makes no difference.
 type Known = (&'static str, Rule, Class);
 
 /// Every option, by each of its spellings. Each start of the program looks up some ten thousand.
