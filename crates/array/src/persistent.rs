@@ -43,6 +43,7 @@ mod imitation;
 mod intent;
 mod life;
 mod log_superblock;
+mod new_device;
 mod pass;
 mod replace;
 mod start;
@@ -60,8 +61,8 @@ pub use error::{AssembleError, LogFault, StartError, VerbError};
 pub use log_superblock::{
     LOG_SUPERBLOCK_SECTORS, LogBlock, LogSays, LogSuperblock, Numbers, log_area,
 };
+pub use new_device::NewDevice;
 pub use status::{ArrayState, ArrayStatus, DeviceStatus, SyncProgress};
-pub use verbs::NewDevice;
 
 use crate::engine::{Engine, FIRST_OUTER_ID};
 use crate::member::MemberState;

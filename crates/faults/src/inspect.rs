@@ -52,6 +52,8 @@ pub struct Said {
 #[derive(Debug)]
 struct Bits {
     events: u64,
+    /// Sectors of the array or its members that the bits stand for.
+    sectors: u64,
     chunk: u64,
     bits: Vec<u8>,
 }
@@ -222,9 +224,6 @@ impl Said {
     /// # Errors
     /// Where they do not.
     pub fn verify(&self, reader: &Reader, disks: &[Option<&Pages>]) -> Result<(), String> {
-        if !self.clean && self.bitmap.is_none() {
-            return Ok(());
-        }
         let any = disks.iter().flatten().next();
         let Some(any) = any else {
             return Ok(());
@@ -243,8 +242,15 @@ impl Said {
         } else {
             size
         };
+        // A bitmap of another size is that of a growth that was cut off: it says nothing.
+        let space = if parity { self.used } else { size };
+        let bitmap = self.bitmap.as_ref();
+        let bitmap = bitmap.filter(|bits| bits.sectors == space);
+        if !self.clean && bitmap.is_none() {
+            return Ok(());
+        }
         for sector in 0..positions {
-            let marked = self.bitmap.as_ref().is_some_and(|bits| bits.has(sector));
+            let marked = bitmap.is_some_and(|bits| bits.has(sector));
             if marked && !self.clean {
                 continue;
             }
@@ -272,6 +278,7 @@ impl Bits {
         disk.read(place, &mut bytes);
         (word(&bytes, 0) == BITMAP_MAGIC).then(|| Self {
             events: long(&bytes, 24),
+            sectors: long(&bytes, 40),
             chunk: u64::from(word(&bytes, 52)) / SECTOR as u64,
             bits: bytes[256..].to_vec(),
         })

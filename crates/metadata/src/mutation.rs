@@ -175,6 +175,9 @@ mutations! {
     FilledOneBelieved "filled-one-believed" "of superblocks of one age that of a member that is being filled is believed";
     StaleSeatedAtOnce "stale-seated-at-once" "a member as new as those who call it failed is given its slot at once";
     SizeOfBefore "size-of-before" "a member that has not heard that the array has grown is told of it with its old size";
+    GrowthKeepsBad "growth-keeps-bad" "what bad-block logs name in the part that growth adds stays bad";
+    SpareOfBefore "spare-of-before" "a spare that is older than a growth keeps its write log where the array has data now";
+    RingWidened "ring-widened" "the write log takes all the room that there is at a start";
     LostBitmapTrusted "lost-bitmap-trusted" "writes go out before the bitmap's file, which has failed, is out of date";
     AbsentFileTrusted "absent-file-trusted" "a run without the bitmap's file begins after one pass, not two";
     // In the metadata.

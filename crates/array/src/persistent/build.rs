@@ -97,11 +97,12 @@ pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
     // A record's place must fit 32 bits; no array needs so much.
     let end = common.end.min(start + MAXIMUM_RING);
     let widest = (end.0 >= start.0.checked_add(MINIMUM_RING)?).then_some(Span { start, end })?;
-    // Who is away had room for the ring of before, and perhaps for no longer one.
-    let lacks_one = assembly.slots().iter().any(Option::is_none);
+    // Who is away or comes later has room for the ring of before, and perhaps for no longer one.
     let before = ring_of_before(assembly).filter(|ring| {
         let is_within = widest.start <= ring.start && ring.end <= widest.end;
-        lacks_one && is_within && ring.start.0 + MINIMUM_RING <= ring.end.0
+        is_within
+            && !mutation::is(Mutation::RingWidened)
+            && ring.start.0 + MINIMUM_RING <= ring.end.0
     });
     Some(before.unwrap_or(widest))
 }

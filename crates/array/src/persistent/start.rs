@@ -56,10 +56,15 @@ impl PersistentArray {
         let ring = build::ring(&assembly).filter(|_| settings.session != 0);
         let slots = assembly.slot_count();
         let in_sync = InSync::but_for(assembly.resync.as_ref());
+        let has_grown = assembly.has_grown();
         let is_redundant = build::is_redundant(assembly.level);
         let bitmap = assembly.bitmap.filter(|_| is_redundant);
         let intent = bitmap.map(|bitmap| Intent::new(bitmap, in_sync.below));
-        let (devices, served) = build::devices(assembly.members, slots);
+        let (mut devices, served) = build::devices(assembly.members, slots);
+        for device in devices.values_mut() {
+            // Growth has forgotten what was bad where it added room.
+            device.bad_blocks_changed = has_grown && device.own.bad_block_log.is_some();
+        }
         let has_bitmap = intent.is_some() && !assembly.bitmap_is_external;
         let behind = build::behind(&assembly.found, &devices, has_bitmap);
         Self {

@@ -3,29 +3,15 @@
 use super::assembly::{AssembledMember, Candidate, Part};
 use super::device::{Device, Place};
 use super::error::VerbError;
+use super::new_device::NewDevice;
 use super::{Mode, PersistentArray};
 use crate::admission::Admission;
 use crate::engine::{SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
 use crate::request::{Outputs, Slot};
-use raidlab_metadata::{DeviceFlags, Features, MemberMetadata, Role, Superblock, Uuid, Version};
-use raidlab_units::{Nanos, Sectors};
-
-/// A device that has not been part of the array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewDevice {
-    /// Its path, for messages.
-    pub name: String,
-    /// Sectors of the whole device.
-    pub size: Sectors,
-    /// Whether it is a mechanical disk.
-    pub rotational: bool,
-    /// Read from it only where no other member can serve.
-    pub write_mostly: bool,
-    /// A random number that names the device, as the driver drew it.
-    pub uuid: Uuid,
-}
+use raidlab_metadata::{Features, Role, Superblock};
+use raidlab_units::Nanos;
 
 impl PersistentArray {
     /// mdadm's `--fail`: a device is no longer used.
@@ -116,102 +102,6 @@ impl PersistentArray {
         self.want_superblocks = true;
         self.pump(out);
         Ok(())
-    }
-
-    /// A spare whose superblock lies as those of the other members do.
-    fn prepare(&self, new: NewDevice) -> Result<Device, VerbError> {
-        let template = self
-            .devices
-            .values()
-            .find(|device| matches!(device.place, Place::InSync(_)));
-        let mut own = template.ok_or(VerbError::NoRedundancy)?.own.clone();
-        let number = self.free_number().ok_or(VerbError::NoDeviceNumber)?;
-        let offset = own.data_offset;
-        let needed = offset.0.saturating_add(self.array.used_size.0);
-        let too_small = VerbError::TooSmall {
-            size: new.size.0,
-            needed,
-        };
-        match own.version {
-            Version::V1_0 => {
-                own.super_offset = raidlab_metadata::place_of(Version::V1_0, new.size)
-                    .ok_or_else(|| too_small.clone())?;
-                // What lies between the data and the superblock keeps its room.
-                let kept = self.tail_sectors();
-                let room = own
-                    .super_offset
-                    .0
-                    .checked_sub(offset.0.saturating_add(kept));
-                let room = Sectors(room.ok_or_else(|| too_small.clone())?);
-                // Behind its data it keeps a write log where the other members have theirs.
-                let most = match self.ring {
-                    Some(_) => own.data_size,
-                    None => own.data_room(new.size),
-                };
-                own.data_size = room.min(most);
-            }
-            _ => own.data_size = own.data_room(new.size),
-        }
-        if own.data_size < self.array.used_size {
-            return Err(too_small);
-        }
-        own.device_number = number;
-        own.device_uuid = new.uuid;
-        own.device_flags = DeviceFlags(match new.write_mostly {
-            true => DeviceFlags::WRITE_MOSTLY,
-            false => 0,
-        });
-        own.corrected_read_errors = 0;
-        let bitmap = self.intent.as_ref().map(|intent| *intent.superblock());
-        let log_area = own.log_area(bitmap.as_ref());
-        let candidate = Candidate {
-            name: new.name,
-            size: new.size,
-            metadata: MemberMetadata {
-                superblock: own,
-                legacy: None,
-                bitmap: None,
-                bitmap_error: None,
-                bad_blocks: Vec::new(),
-                log_area,
-            },
-            log: None,
-            rotational: new.rotational,
-        };
-        let mut device = Device::new(AssembledMember {
-            candidate,
-            part: Part::Spare,
-        });
-        // An old log of bad blocks must not be taken for this device's.
-        device.bad_blocks_changed = device.own.bad_block_log.is_some();
-        Ok(device)
-    }
-
-    /// Sectors that bitmap and bad-block log take in front of a superblock of
-    /// version 1.0.
-    fn tail_sectors(&self) -> u64 {
-        let devices = self.devices.values().map(|device| {
-            let end = device
-                .own
-                .data_offset
-                .0
-                .saturating_add(device.own.data_size.0);
-            device.own.super_offset.0.saturating_sub(end)
-        });
-        devices.max().unwrap_or(0)
-    }
-
-    /// The lowest device number that nobody has, one that nobody had if there
-    /// is one: a number that is used again could be taken for its former owner.
-    fn free_number(&self) -> Option<u32> {
-        let taken = |number: &u32| {
-            let mut devices = self.devices.values();
-            devices.any(|device| device.own.device_number == *number)
-        };
-        let numbers = 0..u32::try_from(self.array.roles.len()).unwrap_or(u32::MAX);
-        let mut free = numbers.clone().filter(|number| !taken(number));
-        free.find(|number| !self.gone.contains(number) || mutation::is(Mutation::NumberReused))
-            .or_else(|| numbers.clone().find(|number| !taken(number)))
     }
 
     /// mdadm's `--re-add`: a former member comes back, and only what was written

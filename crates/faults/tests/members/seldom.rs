@@ -284,3 +284,23 @@ fn an_empty_slot_stands_in_for_no_disk_that_is_too_small() {
     let reach = outcome.statistics.reach;
     assert!(reach.deeds().any(|(deed, ..)| deed == "growth"));
 }
+
+/// What growth meets: full bad-block logs that name sectors of the new part, spares and disks taken
+/// out before, which are as large as members were then, and a bitmap's file that was away.
+#[test]
+fn growth_meets_what_is_older() {
+    // Reads of the new part failed within the budget.
+    let named_bad = [310_000_021_875, 310_000_159_544];
+    // Parity did not fit the data of the new part: bad blocks again, a write log in the data of a
+    // spare that was older than the growth, and the file of before, which was believed by the oracle.
+    let unfit = [310_000_045_182, 310_000_069_574, 310_000_116_261];
+    // A disk with enough room was refused, as the write log had moved, or larger members have more.
+    let refused = [310_000_059_788, 310_000_013_037, 310_000_311_409];
+    for seed in named_bad.into_iter().chain(unfit).chain(refused) {
+        let outcome = run_seed(&Filter::default(), seed, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        let reach = outcome.statistics.reach;
+        let grows = reach.deeds().any(|(deed, ..)| deed == "growth");
+        assert!(grows, "seed {seed} means what it did");
+    }
+}

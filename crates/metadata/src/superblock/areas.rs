@@ -95,8 +95,11 @@ impl Superblock {
         let has_bitmap = self.features.has(Features::BITMAP);
         let bitmap = self.beside(self.bitmap_offset).filter(|_| has_bitmap);
         let log = self.bad_block_area().map(|area| area.start.0);
-        let behind = [Some(self.super_offset.0), bitmap, log];
-        let behind = behind.into_iter().flatten().filter(|at| *at >= start);
+        let ends_device = self.version == Version::V1_0;
+        let behind = [Some(self.super_offset.0), bitmap, log]
+            .into_iter()
+            .flatten();
+        let behind = behind.filter(|at| ends_device || *at >= start);
         Sectors(
             behind
                 .chain([size.0])

@@ -10,10 +10,11 @@
 //! superblock of the old one is replaced by one with all bits set.
 
 use super::{AssembledMember, Assembly, BitmapFile, Candidate, NeededSync, Part};
+use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
 use raidlab_geometry::{CopyMap, Layout, Level};
-use raidlab_metadata::{Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, Version};
-use raidlab_units::{Bytes, Sectors, Span};
+use raidlab_metadata::{BadBlockEntry, Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, Version};
+use raidlab_units::{Bytes, Sectors, Span, SpanSet};
 
 impl Assembly {
     /// Makes the array as large as its smallest member allows. Nothing changes
@@ -46,7 +47,44 @@ impl Assembly {
             self.bitmap = Some(resized.ok_or(AssembleError::CannotGrow(reason))?);
         }
         self.take_in(new);
+        self.forget_bad_blocks();
         Ok(())
+    }
+
+    /// Nobody has written to what is new, so that nothing is missing there, whatever the members'
+    /// logs of bad blocks name: a member may have been in a larger array before.
+    fn forget_bad_blocks(&mut self) {
+        let (before, now) = (self.found.used_size, self.array.used_size);
+        if mutation::is(Mutation::GrowthKeepsBad) {
+            return;
+        }
+        for member in &mut self.members {
+            let metadata = &mut member.candidate.metadata;
+            let start = metadata.superblock.data_offset;
+            let entries = metadata.bad_blocks.iter();
+            let mut bad: SpanSet = entries.map(BadBlockEntry::span).collect();
+            bad.remove(Span::between(start + before, start + now));
+            metadata.bad_blocks = bad.iter().map(BadBlockEntry::from).collect();
+        }
+    }
+
+    /// A spare may be older than the array's size. Where it has the room, its data end behind what
+    /// the array uses by now, and its write log begins there.
+    pub(super) fn widen_spares(&mut self) {
+        let used = self.array.used_size;
+        let shared = self.bitmap.as_ref();
+        let widens = !mutation::is(Mutation::SpareOfBefore);
+        let members = self.members.iter_mut().filter(|_| widens);
+        let spares = members.filter(|member| member.part == Part::Spare);
+        for spare in spares.map(|member| &mut member.candidate) {
+            let metadata = &mut spare.metadata;
+            let superblock = &mut metadata.superblock;
+            if superblock.data_size < used && used <= superblock.data_room(spare.size) {
+                superblock.data_size = used;
+                let bitmap = metadata.bitmap.as_ref().or(shared);
+                metadata.log_area = superblock.log_area(bitmap.map(|it| &it.superblock));
+            }
+        }
     }
 
     fn why_it_cannot_grow(&self) -> Option<&'static str> {

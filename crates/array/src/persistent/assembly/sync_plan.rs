@@ -102,6 +102,7 @@ pub(super) fn conclude(
     if options.update == Some(Update::Size) {
         assembly.grow(options.external_bitmap.as_ref())?;
     }
+    assembly.widen_spares();
     Ok(assembly)
 }
 
