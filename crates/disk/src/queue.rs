@@ -41,7 +41,7 @@
 //! - mq-deadline's choice ahead of the tag, before drives other than those of SCSI and SATA: the
 //!   block layer takes a request from the scheduler before it asks for the request's tag
 //!   (`__blk_mq_do_dispatch_sched` in `block/blk-mq-sched.c`; `scsi_mq_get_budget` asks first).
-//! - The place of mq-deadline in Linux 6.1, which is a request and no sector (`next_rq`): what comes
+//! - The place of mq-deadline in Linux 5.10 and 6.1, which is a request and no sector (`next_rq`): what comes
 //!   to lie between that one and the last one waits for the next sweep.
 //! - Throttling of writes (`block/blk-wbt.c`), which distributions have on without BFQ (`wbt_lat_usec`).
 //!   It holds back writes without `REQ_IDLE`: those of md's arrays with parity (`ops_run_io` in
