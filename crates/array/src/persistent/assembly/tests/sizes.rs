@@ -3,7 +3,7 @@
 use super::*;
 use crate::persistent::error::VerbError;
 use crate::persistent::{Device, NewDevice};
-use raidlab_metadata::BadBlockLog;
+use raidlab_metadata::{BadBlockEntry, BadBlockLog};
 
 /// A mirror whose superblocks are at the end, with bitmaps and logs of bad blocks in front of
 /// them, as mdadm makes it with an offset: `data_size` has the offset in it.
@@ -49,6 +49,47 @@ fn growth_ends_before_what_lies_behind_the_data() {
     let assembly = grown(&found);
     assert_eq!(assembly.size, Sectors(USED.0 + 800));
     assert!(assembly.has_grown() && !decide(&found).unwrap().has_grown());
+}
+
+/// The log of a spare that is older than a growth would begin in the array's data.
+#[test]
+fn an_older_spare_has_its_write_log_behind_what_is_used_now() {
+    let mut found = set(Level::Raid5, &[4, 4, 4, 4]);
+    for candidate in &mut found {
+        roles(candidate, &[0, 1, 2].map(Role::Slot));
+        superblock(candidate).roles[3] = Role::Spare;
+        let superblock = superblock(candidate);
+        superblock.raid_disks = 3;
+        superblock.version = Version::V1_0;
+        superblock.super_offset = Sectors(MEMBER.0 - 16);
+        superblock.data_size = Sectors(USED.0 + 1024);
+    }
+    superblock(&mut found[3]).data_size = Sectors(USED.0 + 512);
+    let assembly = grown(&found);
+    assert_eq!(assembly.array.used_size, Sectors(USED.0 + 1024));
+    let spare = &assembly.members[3];
+    assert_eq!(spare.part, Part::Spare);
+    let data_end = DATA + assembly.array.used_size;
+    assert_eq!(spare.candidate.metadata.log_area.start, data_end);
+}
+
+/// Of a bad-block log's entries only those in the new part go, where nobody has written.
+#[test]
+fn bad_blocks_of_the_new_part_are_forgotten() {
+    let mut found = set(Level::Raid5, &[4, 4, 4]);
+    let span = |start, end| Span::new(DATA.0 + start, DATA.0 + end);
+    let room = MEMBER.0 - DATA.0;
+    let noted = [(8, 16), (USED.0 - 8, USED.0 + 8), (room - 8, room + 8)];
+    let entries = noted.map(|(start, end)| BadBlockEntry::from(span(start, end)));
+    found[1].metadata.bad_blocks = entries.to_vec();
+    let named = |assembly: &Assembly| {
+        let entries = assembly.members[1].candidate.metadata.bad_blocks.iter();
+        entries.map(BadBlockEntry::span).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&decide(&found).unwrap()).len(), 3);
+    let kept = [(8, 16), (USED.0 - 8, USED.0), (room, room + 8)];
+    let kept = kept.map(|(start, end)| span(start, end));
+    assert_eq!(named(&grown(&found)), kept);
 }
 
 /// An old kernel has put the bitmap 1 KiB behind the superblock, and 3 KiB later the bad blocks.
