@@ -10,6 +10,7 @@ use raidlab_faults::exhaustive::{Enumerated, Small};
 use raidlab_faults::{Filter, Reach, State, Statistics, explain, run_seeds};
 use raidlab_runs::values::time;
 use raidlab_store::Shard;
+use raidlab_units::count;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -255,13 +256,19 @@ impl Counted<'_> {
         let Some(seed) = self.broken.first() else {
             return Ok(());
         };
-        let again = format!(
-            "`raidlab simulate{} --replay {seed}` shows one",
-            self.options
-        );
-        let words = format!("{broken} seeds broke a promise");
-        Err(Failure::words(Kind::Run, words).help(again))
+        let help = again(self.options, *seed);
+        Err(Failure::words(Kind::Run, broke(broken)).help(help))
     }
+}
+
+/// That so many seeds broke a promise.
+fn broke(seeds: usize) -> String {
+    format!("{} broke a promise", count(seeds, "seed", "seeds"))
+}
+
+/// What to type to see what a seed broke.
+fn again(options: &str, seed: u64) -> String {
+    format!("`raidlab simulate{options} --replay {seed}` shows one")
 }
 
 /// How often each deed met each state, and what never met.

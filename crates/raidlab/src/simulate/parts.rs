@@ -1,7 +1,7 @@
 //! A simulation on many machines: each runs a part of the seeds and writes down what it
 //! has counted; what they counted together is what one machine would have.
 
-use super::{Arguments, COMMIT, Counted, TOLD, options};
+use super::{Arguments, COMMIT, Counted, TOLD, again, broke, options};
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use raidlab_faults::{Filter, Part, PartError, Simulation, run_seeds};
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Seeds between two looks whether to stop: who is told to stop has seconds.
 const BATCH: u64 = 50;
+/// Seeds that broke a promise, so many of which a part names.
+const NAMED: usize = 5;
 /// What was counted is kept at least so often.
 const KEPT_EVERY: Duration = Duration::from_secs(5);
 
@@ -69,6 +71,9 @@ pub fn run(arguments: &Arguments, filter: &Filter, shard: Shard) -> Result<(), F
     }
     if !part.is_whole() {
         keep(&unfinished, &part)?;
+        if let Some(words) = warning(&part) {
+            output::say(&words);
+        }
         let words = format!(
             "part {shard} was stopped before its end, at seed {}; what it has counted is kept in {}",
             part.at,
@@ -93,7 +98,7 @@ fn forget(unfinished: &Path) -> Result<(), Failure> {
 }
 
 /// Says that a part is whole. That seeds broke promises is no reason to run it again, so
-/// it is no failure yet.
+/// it is no failure yet. It stands at the end of the part's log, where nobody misses it.
 fn told(part: &Part, shard: Shard, file: &Path, how: &str) -> Result<(), Failure> {
     let broken = part.broken.len();
     output::say(&format!(
@@ -101,7 +106,28 @@ fn told(part: &Part, shard: Shard, file: &Path, how: &str) -> Result<(), Failure
         part.seeds().end - part.seeds().start,
         visible_path(file)
     ));
+    if let Some(words) = warning(part) {
+        output::say(&words);
+    }
     Ok(())
+}
+
+/// Which seeds broke a promise, the first of them by name, and how one is seen again.
+fn warning(part: &Part) -> Option<String> {
+    let (first, _) = part.broken.first()?;
+    let named = part.broken.iter().take(NAMED);
+    let named: Vec<String> = named.map(|(seed, _)| seed.to_string()).collect();
+    let more = if part.broken.len() > NAMED {
+        " ..."
+    } else {
+        ""
+    };
+    Some(format!(
+        "warning: {}: {}{more}; {}",
+        broke(part.broken.len()),
+        named.join(", "),
+        again(&part.of.options, *first)
+    ))
 }
 
 /// The name of a part's file, such as `simulate-03-of-64.json`.

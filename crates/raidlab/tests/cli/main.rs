@@ -34,5 +34,6 @@ mod sealed;
 mod security;
 #[cfg(target_os = "linux")]
 mod shards;
+mod simulate;
 mod strange_files;
 mod strangers;
