@@ -8,7 +8,7 @@ use crate::document::{Document, FileError};
 use crate::files::{Files, built_in};
 use crate::host::{Host, read_hosts, read_one};
 use raidlab_data::Entry;
-use raidlab_units::{PathError, cannot};
+use raidlab_units::{PathError, cannot, text_of};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -238,20 +238,17 @@ pub fn read_file(path: &Path) -> Result<String, LoadError> {
     const MOST: u64 = 16 << 20;
     const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
     let fail = cannot("read", path);
-    let mut text = String::new();
     let found = std::fs::metadata(path).map_err(fail)?;
     if !found.is_file() && !OWN.iter().any(|own| path.starts_with(own)) {
         return Err(fail(io::Error::other("it is not a file")).into());
     }
     let file = File::open(path).map_err(fail)?;
-    let length = file
-        .take(MOST + 1)
-        .read_to_string(&mut text)
-        .map_err(fail)?;
+    let mut bytes = Vec::new();
+    let length = file.take(MOST + 1).read_to_end(&mut bytes).map_err(fail)?;
     if length as u64 > MOST {
         return Err(fail(io::ErrorKind::FileTooLarge.into()).into());
     }
-    Ok(text)
+    Ok(text_of(bytes).map_err(fail)?)
 }
 
 /// The file at a path.

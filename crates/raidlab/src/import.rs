@@ -14,6 +14,7 @@ use raidlab_runs::notes::{STORE, remark};
 use raidlab_store::output::{Format, Found, look};
 use raidlab_store::text::{visible_bytes, visible_path};
 use raidlab_store::{Store, StoreError, Taken};
+use raidlab_units::check_unpacked;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -156,11 +157,11 @@ fn given(arguments: &Arguments) -> Result<Vec<Given>, Failure> {
     let mut facts = arguments.fact.clone();
     if let Some(path) = &arguments.facts {
         let name = visible_path(path);
-        let text = std::fs::read_to_string(path).map_err(|source| {
+        let bytes = bytes_of(path).map_err(|source| {
             let name = name.clone();
             Failure::new(Kind::Input, CannotImport { name, source })
         })?;
-        let own = read_facts(&name, &text).map_err(|source| {
+        let own = read_facts(&name, &text(&bytes)).map_err(|source| {
             let name = name.clone();
             Failure::new(Kind::Input, CannotImport { name, source })
         })?;
@@ -214,6 +215,7 @@ fn read(path: &Path, arguments: &Arguments) -> Result<Imported, Failure> {
                 "name the files in it; there is no run in it that `raidlab report --parquet` wrote"
             }
             io::ErrorKind::FileTooLarge => "no output of a tool has more than 1 GiB",
+            io::ErrorKind::InvalidData => "the output of a tool is read as the tool printed it",
             _ => "`raidlab import --list` lists the figures that come with raidlab",
         };
         let name = name.to_owned();
@@ -240,7 +242,7 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     };
     match length > MOST {
         true => Err(io::Error::from(io::ErrorKind::FileTooLarge)),
-        false => Ok(bytes),
+        false => check_unpacked(&bytes).map(|()| bytes),
     }
 }
 

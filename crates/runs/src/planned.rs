@@ -12,7 +12,7 @@ use object::{Endianness, ReadCache};
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
 use raidlab_lab::{Files, Plan, files};
 use raidlab_store::{RunSummary, Store};
-use raidlab_units::hexadecimal;
+use raidlab_units::{hexadecimal, text_of};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -79,13 +79,13 @@ fn text(path: &Path) -> Result<String, Failure> {
         if !std::fs::metadata(path)?.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let file = File::open(path)?;
-        let length = file.take(LONGEST + 1).read_to_string(&mut text)?;
+        let length = file.take(LONGEST + 1).read_to_end(&mut bytes)?;
         if length as u64 > LONGEST {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
-        Ok(text)
+        text_of(bytes)
     };
     read().map_err(|error| {
         Failure::new(Kind::Input, ReadError(path.to_owned(), error))

@@ -6,6 +6,7 @@
 
 mod digest;
 mod gather;
+mod packed;
 mod parse;
 mod path;
 mod size;
@@ -16,6 +17,7 @@ mod words;
 
 pub use digest::{FNV_BASIS, fnv1a};
 pub use gather::{distinct, grouped};
+pub use packed::{check_unpacked, text_of};
 pub use parse::{LONGEST_TIME, ParseUnitError, bytes_in, parse_bytes, parse_duration};
 pub use path::{PathError, cannot};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};

@@ -8,7 +8,7 @@ use raidlab_faults::{Filter, Part, PartError, Simulation, run_seeds};
 use raidlab_store::Shard;
 use raidlab_store::output::{Format, write};
 use raidlab_store::text::visible_path;
-use raidlab_units::{FNV_BASIS, fnv1a};
+use raidlab_units::{FNV_BASIS, fnv1a, text_of};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,8 @@ fn keep(path: &Path, part: &Part) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Part, Failure> {
-    let text = fs::read_to_string(path)
+    let text = fs::read(path)
+        .and_then(text_of)
         .map_err(|error| Failure::input(Unreadable::Read(path.to_owned(), error)))?;
     let sealed = text.split_once(DIGEST).and_then(|(body, end)| {
         let is_its = end.strip_suffix("\"\n}\n") == Some(digest(body).as_str());

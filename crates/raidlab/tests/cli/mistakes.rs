@@ -339,3 +339,27 @@ fn a_store_and_a_disk_s_image_are_no_output_of_a_tool() {
     let error = lab.fails(4, &words);
     assert!(error.contains("parts/shard-0-of-3.db.part"), "{error}");
 }
+
+/// Whoever reads a file that somebody has compressed says so, and what to type.
+#[test]
+fn what_is_compressed_is_told_by_every_reader() {
+    let lab = Lab::new();
+    for file in ["x.gz", "x.toml", "x.json"] {
+        std::fs::write(lab.path(file), b"\x1f\x8b\x08\0\xed\xc0\x27\x6a").expect("written");
+    }
+    for words in [
+        &["import", "x.gz"][..],
+        &["import", "jobs.fio", "--facts", "x.gz"],
+        &["run", "./x.gz"],
+        &["run", "./x.toml"],
+        &["run", "x.json"],
+        &["run", "quick", "--disk", "./x.toml"],
+        &["run", "quick", "--subject", "./x.toml"],
+        &["run", "quick", "--processor", "./x.toml"],
+        &["simulate", "--merge", "x.gz"],
+    ] {
+        let error = lab.fails(3, words);
+        let told = error.contains("it is compressed by gzip: `gunzip` makes");
+        assert!(told, "{words:?}: {error}");
+    }
+}
