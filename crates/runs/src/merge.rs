@@ -6,6 +6,7 @@
 //! one machine would have made, whatever the number of shards and the order of their
 //! files.
 
+mod files;
 mod refused;
 
 use crate::asked::Asked;
@@ -23,6 +24,7 @@ use raidlab_store::{AccuracyNote, KeptPlan, Observation, Run, RunId, Shard, Stor
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use files::{files, nothing};
 pub(crate) use refused::Refused;
 
 /// Facts of a guest that the rows come from: all shards must have the same.
@@ -128,49 +130,12 @@ pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
     merged
 }
 
-/// The files themselves: those of folders in the order of their names. With `partial` those
-/// of shards that are not whole are among them, if a row can be in them.
-fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Failure> {
-    let begun = |file: &Path, name: &str| {
-        let whole = name.strip_suffix(".part").filter(|_| partial);
-        let is_there = whole.is_none_or(|whole| file.with_file_name(whole).exists());
-        let runs = || Store::open_to_read(file).and_then(|store| store.runs());
-        !is_there && runs().is_ok_and(|runs| !runs.is_empty())
-    };
-    let mut all = Vec::new();
-    for path in named {
-        if !path.is_dir() {
-            all.push(path.clone());
-            continue;
-        }
-        let unreadable = |error| Failure::read_file(path, error);
-        let mut inside = Vec::new();
-        for entry in path.read_dir().map_err(unreadable)? {
-            let file = entry.map_err(unreadable)?.path();
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let is_whole = name.ends_with(".db");
-            if name.starts_with("shard-") && (is_whole || begun(&file, &name)) {
-                inside.push(file);
-            }
-        }
-        if inside.is_empty() {
-            return Err(Failure::input(Refused::NoShards(path.clone())));
-        }
-        inside.sort();
-        all.extend(inside);
-    }
-    Ok(all)
-}
-
 /// A shard's file, opened for a look.
 fn looked_at(path: &Path) -> Result<(Store, Found), Failure> {
     let refuse = || Failure::input(Refused::NoShard(path.to_owned()));
     let store = Store::open_to_read(path).map_err(|error| match error {
         StoreError::NoRuns { .. } => refuse(),
-        StoreError::Missing { .. } => Failure::input(Refused::Nothing(path.to_owned())).help(
-            "name the files of the shards or the folder that holds them; `raidlab run --shard` \
-             makes them",
-        ),
+        StoreError::Missing { .. } => nothing(path),
         error => damaged(error),
     })?;
     let mut runs = store.runs().map_err(damaged)?;
@@ -233,8 +198,7 @@ impl Looked {
         self.check(&found)?;
         if !whole && !partial {
             let refused = Refused::Unfinished(found.path, found.shard);
-            let help = "start it again with its command; or `--partial` takes what there is";
-            return Err(Failure::input(refused).help(help));
+            return Err(Failure::input(refused).help(files::BEGUN));
         }
         self.check_kernel(&found.path, &store.observations(found.id)?)?;
         for note in store.notes_of_the_whole(found.id)? {

@@ -291,6 +291,38 @@ fn a_part_of_the_kernel_bench_without_experiments_needs_no_programs() {
     assert!(lab.path("1.db").exists());
 }
 
+/// What is only begun is there all the same: nobody looks for another folder.
+#[test]
+fn a_shard_that_is_only_begun_is_told() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("a b")).expect("a new folder");
+    lab.write("a b/shard-1-of-2.db.part", "");
+    for (words, told) in [
+        (
+            &["merge", "a b"][..],
+            [
+                "none of the shards in a b is whole: 1 shard is only begun",
+                "`raidlab status 'a b'` says how far they are; `--partial` takes",
+            ],
+        ),
+        (
+            &["merge", "a b", "--partial"][..],
+            ["1 shard is only begun", "there is no row in them yet"],
+        ),
+        (
+            &["merge", "a b/shard-1-of-2.db"][..],
+            [
+                "shard-1-of-2.db is not there: the shard is only begun, in a b/shard-1-of-2.db.part",
+                "start it again with its command",
+            ],
+        ),
+    ] {
+        let error = lab.fails(3, words);
+        let all = told.iter().all(|told| error.contains(told));
+        assert!(all, "{words:?}: {error}");
+    }
+}
+
 #[test]
 fn a_part_says_that_it_is_one_and_the_rest_can_be_done() {
     let (lab, rows, whole) = lab();

@@ -2,6 +2,7 @@
 
 use raidlab_store::Shard;
 use raidlab_store::text::visible_path;
+use raidlab_units::count;
 use std::path::PathBuf;
 
 /// Why a file cannot be put together with the others.
@@ -27,6 +28,10 @@ pub(crate) enum Refused {
     Missing(u32, String),
     #[error("there is no shard in {}", visible_path(.0))]
     NoShards(PathBuf),
+    #[error("none of the shards in {} is whole: {}", visible_path(.0), count(*.1, "shard is only begun", "shards are only begun"))]
+    OnlyBegun(PathBuf, usize),
+    #[error("{} is not there: the shard is only begun, in {}", visible_path(.0), visible_path(.1))]
+    Begun(PathBuf, PathBuf),
     #[error("there is no file and no folder {}", visible_path(.0))]
     Nothing(PathBuf),
 }

@@ -1,0 +1,80 @@
+//! Which files are put together.
+
+use super::Refused;
+use crate::failure::Failure;
+use crate::status::{State, states};
+use crate::typed;
+use raidlab_store::{Shard, Store};
+use std::path::{Path, PathBuf};
+
+/// The remedy where a shard is only begun.
+pub(super) const BEGUN: &str =
+    "start it again with its command; or `--partial` takes what there is";
+
+/// The files themselves: those of folders in the order of their names. With `partial` those
+/// of shards that are not whole are among them, if a row can be in them.
+pub(super) fn files(named: &[PathBuf], partial: bool) -> Result<Vec<PathBuf>, Failure> {
+    let begun = |file: &Path, name: &str| {
+        let whole = name.strip_suffix(".part").filter(|_| partial);
+        let is_there = whole.is_none_or(|whole| file.with_file_name(whole).exists());
+        let runs = || Store::open_to_read(file).and_then(|store| store.runs());
+        !is_there && runs().is_ok_and(|runs| !runs.is_empty())
+    };
+    let mut all = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let unreadable = |error| Failure::read_file(path, error);
+        let mut inside = Vec::new();
+        for entry in path.read_dir().map_err(unreadable)? {
+            let file = entry.map_err(unreadable)?.path();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let is_whole = name.ends_with(".db");
+            if name.starts_with("shard-") && (is_whole || begun(&file, &name)) {
+                inside.push(file);
+            }
+        }
+        if inside.is_empty() {
+            return Err(none_in(path, partial));
+        }
+        inside.sort();
+        all.extend(inside);
+    }
+    Ok(all)
+}
+
+/// What is said of a folder in which no shard can be put together with others.
+fn none_in(folder: &Path, partial: bool) -> Failure {
+    let all = match states(folder) {
+        Ok(all) => all.unwrap_or_default(),
+        Err(failure) => return failure,
+    };
+    let is_begun = |(_, state): &&(Shard, State)| matches!(state, State::Begun(_));
+    let path = folder.to_owned();
+    match all.iter().filter(is_begun).count() {
+        0 => Failure::input(Refused::NoShards(path)),
+        begun => {
+            let taken = match partial {
+                true => "there is no row in them yet",
+                false => "`--partial` takes what there is",
+            };
+            let folder = typed::in_shell(folder.as_os_str());
+            let help = format!("`raidlab status {folder}` says how far they are; {taken}");
+            Failure::input(Refused::OnlyBegun(path, begun)).help(help)
+        }
+    }
+}
+
+/// What is said of a file that is not there.
+pub(super) fn nothing(path: &Path) -> Failure {
+    let part = Shard::part_of(path);
+    match part.exists() {
+        true => Failure::input(Refused::Begun(path.to_owned(), part)).help(BEGUN),
+        false => Failure::input(Refused::Nothing(path.to_owned())).help(
+            "name the files of the shards or the folder that holds them; `raidlab run --shard` \
+             makes them",
+        ),
+    }
+}
