@@ -51,16 +51,19 @@ mod tests {
 
     #[test]
     fn every_built_in_setting_has_a_source() {
-        for subject in subjects().expect("subjects") {
-            for setting in &subject.settings {
-                let own_choice = setting.name == "kind";
-                assert!(
-                    own_choice || !setting.source.is_empty(),
-                    "{}: {} has no source",
-                    setting.scope,
-                    setting.name
-                );
-            }
+        let of_subjects = subjects().expect("subjects").into_iter();
+        let of_hosts = hosts().expect("hosts").into_iter();
+        let settings = of_subjects
+            .flat_map(|subject| subject.settings)
+            .chain(of_hosts.flat_map(|host| host.settings));
+        for setting in settings {
+            let own_choice = setting.name == "kind";
+            assert!(
+                own_choice || !setting.source.is_empty(),
+                "{}: {} has no source",
+                setting.scope,
+                setting.name
+            );
         }
     }
 
