@@ -122,9 +122,8 @@ impl Lines {
         let lines = self.groups.iter_mut().flat_map(|group| &mut group.lines);
         let points = lines.flat_map(|line| &mut line.points);
         for point in points.filter(|point| point.struck) {
-            let within = |y: f64| y.clamp(scale.low, scale.high);
-            point.y = within(point.y);
-            point.band = (within(point.band.0), within(point.band.1));
+            point.y = scale.within(point.y);
+            point.band = (scale.within(point.band.0), scale.within(point.band.1));
         }
         let most = self.groups.iter().map(|group| group.lines.len()).max();
         if most.unwrap_or(0) <= MOST_LINES {

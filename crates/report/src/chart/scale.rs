@@ -67,6 +67,11 @@ impl Scale {
         })
     }
 
+    /// Where a value is drawn that did not set the scale: at an edge, if it lies beyond.
+    pub(super) const fn within(self, value: f64) -> f64 {
+        value.clamp(self.low, self.high)
+    }
+
     /// `log scale`, or nothing.
     pub(super) fn words(self) -> &'static str {
         if self.log { ", log scale" } else { "" }

@@ -3,8 +3,9 @@ use super::look::Look;
 use super::{Figure, error_figure, figures};
 use crate::compute::view::View;
 use crate::data::RunData;
+use crate::format::figure as figure_in_words;
 use crate::sample;
-use raidlab_store::{Measurement, Operation};
+use raidlab_store::{Finding, Measurement, Operation, Scope, Severity};
 use serde_json::{Value, json};
 
 fn all(data: &RunData) -> Vec<Figure> {
@@ -398,4 +399,38 @@ fn what_was_struck_out_does_not_squeeze_the_rest() {
     assert_eq!(own[1]["hovertemplate"], json!(["20000", "80000"]));
     assert!(figure.caption.contains("at an edge"), "{}", figure.caption);
     assert!(!figure.unit.contains("log"), "{}", figure.unit);
+}
+
+#[test]
+fn bars_that_were_struck_out_do_not_squeeze_the_rest() {
+    let mut data = many(2, &[1, 16]);
+    for m in (data.measurements.iter_mut()).filter(|m| m.subject == "array-1") {
+        m.iops = 90_000.0;
+        m.latency.p50_ns = 1;
+    }
+    let subject = |name: &str| Scope {
+        subject: name.to_owned(),
+        ..Scope::default()
+    };
+    data.findings = vec![Finding {
+        severity: Severity::Fatal,
+        scope: subject("array-1"),
+        op: None,
+        part: String::new(),
+        ..sample::bench().findings.swap_remove(0)
+    }];
+    let figure = named(&data, "Reads of small blocks");
+    let own = traces(&figure, 0);
+    assert_eq!(own[0]["x"], json!([110.0, 260.0]));
+    // They stand at the edge, and the number beside them says how much it was.
+    assert_eq!(own[1]["x"], json!([260.0, 260.0]));
+    let beside = &figure.panels[0].plot["layout"]["annotations"];
+    assert_eq!(beside[1]["text"], figure_in_words(90_000.0));
+    assert!(figure.caption.contains("at the edge"), "{}", figure.caption);
+    assert!(!figure.unit.contains("log"), "{}", figure.unit);
+    let figure = named(&data, "Latencies of jobs that stand alone");
+    let bars = traces(&figure, 0).iter();
+    let bases: Vec<&Value> = bars.filter_map(|trace| trace.get("base")).collect();
+    assert_eq!(bases.len(), 4);
+    assert!(bases.iter().all(|base| *base == bases[0]), "{bases:?}");
 }

@@ -68,8 +68,10 @@ fn latency_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Dra
             Some((at, column, rows[row], ms, cell.fatal))
         })
         .collect();
-    let values = bars.iter().flat_map(|(_, _, _, ms, _)| *ms);
-    let scale = Scale::of_ratios(values)?;
+    // What was struck out does not squeeze the rest.
+    let all = bars.iter().all(|(.., struck)| *struck);
+    let counted = bars.iter().filter(|(.., struck)| all || !struck);
+    let scale = Scale::of_ratios(counted.flat_map(|(_, _, _, ms, _)| *ms))?;
     let mut traces = Vec::new();
     for (at, column, row, ms, struck) in &bars {
         let (name, look) = (&view.names[*column], Look(*column));
@@ -77,6 +79,10 @@ fn latency_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Dra
         let [median, most, nearly_all, slow] = ms.map(told);
         let text = format!("median {median} ms, 90 % {most}, 99 % {nearly_all}, 99.9 % {slow}");
         let marker = json!({"color": look.tint(if *struck { 0.22 } else { 0.85 })});
+        let ms = ms.map(|ms| match *struck && ms > 0.0 {
+            true => scale.within(ms),
+            false => ms,
+        });
         traces.push(json!({
             "type": "bar", "orientation": "h", "name": name, "meta": name, "y": [at],
             "base": [ms[0]], "x": [(ms[2] - ms[0]).max(ms[0] * 0.02)],

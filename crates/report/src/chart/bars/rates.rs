@@ -142,7 +142,10 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
         caption.push(' ');
     }
     if cells().any(|cell| cell.fatal) {
-        caption.push_str("Pale bars were struck out by the audit. ");
+        caption.push_str(
+            "Pale bars were struck out by the audit; at the edge, they are as long as the number \
+             beside them says. ",
+        );
     }
     if cells().any(|cell| cell.at_least) {
         caption
@@ -190,11 +193,18 @@ struct Bar<'a> {
     own: shape::Figure<'a>,
 }
 
-/// The scale that has room for bars, whiskers and what was published.
+/// The scale that has room for bars, whiskers and what was published. What was struck out does
+/// not squeeze the rest.
 fn scale_of(bars: &[Bar<'_>]) -> Option<Scale> {
-    let mut scale = Scale::of(bars.iter().map(|bar| bar.own.value))?;
-    for Bar { own, .. } in bars {
-        scale.high = scale.high.max(own.band.1);
+    let all = bars.iter().all(|bar| bar.own.struck);
+    let counts = |bar: &&Bar<'_>| all || !bar.own.struck;
+    let values = bars.iter().filter(counts).map(|bar| bar.own.value);
+    let mut scale = Scale::of(values)?;
+    for bar in bars {
+        let own = &bar.own;
+        if counts(&bar) {
+            scale.high = scale.high.max(own.band.1);
+        }
         if let Some(value) = own.published {
             scale.high = scale.high.max(value);
             scale.low = if value > 0.0 {
@@ -227,6 +237,10 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
         })
         .collect();
     let scale = scale_of(&bars)?;
+    let end = |bar: &Bar<'_>, value: f64| match bar.own.struck {
+        true => scale.within(value),
+        false => value,
+    };
     let unit = if bytes { "MB/s" } else { rows[0].rate.unit() };
     let mut traces = Vec::new();
     let mut columns: Vec<usize> = bars.iter().map(|bar| bar.column).collect();
@@ -249,12 +263,13 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
         let marker = with(look.bar(), &json!({"color": colours.collect::<Vec<_>>()}));
         let mut bar = json!({
             "type": "bar", "orientation": "h", "name": name, "meta": name, "y": places,
-            "x": own().map(|bar| bar.own.value).collect::<Vec<_>>(),
+            "x": own().map(|bar| end(bar, bar.own.value)).collect::<Vec<_>>(),
             "width": frame.thick * 0.9, "marker": marker, "hovertemplate": texts,
         });
         if own().any(|bar| bar.own.band.0 < bar.own.band.1) {
-            let above = own().map(|bar| bar.own.band.1 - bar.own.value);
-            let below = own().map(|bar| bar.own.value - bar.own.band.0);
+            let apart = |bar, high, low| end(bar, high) - end(bar, low);
+            let above = own().map(|bar| apart(bar, bar.own.band.1, bar.own.value));
+            let below = own().map(|bar| apart(bar, bar.own.value, bar.own.band.0));
             bar["error_x"] = json!({
                 "type": "data", "symmetric": false, "color": MUTED, "thickness": 1.3, "width": 3,
                 "array": above.collect::<Vec<_>>(), "arrayminus": below.collect::<Vec<_>>(),
