@@ -116,11 +116,13 @@ pub(crate) fn read_job_file(
 }
 
 /// Why jobs have no group.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum GroupError {
     /// A word in braces is wrong.
+    #[error(transparent)]
     Placeholder(placeholder::PlaceholderError),
     /// An option is wrong.
+    #[error(transparent)]
     Fio(JobFileError),
 }
 

@@ -21,7 +21,7 @@ use crate::job_words::{class_of_job, named_in_words};
 use crate::published::Published;
 use crate::subject::Subject;
 use raidlab_systems::FileSystemSpec;
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, in_one_line};
 use raidlab_workload::{FioJobs, JobGroup};
 use serde::Deserialize;
 use std::path::Path;
@@ -238,11 +238,12 @@ impl Work {
             return;
         };
         edit(jobs);
-        // What could be read before can be read still.
-        if group.is_ok()
-            && let Ok(reading) = read_group(jobs.clone())
-        {
-            *group = reading.modelled();
+        if group.is_ok() {
+            *group = match read_group(jobs.clone()) {
+                Ok(reading) => reading.modelled(),
+                // Threads that make up a depth can be more than fio has.
+                Err(error) => Err(in_one_line(&error)),
+            };
         }
     }
 }

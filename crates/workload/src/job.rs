@@ -223,8 +223,9 @@ impl Default for JobSpec {
     }
 }
 
-/// Clones times depth that a job may have.
-const MOST_IN_FLIGHT: u64 = 1 << 20;
+/// Clones times depth that a job may have: Linux has room for so many requests unless it is
+/// told otherwise (`fs.aio-max-nr`).
+const MOST_IN_FLIGHT: u64 = 1 << 16;
 
 impl JobSpec {
     /// Whether it reads, be it what it wrote.

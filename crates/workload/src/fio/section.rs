@@ -35,6 +35,9 @@ impl FioJobs {
     }
 }
 
+/// Clones that fio runs at most (`REAL_MAX_JOBS`).
+const MOST_CLONES: u64 = 4096;
+
 /// Collects the jobs of a file or command line, one section after the other.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
@@ -43,6 +46,8 @@ pub(super) struct Collector {
     /// The file that the jobs run on.
     file_name: Option<String>,
     stop_together: bool,
+    /// Clones that run together in the group that is open.
+    clones: u64,
     /// The first option that is not modelled; it is left out.
     not_modelled: Option<JobFileError>,
     /// The reporting group that is open.
@@ -110,9 +115,8 @@ impl Collector {
                 .awaited(&draft.spec, awaited)
                 .map_err(|cause| wrong(&draft.spec, cause))?;
         }
-        draft
-            .spec
-            .validate()
+        self.count_clones(&draft.spec)
+            .and_then(|()| draft.spec.validate())
             .map_err(|cause| wrong(&draft.spec, cause))?;
         self.reports += u32::from(draft.new_group);
         draft.spec.report_group = self.reports;
@@ -181,6 +185,20 @@ impl Collector {
             notes: self.notes,
         };
         Ok((file, self.not_modelled))
+    }
+
+    /// Counts a job's clones to those that run with it: as many as fio can run.
+    fn count_clones(&mut self, spec: &JobSpec) -> Result<(), JobError> {
+        let beside = if spec.stonewall { 0 } else { self.clones };
+        self.clones = beside + u64::from(spec.num_jobs);
+        match self.clones {
+            ..=MOST_CLONES => Ok(()),
+            given => Err(JobError::TooMany {
+                what: "clones that run together",
+                given,
+                most: MOST_CLONES,
+            }),
+        }
     }
 
     /// The job that `spec` waits for, if it runs with it: one of an earlier

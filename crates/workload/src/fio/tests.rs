@@ -287,6 +287,32 @@ fn notes_tell_what_is_left_out() {
     insta::assert_snapshot!(notes.join("\n"));
 }
 
+/// In a group of jobs that run together, not in a file.
+#[test]
+fn more_clones_than_fio_has_are_refused() {
+    for (text, words) in [
+        ("[a]\nnumjobs=4096\n[b]\nstonewall\nnumjobs=4096", None),
+        (
+            "[a]\nnumjobs=100000",
+            Some("line 1: job `a`: 100000 clones that run together: more than 4096"),
+        ),
+        (
+            "[a]\nnumjobs=4000\n[b]\nnumjobs=97",
+            Some("line 3: job `b`: 4097 clones that run together: more than 4096"),
+        ),
+        (
+            "[a]\nioengine=libaio\niodepth=65537",
+            Some("line 1: job `a`: 65537 requests in flight: more than 65536"),
+        ),
+    ] {
+        let said = read_job_file("jobs.fio", text).map_err(|error| in_one_line(&error));
+        match words {
+            None => assert!(said.is_ok(), "{said:?}"),
+            Some(words) => assert_eq!(said.expect_err(text), format!("jobs.fio, {words}")),
+        }
+    }
+}
+
 #[test]
 fn unlike_sizes_in_one_row_are_noted() {
     let noted = |between: &str| {
