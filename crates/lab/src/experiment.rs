@@ -1,9 +1,11 @@
 //! An experiment: one subject of a suite with everything decided, ready to
 //! run on any bench.
 
+mod option_notes;
 mod planned_job;
 mod planning;
 
+pub use option_notes::option_notes;
 pub use planned_job::PlannedJob;
 
 use crate::host::QueueStyle;

@@ -37,7 +37,7 @@ pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA, check_values};
 pub use experiment::{
-    CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep, by_steps,
+    CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep, by_steps, option_notes,
 };
 pub use files::Files;
 pub use host::{BitmapWrites, Host, MdRelease, OldLock, QueueStyle};

@@ -22,7 +22,7 @@ use crate::published::Published;
 use crate::subject::Subject;
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Nanos, in_one_line};
-use raidlab_workload::{FioJobs, JobGroup};
+use raidlab_workload::{FioJobs, JobGroup, Note};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -231,6 +231,19 @@ impl Work {
         }
     }
 
+    /// What the user should know of fio's options: of how they were read and changed, and
+    /// where `modelled`, of what the model makes of them.
+    #[must_use]
+    pub fn notes(&self, modelled: bool) -> Vec<Note> {
+        let Self::Fio { jobs, .. } = self else {
+            return Vec::new();
+        };
+        match modelled.then(|| read_group(jobs.clone())) {
+            Some(Ok(reading)) => reading.notes,
+            _ => jobs.notes.clone(),
+        }
+    }
+
     /// Edits fio's options and has the model look at them again. Other tools
     /// have none.
     pub fn edit_fio(&mut self, edit: impl FnOnce(&mut FioJobs)) {
@@ -377,7 +390,6 @@ impl Suite {
         let name = path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = read_job_file(&name, &text, folder, files)?;
-        let mut remarks: Vec<String> = file.notes.iter().map(ToString::to_string).collect();
         let mut steps = Vec::new();
         for (index, jobs) in file.groups().into_iter().enumerate() {
             let reading = match read_group(jobs) {
@@ -387,12 +399,6 @@ impl Suite {
                     return Err(LoadError::Placeholder { file: name, error });
                 }
             };
-            // An option of the `global` section is one of each job, and remarked once.
-            for note in reading.notes.iter().map(ToString::to_string) {
-                if !remarks.contains(&note) {
-                    remarks.push(note);
-                }
-            }
             steps.push(Step::Job(Job {
                 name: (index + 1).to_string(),
                 title: named_in_words(&reading.group),
@@ -426,7 +432,7 @@ impl Suite {
             subjects,
             published: None,
             steps,
-            remarks,
+            remarks: Vec::new(),
         })
     }
 

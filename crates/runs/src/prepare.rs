@@ -3,7 +3,7 @@
 use crate::asked::{ALL_FITS, Asked, On};
 use crate::failure::{Failure, Kind, SUBJECTS};
 use crate::notes::remark;
-use crate::prepared::{Prepared, what_is_missing};
+use crate::prepared::{Prepared, on_options, what_is_missing};
 use crate::task::Task;
 use raidlab_bench_model::presets::{self, ProcessorPreset};
 use raidlab_disk::Preset;
@@ -70,6 +70,7 @@ pub(crate) fn for_model(task: &Task) -> Result<Prepared, Failure> {
         remarks.push(remark("One parameter set", statement.to_owned()));
     }
     let experiments = suite.experiments(&subjects, &choices);
+    remarks.extend(on_options(task, &experiments));
     remarks.extend(what_is_missing(task, &suite, &experiments, Vec::new())?);
     Ok(Prepared {
         experiments,

@@ -1,10 +1,11 @@
 //! A run with everything decided: its experiments, and what stands in the way of those
 //! that are left out.
 
+use crate::asked::On;
 use crate::failure::{Failure, Kind};
 use crate::notes::remark;
 use crate::task::Task;
-use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite, by_steps};
+use raidlab_lab::{Experiment, PlannedStep, SubjectKind, Suite, by_steps, option_notes};
 use raidlab_store::AccuracyNote;
 use raidlab_units::{count, distinct};
 use std::error::Error;
@@ -170,6 +171,12 @@ pub(crate) fn what_is_missing(
     Ok(remarks.collect())
 }
 
+/// A remark on fio's options that do not do what their words say, if there are any.
+pub(crate) fn on_options(task: &Task, experiments: &[Experiment]) -> Option<AccuracyNote> {
+    let notes = option_notes(experiments, task.asked.on == On::Model);
+    (!notes.is_empty()).then(|| remark("Options of fio", notes.join("; ")))
+}
+
 /// Those of `all` that are planned and that the bench can run, as a run with these
 /// remarks; for every subject that it cannot, there is one more. A subject that was asked
 /// for by name, or that is in the plan, is an error instead, and so is a suite of which
@@ -212,6 +219,7 @@ pub fn possible<E: Obstacle>(
         }
     }
     remarks.extend(what_is_missing(task, &suite, &experiments, left_out)?);
+    remarks.extend(on_options(task, &experiments));
     remarks.extend(lacking.into_iter().map(|line| remark("Lacking", line)));
     Ok(Prepared {
         suite,

@@ -1,10 +1,12 @@
 //! Suites that are right, and what users see of those that are not.
 
 mod grid;
+mod option_notes;
 mod real;
 
 use super::{QueueRule, Step, Suite, Wait};
 use crate::catalogue::LoadError;
+use crate::experiment::{Choices, option_notes};
 use crate::files::Files;
 use crate::subject::Subject;
 use proptest::prelude::*;
@@ -443,7 +445,9 @@ fn a_job_file_is_a_suite_of_its_groups() {
         "{}, line 2: `randrepeat`: a modelled run always repeats itself; `randseed` asks for another sequence",
         path.display()
     );
-    assert_eq!(suite.remarks, [remark]);
+    let experiments = suite.experiments(&suite.subjects, &Choices::default());
+    assert_eq!(option_notes(&experiments, true), [remark]);
+    assert!(option_notes(&experiments, false).is_empty());
     std::fs::write(&path, "[a]\nrw=rundread\n").expect("written");
     let error = Suite::from_job_file(&Files::default(), &path, Vec::new(), Vec::new())
         .expect_err("no such pattern");

@@ -22,10 +22,6 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
         "invalidate pre_read",
     ),
     (
-        "processes and threads are the same in the model",
-        "thread|threads",
-    ),
-    (
         "the jobs that run together are one row for each direction",
         "group_reporting unified_rw_reporting per_job_logs",
     ),

@@ -255,6 +255,8 @@ const OPTIONS: &[ModelledOption] = &[
     // The model has no page cache; whoever runs the jobs says so of all at once.
     option("direct", |_, value| switch(value).map(|_| None)),
     option("buffered", |_, value| switch(value).map(|_| None)),
+    // What a clone is makes no difference to what it asks of a disk.
+    option("thread|threads", |_, value| switch(value).map(|_| None)),
     (
         "stonewall|wait_for_previous",
         Switch(|draft| &mut draft.spec.stonewall),

@@ -74,6 +74,19 @@ impl FioJob {
         self.value("name").or(self.section.as_deref())
     }
 
+    /// What limits how much a clone does, or how fast. A job with a time limit takes `size`
+    /// for where it works.
+    fn limits(&self) -> impl Iterator<Item = &FioOption> {
+        let size = if self.has("runtime") {
+            None
+        } else {
+            Some("size")
+        };
+        let limits = ["io_size", "number_ios", "rate", "rate_iops"];
+        let last = |name: &str| self.options.iter().rfind(|option| option.is(name));
+        limits.into_iter().chain(size).filter_map(last)
+    }
+
     /// Puts `value` in the place of all that was said of `name`.
     fn replace(&mut self, name: &str, value: String) {
         self.options.retain(|option| !option.is(name));
@@ -135,7 +148,7 @@ impl FioJobs {
         let group = |jobs: &[FioJob]| Self {
             name: self.name.clone(),
             jobs: jobs.to_vec(),
-            notes: Vec::new(),
+            notes: self.notes.clone(),
         };
         groups.map(group).collect()
     }
@@ -168,12 +181,19 @@ impl FioJobs {
     }
 
     /// Reaches the depth of each job by asynchronous requests of one clone, or
-    /// by as many synchronous threads.
+    /// by as many synchronous threads. A limit counts for each thread then, which is noted.
     pub fn queue_as(&mut self, asynchronous: bool) {
         for job in &mut self.jobs {
             // Words in braces are numbers only on a machine.
             let number = |name: &str| job.value(name).map_or("1", str::trim).to_owned();
             let (depth, clones) = (number("iodepth"), number("numjobs"));
+            if !asynchronous && depth != "1" {
+                self.notes.extend(job.limits().map(|option| Note {
+                    place: option.place.clone(),
+                    option: option.name.clone(),
+                    text: "counts for each of the threads that make up the depth, as in fio",
+                }));
+            }
             let (engine, depth, clones) = if asynchronous {
                 ("libaio", depth, clones)
             } else {

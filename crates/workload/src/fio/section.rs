@@ -155,7 +155,7 @@ impl Collector {
         let beside = self.jobs.last().filter(|_| !spec.stonewall);
         if beside.is_some_and(|before| sizes(before) != sizes(spec)) {
             let text = "another size than that of the job before, with which it shares a row: \
-                        `stonewall` gives it one of its own, behind that job";
+                        `stonewall`, or in a suite a step, gives it one of its own, behind that job";
             note(&["bs", "blocksize", "bsrange", "bssplit"], "bs", text);
         }
     }
