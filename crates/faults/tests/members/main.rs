@@ -56,11 +56,10 @@ fn run(options: &Options, script: &[Step]) -> Outcome {
 }
 
 /// Member 1 goes, gets an entry in its log where the bitmap says nothing, and comes
-/// back; everything is read several times, and the place is written or repaired.
-fn noted(last: &[Step]) -> Vec<Step> {
-    let mut script = vec![
+/// back after these steps.
+fn noted_while_away(steps: &[Step]) -> Vec<Step> {
+    let begin = [
         write(0, 640),
-        at_once(Action::Drain),
         after(12 * SECOND, Action::Drain),
         at_once(Action::Fail { member: 1 }),
         after(SECOND, Action::Drain),
@@ -69,12 +68,20 @@ fn noted(last: &[Step]) -> Vec<Step> {
             sector: 100,
             count: 20,
         }),
+    ];
+    let end = [
         at_once(Action::Mend {
             fresh: false,
             healed: true,
         }),
         after(3 * SECOND, Action::Drain),
     ];
+    [&begin, steps, &end].concat()
+}
+
+/// So it comes back; everything is read several times, and the place is written or repaired.
+fn noted(last: &[Step]) -> Vec<Step> {
+    let mut script = noted_while_away(&[]);
     script.extend([everything(); 4]);
     script.extend_from_slice(last);
     script.push(after(3 * SECOND, Action::Drain));
