@@ -91,6 +91,7 @@ impl Subject for PoolSubject {
             kind: SyncKind::Recovery,
             position: status.done.to_sectors(),
             total: status.total.to_sectors(),
+            sleeps: 0,
         })
     }
 

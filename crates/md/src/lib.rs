@@ -136,7 +136,7 @@ impl Raid5d {
             asleep: VecDeque::new(),
             walkers: None,
             sync_thread: SyncThread::default(),
-            walk: SyncWalk::new(config.sync.throttle, config.sync.checkpoint, false),
+            walk: SyncWalk::new(config.sync.throttle, config.sync.checkpoint, true),
             recovery: config.sync,
         })
     }

@@ -176,6 +176,6 @@ impl Raid5d {
         for slot in self.walk.targets().iter() {
             self.members.set_filled(slot, leapt, true);
         }
-        self.checkpoint_taken(leapt.end, out);
+        self.checkpoint_taken(self.walk.checkpoint(), out);
     }
 }

@@ -71,11 +71,7 @@ impl Subject for ArraySubject {
     }
 
     fn sync(&self) -> Option<SyncProgress> {
-        self.array.sync_status().map(|status| SyncProgress {
-            kind: status.kind,
-            position: status.position,
-            total: status.total,
-        })
+        self.array.sync_status().map(SyncProgress::from)
     }
 
     fn freeze_sync(&mut self) {
@@ -92,10 +88,6 @@ impl Subject for ArraySubject {
 
     fn leap_write(&mut self, _start: Sectors, _count: Sectors) {
         // A mirror keeps nothing of what was written where.
-    }
-
-    fn sleeps_in_sync(&self) -> bool {
-        true
     }
 
     fn leap_sample(&self) -> Nanos {

@@ -15,16 +15,21 @@
 //! `longest_leap`, so that what does depend on the place (host-bound subjects)
 //! is followed.
 //!
-//! Some subjects are slow to get going: md's stripe cache grows while a sync runs, and
-//! its rate with it, from a third of the disks' pace to all of it in ten seconds. Of
-//! such a subject several samples in a row must agree before the first leap of a wait;
-//! until then everything is simulated.
+//! That holds for a sync that is *even*. A second is enough for a sample of it. Two other
+//! kinds of syncs need longer samples. Their pace is told by the mean place in the second half
+//! of a sample less that in the first, whatever they did at its ends:
 //!
-//! And some sleep: md's throttle lets a sync go at full speed up to its maximum, and then
-//! sleeps for half a second, so that the maximum holds over half a minute. A second of
-//! such a sync shows a burst, or nothing. Its samples are a minute long: its mean place in the
-//! second half less that in the first tells its pace whatever it did at the ends. It is leaped
-//! over in sectors, as the throttle counts them, whatever the disks could do.
+//! * RAID 4, 5 and 6 go *in bursts*. md's stripe cache grows while a sync runs, and its rate
+//!   with it, from a third of the disks' pace to all of it in ten seconds. By then thousands of
+//!   stripes are in work and end together. With a bitmap the sync also comes to rest every five
+//!   seconds. A half of a sample is as long as that. Two samples in a row must agree before the
+//!   first leap of a wait; until then everything is simulated. The cache grows on for an hour,
+//!   ever more slowly, and with it the time that the sync rests. So a leap is at most as long as
+//!   the wait has been so far.
+//! * Others are *held back*: md's throttle lets a sync go at full speed up to its maximum, and
+//!   then sleeps for half a second, so that the maximum holds over half a minute. Samples of
+//!   them are a minute long. They are leaped over in sectors, as the throttle counts them,
+//!   whatever the disks could do.
 
 use crate::drive::Drive;
 use crate::jobs::Jobs;
@@ -33,27 +38,25 @@ use crate::result::{Latencies, MemberStatistics};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::Direction;
 
-/// What is left of a sync, or of a wait for it, must be so many samples for a leap: less
-/// is as soon simulated.
-const WORTH_SAMPLES: u64 = 8;
-
-/// Samples agree that lie within so many hundredths of each other. A position moves in
-/// steps of up to 1 MiB, which is a hundredth of a second's way at the inner edge; a pace
-/// that still grows does so by four hundredths and more from one sample to the next.
+/// Samples agree that lie within so many hundredths of each other: a pace that still grows
+/// does so by four hundredths and more from one sample to the next.
 const AGREE_PERCENT: u64 = 2;
 
-/// A sync that stands still for so long is put to sleep: half of what md sleeps at a time.
-const STILL: Nanos = Nanos::from_millis(250);
+/// Places are looked at so often in a sample.
+const LOOK: Nanos = Nanos::from_millis(250);
 
-/// The sample of a sync that sleeps: twice as long as md's throttle looks back.
-const SLEEPING_SAMPLE: Nanos = Nanos::from_secs(60);
+/// The longest leap over a sync that is held back, on disks that turn. Further in they may be
+/// slower than the limit that holds it back here; where nothing turns the limit holds to the
+/// end.
+const LONGEST_HELD_LEAP: Nanos = Nanos::from_secs(3600);
 
-/// So many of these are worth a leap: two, as each costs a minute of simulation.
-const WORTH_SLEEPING_SAMPLES: u64 = 2;
-
-/// Its longest leap on disks that turn. Further in they may be slower than the limit that
-/// holds the sync back here; where nothing turns the limit holds to the end.
-const LONGEST_SLEEPING_LEAP: Nanos = Nanos::from_secs(3600);
+/// How a sync moves: see the top of this file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gait {
+    Even,
+    InBursts,
+    HeldBack,
+}
 
 /// A drain takes seconds at most; a subject that is not quiet after this has
 /// work of its own, and is not leaped.
@@ -243,111 +246,131 @@ impl Machine {
         }
     }
 
+    /// How a sync moves that has just slept, or has not.
+    fn gait(&self, slept: bool) -> Gait {
+        match (slept, self.subject.syncs_in_bursts()) {
+            (true, _) => Gait::HeldBack,
+            (false, true) => Gait::InBursts,
+            (false, false) => Gait::Even,
+        }
+    }
+
+    /// A sync's sample, and how much must be left of the sync, or of a wait for it, for a
+    /// leap: less is as soon simulated.
+    fn sample_of(&self, gait: Gait) -> (Nanos, Nanos) {
+        let (sample, worth) = match gait {
+            Gait::Even => (self.subject.leap_sample(), 8),
+            // Two times the age at which bits of a bitmap are cleared.
+            Gait::InBursts => (Nanos::from_secs(10), 4),
+            // Twice as long as md's throttle looks back.
+            Gait::HeldBack => (Nanos::from_secs(60), 2),
+        };
+        (sample, sample * worth)
+    }
+
     /// Lets a recovery run until `end`, leaping where it runs evenly.
     pub(crate) fn leap_sync_until(
         &mut self,
         end: Nanos,
         watch: &mut Watch<'_>,
     ) -> Result<(), SimError> {
-        let mut paces = Vec::new();
-        let (mut is_even, mut sleeps) = (false, false);
+        let began = self.now;
+        let mut gait = self.gait(false);
+        let mut last = None;
+        let mut has_agreed = false;
         loop {
-            let (sample, worth) = match sleeps {
-                true => (SLEEPING_SAMPLE, WORTH_SLEEPING_SAMPLES),
-                false => (self.subject.leap_sample(), WORTH_SAMPLES),
-            };
-            if self.sync().is_none() || self.now + sample * worth >= end {
+            let (sample, worth) = self.sample_of(gait);
+            if self.sync().is_none() || self.now + worth >= end {
                 return Ok(());
             }
-            self.run_until(self.now + self.subject.leap_sample() / 4, watch)?;
+            self.run_until(self.now + sample / 4, watch)?;
             let Some(before) = self.sync() else {
                 return Ok(());
             };
-            let started = self.now;
             let was_steady = self.is_steady();
-            let places = self.run_sample(sample, watch)?;
+            let started = self.now;
+            let looks = self.run_sample(sample, watch)?;
             let Some(after) = self.sync() else {
                 return Ok(());
             };
             // Members are filled one after the other: this is another one's sync.
-            if after.position < before.position {
-                paces.clear();
-                is_even = false;
+            has_agreed &= after.position >= before.position;
+            let goes_on = after.position >= before.position && was_steady;
+            let gait_before = std::mem::replace(&mut gait, self.gait(after.sleeps > before.sleeps));
+            if !goes_on || gait != gait_before {
+                last = None;
                 continue;
             }
-            if !was_steady {
-                paces.clear();
-                continue;
-            }
-            let stands = places.windows(2).any(|two| two[0] == two[1]);
-            if sleeps != (stands && self.subject.sleeps_in_sync()) {
-                paces.clear();
-                sleeps = !sleeps;
-                continue;
-            }
-            let (moved, took) = match sleeps {
-                true => between_halves(&places),
-                false => (
-                    self.sync_place(after.position) - self.sync_place(before.position),
+            let (moved, took) = match gait {
+                Gait::Even => (
+                    self.pace_place(after.position, gait) - self.pace_place(before.position, gait),
                     self.now - started,
                 ),
+                Gait::InBursts | Gait::HeldBack => {
+                    let places = looks.iter().map(|look| self.pace_place(*look, gait));
+                    between_halves(&places.collect::<Vec<_>>())
+                }
             };
-            paces.push(crate::result::scale(moved, Nanos::SECOND.0, took.0));
-            is_even |= sleeps || agree(&paces, self.subject.samples_to_agree());
-            if moved == 0 || !is_even {
+            let pace = crate::result::scale(moved, Nanos::SECOND.0, took.0);
+            has_agreed |= gait == Gait::HeldBack || last.is_some_and(|last| agree(last, pace));
+            last = Some(pace);
+            if moved == 0 || !has_agreed {
                 continue;
             }
             self.freeze_sync();
             if self.drain(None, end, watch)? && self.now < end {
-                self.leap_recovery(end, (moved, took), sleeps);
+                self.leap_recovery((began, end), (moved, took), gait);
             }
             self.thaw_sync();
         }
     }
 
-    /// Runs for `time`: the sectors of the sync's positions, from its begin on.
-    fn run_sample(&mut self, time: Nanos, watch: &mut Watch<'_>) -> Result<Vec<u64>, SimError> {
+    /// Runs for `time`: the sync's positions, from its begin on.
+    fn run_sample(&mut self, time: Nanos, watch: &mut Watch<'_>) -> Result<Vec<Sectors>, SimError> {
         let end = self.now + time;
-        let mut places: Vec<u64> = self
-            .sync()
-            .map(|sync| sync.position.0)
-            .into_iter()
-            .collect();
+        let mut positions: Vec<_> = self.sync().map(|sync| sync.position).into_iter().collect();
         while self.now < end {
-            self.run_until(end.min(self.now + STILL), watch)?;
-            places.extend(self.sync().map(|sync| sync.position.0));
+            self.run_until(end.min(self.now + LOOK), watch)?;
+            positions.extend(self.sync().map(|sync| sync.position));
         }
-        Ok(places)
+        Ok(positions)
     }
 
     /// Where a sync is, in what its pace is even in: positions of the disk, or sectors where
     /// a throttle counts them.
-    fn pace_place(&self, position: Sectors, sleeps: bool) -> u64 {
-        match sleeps {
-            true => position.0,
-            false => self.sync_place(position),
+    fn pace_place(&self, position: Sectors, gait: Gait) -> u64 {
+        match gait {
+            Gait::HeldBack => position.0,
+            Gait::Even | Gait::InBursts => self.sync_place(position),
         }
     }
 
-    /// Jumps a drained recovery forward at `moved` places per `took`.
-    fn leap_recovery(&mut self, end: Nanos, (moved, took): (u64, Nanos), sleeps: bool) {
+    /// Jumps a drained recovery forward at `moved` places per `took`, within a wait that `began`
+    /// and will `end`.
+    fn leap_recovery(
+        &mut self,
+        (began, end): (Nanos, Nanos),
+        (moved, took): (u64, Nanos),
+        gait: Gait,
+    ) {
         let Some(now) = self.sync() else {
             return;
         };
-        let place = self.pace_place(now.position, sleeps);
+        let place = self.pace_place(now.position, gait);
         // The very end is simulated: that is where the array changes state.
-        let left = self.pace_place(now.total, sleeps).saturating_sub(place) / 1000 * 999;
+        let left = self.pace_place(now.total, gait).saturating_sub(place) / 1000 * 999;
         let time_left = crate::result::scale(left, took.0, moved);
-        let longest = match sleeps {
-            true if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
-            true => LONGEST_SLEEPING_LEAP,
-            false => self.subject.longest_sync_leap(),
+        let longest = match gait {
+            Gait::HeldBack if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
+            Gait::HeldBack => LONGEST_HELD_LEAP,
+            Gait::InBursts => (self.now - began).min(self.subject.longest_sync_leap()),
+            Gait::Even => self.subject.longest_sync_leap(),
         };
         let time = (end - self.now).min(longest).min(Nanos(time_left));
         let target = place + crate::result::scale(moved, time.0, took.0);
-        let position = match sleeps {
-            true => Sectors(target),
-            false => self.sync_position_of(target),
+        let position = match gait {
+            Gait::HeldBack => Sectors(target),
+            Gait::Even | Gait::InBursts => self.sync_position_of(target),
         };
         // Sync positions are multiples of the largest sync request (1 MiB).
         let position = position.max(now.position);
@@ -367,40 +390,34 @@ fn between_halves(places: &[u64]) -> (u64, Nanos) {
     let apart = second.saturating_sub(first) / half.max(1) as u128;
     (
         u64::try_from(apart).unwrap_or(u64::MAX),
-        STILL * later as u64,
+        LOOK * later as u64,
     )
 }
 
-/// Whether the last `count` of the samples' paces are alike.
-fn agree(paces: &[u64], count: usize) -> bool {
-    let Some(last) = paces.len().checked_sub(count).map(|first| &paces[first..]) else {
-        return false;
-    };
-    let most = last.iter().max().copied().unwrap_or_default();
-    let least = last.iter().min().copied().unwrap_or_default();
-    (most - least) * 100 <= most * AGREE_PERCENT
+/// Whether two samples' paces are alike.
+fn agree(one: u64, other: u64) -> bool {
+    let most = one.max(other);
+    one.abs_diff(other) * 100 <= most * AGREE_PERCENT
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{STILL, agree, between_halves};
+    use super::{LOOK, agree, between_halves};
     use raidlab_units::Nanos;
 
     #[test]
     fn a_pace_in_bursts_is_told_by_the_halves_of_its_sample() {
         // 10 a step on average, at once or not at all.
         let bursts = [0, 0, 20, 20, 40, 40, 60, 60];
-        assert_eq!(between_halves(&bursts), (40, STILL * 4));
-        assert_eq!(between_halves(&bursts[..5]), (30, STILL * 3));
+        assert_eq!(between_halves(&bursts), (40, LOOK * 4));
+        assert_eq!(between_halves(&bursts[..5]), (30, LOOK * 3));
         assert_eq!(between_halves(&[]), (0, Nanos::ZERO));
     }
 
     #[test]
     fn a_pace_that_still_grows_is_not_leaped_over() {
-        assert!(agree(&[300], 1));
-        assert!(!agree(&[], 1));
-        assert!(!agree(&[995, 1000], 3));
-        assert!(agree(&[300, 995, 1000, 1004], 3));
-        assert!(!agree(&[961, 1001, 998], 3));
+        assert!(agree(995, 1004));
+        assert!(agree(1001, 995));
+        assert!(!agree(961, 1001));
     }
 }

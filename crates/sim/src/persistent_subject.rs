@@ -283,10 +283,6 @@ impl Subject for PersistentSubject {
         // are cleared again by the time that the leap has taken.
     }
 
-    fn sleeps_in_sync(&self) -> bool {
-        true
-    }
-
     fn leap_sample(&self) -> Nanos {
         match self.level {
             // The members come one after the other.
@@ -299,17 +295,13 @@ impl Subject for PersistentSubject {
         match self.level {
             // The cache is full of stripes in work by then, and each leap has to empty it
             // and to fill it again.
-            Level::Raid4 | Level::Raid5 | Level::Raid6 => Nanos::from_secs(1800),
+            Level::Raid4 | Level::Raid5 | Level::Raid6 => Nanos::from_secs(3600),
             _ => Nanos::from_secs(600),
         }
     }
 
-    fn samples_to_agree(&self) -> usize {
-        match self.level {
-            // Their stripe cache grows while they sync, and their pace with it.
-            Level::Raid4 | Level::Raid5 | Level::Raid6 => 3,
-            _ => 1,
-        }
+    fn syncs_in_bursts(&self) -> bool {
+        self.level.parity_count() > 0 || self.array.status().bitmap_chunks.is_some()
     }
 
     fn threads_go_first(&self) -> bool {

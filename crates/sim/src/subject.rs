@@ -91,14 +91,9 @@ pub trait Subject {
     fn leap_write(&mut self, start: Sectors, count: Sectors);
     /// How long a phase must be simulated to be representative.
     fn leap_sample(&self) -> Nanos;
-    /// How many samples of a sync in a row must show the same pace before it is leaped
-    /// over: more than one where the subject is slow to get going.
-    fn samples_to_agree(&self) -> usize {
-        1
-    }
-    /// Whether a throttle may put its sync to sleep time and again, so that its pace shows over
-    /// half a minute only.
-    fn sleeps_in_sync(&self) -> bool {
+    /// Whether its syncs take seconds to get going, and then end so many blocks at a time that
+    /// their position stands and jumps.
+    fn syncs_in_bursts(&self) -> bool {
         false
     }
     /// Longest leap of a sequential job: after it a new sample is taken.

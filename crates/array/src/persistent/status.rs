@@ -3,7 +3,7 @@
 use super::device::Place;
 use super::{Mode, PersistentArray};
 use crate::engine::SyncAction;
-use crate::recovery::SyncKind;
+use crate::recovery::{SyncKind, SyncStatus};
 use crate::request::Slot;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::Uuid;
@@ -82,6 +82,19 @@ pub struct SyncProgress {
     pub position: Sectors,
     /// The position at which the sync ends.
     pub total: Sectors,
+    /// How often it was put to sleep so far, as it was above its maximum speed.
+    pub sleeps: u64,
+}
+
+impl From<SyncStatus> for SyncProgress {
+    fn from(status: SyncStatus) -> Self {
+        Self {
+            kind: status.kind,
+            position: status.position,
+            total: status.total,
+            sleeps: status.sleeps,
+        }
+    }
 }
 
 impl SyncProgress {
@@ -170,11 +183,7 @@ impl PersistentArray {
 
     fn sync_progress(&self) -> Option<SyncProgress> {
         if let Some(status) = self.engine.sync_status() {
-            return Some(SyncProgress {
-                kind: status.kind,
-                position: status.position,
-                total: status.total,
-            });
+            return Some(status.into());
         }
         // Nothing is copied to a replacement while nothing may be written.
         let runs = self.mode == Mode::ReadWrite;
@@ -183,6 +192,7 @@ impl PersistentArray {
             kind: SyncKind::Recovery,
             position,
             total,
+            sleeps: 0,
         })
     }
 

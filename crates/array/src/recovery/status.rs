@@ -43,4 +43,6 @@ pub struct SyncStatus {
     pub total: Sectors,
     /// Blocks in flight, one that waits for its range included.
     pub in_flight: u32,
+    /// How often it was put to sleep so far, as it was above its maximum speed.
+    pub sleeps: u64,
 }

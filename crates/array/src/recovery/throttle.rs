@@ -73,6 +73,8 @@ pub struct Governor {
     busy: bool,
     /// Per slot: the foreground sectors last remembered.
     remembered: Vec<i64>,
+    /// How often a block was put to sleep because the sync was above its maximum.
+    pub(super) sleeps: u64,
 }
 
 impl Governor {
@@ -95,6 +97,7 @@ impl Governor {
             due: now,
             busy: false,
             remembered: slots.map(|slot| foreground(members, slot)).collect(),
+            sleeps: 0,
         }
     }
 
@@ -179,6 +182,7 @@ impl Governor {
         if self.speed_kib_per_second <= minimum {
             Verdict::Go
         } else if self.speed_kib_per_second > maximum {
+            self.sleeps += 1;
             Verdict::Sleep(now + SLEEP)
         } else if self.is_idle(members) {
             Verdict::Go

@@ -278,6 +278,27 @@ fn a_block_that_was_refused_is_written_again() {
     assert_eq!(bench.take_sent(), [(0, Read, 0, 8), (0, Write, 0, 8)]);
 }
 
+/// Linux 6.12 drivers/md/md.c, `md_do_sync`: after a sixteenth of the members no stripe begins
+/// until none is in work.
+#[test]
+fn a_sync_comes_to_rest_for_a_checkpoint() {
+    let mut bench = raid5(64);
+    let request = SyncRequest {
+        action: SyncAction::Resync,
+        ranges: None,
+    };
+    bench.array.begin_sync(request, &mut bench.out);
+    bench.array.tick(bench.now, &mut bench.out);
+    bench.settle();
+    let rest = Sectors(208);
+    while bench.array.walk.in_work() > 0 && bench.array.walk.checkpoint() < rest {
+        assert_eq!(bench.array.walk.next(), rest);
+        bench.land(0, Ok(()));
+    }
+    assert_eq!(bench.array.walk.checkpoint(), rest);
+    assert!(bench.array.walk.next() > rest);
+}
+
 /// Two members are filled together, one of them from the middle on.
 #[test]
 fn a_checkpoint_takes_nothing_back() {
@@ -297,7 +318,12 @@ fn a_checkpoint_takes_nothing_back() {
     let leapt = Sectors(800);
     bench.array.leap_sync(bench.now, leapt, &mut bench.out);
     let filled = [1, 2].map(|slot| bench.array.members.filled_below(Slot(slot)));
-    assert_eq!(filled, [Sectors(1600), leapt]);
+    let checkpoint = bench.array.walk.checkpoint();
+    assert_eq!(filled, [Sectors(1600), checkpoint]);
+    assert!(
+        done < Some(checkpoint) && checkpoint <= leapt,
+        "{checkpoint}"
+    );
 }
 
 /// A RAID 5 of four as Linux 6.1 has it.
