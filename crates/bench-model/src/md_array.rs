@@ -7,7 +7,7 @@
 
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, MdRules,
-    NewDevice, Outputs, PersistentArray, RecoveryConfig, Settings, StartError,
+    NewDevice, Outputs, PersistentArray, RecoveryConfig, Settings, StartError, Throttle,
 };
 use raidlab_lab::{self as lab, Host, MdRelease, OldLock, Subject, SubjectKind};
 use raidlab_metadata::create::{
@@ -129,6 +129,17 @@ impl MdArray {
         }
     }
 
+    /// The lowest and the highest speed of a sync, in KiB/s, if the array is built with any; the
+    /// other one is the subject's.
+    fn sync_speeds(&self, throttle: Throttle) -> Option<(u64, u64)> {
+        let kib = |asked: Option<Bytes>| asked.map(|speed| speed.0 / 1024);
+        let (minimum, maximum) = throttle.speeds();
+        match (kib(self.spec.sync_speed_min), kib(self.spec.sync_speed_max)) {
+            (None, None) => None,
+            (least, most) => Some((least.unwrap_or(minimum), most.unwrap_or(maximum))),
+        }
+    }
+
     /// The running array as a subject.
     pub(crate) fn start(&self, mut options: EngineOptions) -> Result<PersistentSubject, MdError> {
         if let Some(stripes) = self.spec.stripe_cache_size {
@@ -174,9 +185,8 @@ impl MdArray {
         let mut array =
             PersistentArray::start(assembly, &options, settings, Nanos::ZERO, &mut start)
                 .map_err(MdError::Start)?;
-        if let (Some(minimum), Some(maximum)) = (self.spec.sync_speed_min, self.spec.sync_speed_max)
-        {
-            array.set_sync_speed(minimum.0 / 1024, maximum.0 / 1024);
+        if let Some((minimum, maximum)) = self.sync_speeds(options.recovery.throttle) {
+            array.set_sync_speed(minimum, maximum);
         }
         Ok(PersistentSubject::new(
             array,
@@ -243,9 +253,6 @@ fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
     }
     if spec.spares > 0 {
         return refuse("spares");
-    }
-    if spec.sync_speed_min.is_some() != spec.sync_speed_max.is_some() {
-        return refuse("only one of sync_speed_min and sync_speed_max");
     }
     let level = level(spec.level);
     let layout = spec

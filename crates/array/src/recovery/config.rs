@@ -162,6 +162,26 @@ pub enum Throttle {
 }
 
 impl Throttle {
+    /// The lowest and the highest speed, in KiB/s; md's defaults where there are none.
+    #[must_use]
+    pub const fn speeds(self) -> (u64, u64) {
+        match self {
+            Self::None => MD_SPEEDS,
+            Self::Rate {
+                maximum_kib_per_second: maximum,
+                busy_kib_per_second: minimum,
+            }
+            | Self::MdSleep {
+                minimum_kib_per_second: minimum,
+                maximum_kib_per_second: maximum,
+            }
+            | Self::MdDrain {
+                minimum_kib_per_second: minimum,
+                maximum_kib_per_second: maximum,
+            } => (minimum, maximum),
+        }
+    }
+
     /// The same way of making room with other speeds, in KiB/s; who has none gets
     /// md's since Linux 4.2.
     #[must_use]

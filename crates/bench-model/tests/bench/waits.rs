@@ -152,7 +152,7 @@ fn a_rebuild_that_is_held_back_takes_the_time_that_its_limit_gives() {
     let folder = tempfile::tempdir().expect("a folder");
     let limited = folder.path().join("limited.toml");
     let whole = include_str!("../../../../data/subjects/md-raid10-clean.toml");
-    let text = whole.replace("maximum = \"200000k\"", "maximum = \"40000k\"");
+    let text = whole.replace("[build.md]\n", "[build.md]\nsync_speed_max = \"40000k\"\n");
     std::fs::write(&limited, text).expect("a file");
     let limited = limited.to_string_lossy();
     let [leapt, slow] = [&[][..], &["leaps"]].map(|without| {
