@@ -15,17 +15,18 @@
 //! `longest_leap`, so that what does depend on the place (host-bound subjects)
 //! is followed.
 //!
-//! That holds for a sync that is *even*. A second is enough for a sample of it. Two other
-//! kinds of syncs need longer samples. Their pace is told by the mean place in the second half
-//! of a sample less that in the first, whatever they did at its ends:
+//! That holds for a sync that is *even*. A second is enough for a sample of it. Two samples in
+//! a row must agree before the first leap of a wait, as a job may have left something behind;
+//! until then everything is simulated. Two other kinds of syncs need longer samples. Their pace
+//! is told by the mean place in the second half of a sample less that in the first, whatever they
+//! did at its ends:
 //!
-//! * RAID 4, 5 and 6 go *in bursts*. md's stripe cache grows while a sync runs, and its rate
-//!   with it, from a third of the disks' pace to all of it in ten seconds. By then thousands of
-//!   stripes are in work and end together. With a bitmap the sync also comes to rest every five
-//!   seconds. A half of a sample is as long as that. Two samples in a row must agree before the
-//!   first leap of a wait; until then everything is simulated. The cache grows on for an hour,
-//!   ever more slowly, and with it the time that the sync rests. So a leap is at most as long as
-//!   the wait has been so far.
+//! * Some have a *rhythm*. md's stripe cache grows while a sync of RAID 4, 5 or 6 runs, and its
+//!   rate with it, from a third of the disks' pace to all of it in ten seconds. With a bitmap
+//!   a sync of any level comes to rest every five seconds, and after that thousands of stripes
+//!   begin together. A half of a sample is as long as the rhythm. The cache grows on for an
+//!   hour, ever more slowly, and with it the time that the sync rests. So a leap is at most as
+//!   long as the wait has been so far.
 //! * Others are *held back*: md's throttle lets a sync go at full speed up to its maximum, and
 //!   then sleeps for half a second, so that the maximum holds over half a minute. Samples of
 //!   them are a minute long. They are leaped over in sectors, as the throttle counts them,
@@ -54,7 +55,8 @@ const LONGEST_HELD_LEAP: Nanos = Nanos::from_secs(3600);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gait {
     Even,
-    InBursts,
+    /// It does the same again after so long.
+    Rhythmic(Nanos),
     HeldBack,
 }
 
@@ -248,10 +250,10 @@ impl Machine {
 
     /// How a sync moves that has just slept, or has not.
     fn gait(&self, slept: bool) -> Gait {
-        match (slept, self.subject.syncs_in_bursts()) {
-            (true, _) => Gait::HeldBack,
-            (false, true) => Gait::InBursts,
-            (false, false) => Gait::Even,
+        match self.subject.sync_rhythm() {
+            _ if slept => Gait::HeldBack,
+            Some(rhythm) => Gait::Rhythmic(rhythm),
+            None => Gait::Even,
         }
     }
 
@@ -260,8 +262,7 @@ impl Machine {
     fn sample_of(&self, gait: Gait) -> (Nanos, Nanos) {
         let (sample, worth) = match gait {
             Gait::Even => (self.subject.leap_sample(), 8),
-            // Two times the age at which bits of a bitmap are cleared.
-            Gait::InBursts => (Nanos::from_secs(10), 4),
+            Gait::Rhythmic(rhythm) => (rhythm * 2, 4),
             // Twice as long as md's throttle looks back.
             Gait::HeldBack => (Nanos::from_secs(60), 2),
         };
@@ -306,7 +307,7 @@ impl Machine {
                     self.pace_place(after.position, gait) - self.pace_place(before.position, gait),
                     self.now - started,
                 ),
-                Gait::InBursts | Gait::HeldBack => {
+                Gait::Rhythmic(_) | Gait::HeldBack => {
                     let places = looks.iter().map(|look| self.pace_place(*look, gait));
                     between_halves(&places.collect::<Vec<_>>())
                 }
@@ -341,7 +342,7 @@ impl Machine {
     fn pace_place(&self, position: Sectors, gait: Gait) -> u64 {
         match gait {
             Gait::HeldBack => position.0,
-            Gait::Even | Gait::InBursts => self.sync_place(position),
+            Gait::Even | Gait::Rhythmic(_) => self.sync_place(position),
         }
     }
 
@@ -363,14 +364,14 @@ impl Machine {
         let longest = match gait {
             Gait::HeldBack if !self.drives.iter().any(Drive::turns) => Nanos::MAX,
             Gait::HeldBack => LONGEST_HELD_LEAP,
-            Gait::InBursts => (self.now - began).min(self.subject.longest_sync_leap()),
+            Gait::Rhythmic(_) => (self.now - began).min(self.subject.longest_sync_leap()),
             Gait::Even => self.subject.longest_sync_leap(),
         };
         let time = (end - self.now).min(longest).min(Nanos(time_left));
         let target = place + crate::result::scale(moved, time.0, took.0);
         let position = match gait {
             Gait::HeldBack => Sectors(target),
-            Gait::Even | Gait::InBursts => self.sync_position_of(target),
+            Gait::Even | Gait::Rhythmic(_) => self.sync_position_of(target),
         };
         // Sync positions are multiples of the largest sync request (1 MiB).
         let position = position.max(now.position);

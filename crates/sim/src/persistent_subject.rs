@@ -300,8 +300,14 @@ impl Subject for PersistentSubject {
         }
     }
 
-    fn syncs_in_bursts(&self) -> bool {
-        self.level.parity_count() > 0 || self.array.status().bitmap_chunks.is_some()
+    fn sync_rhythm(&self) -> Option<Nanos> {
+        match self.array.status().bitmap_chunks {
+            // A sync comes to rest where bits may age (`DAEMON_SLEEP` of mdadm).
+            Some(_) => Some(Nanos::from_secs(5)),
+            // It goes evenly once the stripe cache has grown. After a leap it takes more than a
+            // second to fill the largest cache again.
+            None => (self.level.parity_count() > 0).then_some(Nanos::from_secs(3)),
+        }
     }
 
     fn threads_go_first(&self) -> bool {

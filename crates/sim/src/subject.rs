@@ -91,10 +91,9 @@ pub trait Subject {
     fn leap_write(&mut self, start: Sectors, count: Sectors);
     /// How long a phase must be simulated to be representative.
     fn leap_sample(&self) -> Nanos;
-    /// Whether its syncs take seconds to get going, and then end so many blocks at a time that
-    /// their position stands and jumps.
-    fn syncs_in_bursts(&self) -> bool {
-        false
+    /// How long it takes until its syncs do the same again, where they do not go evenly.
+    fn sync_rhythm(&self) -> Option<Nanos> {
+        None
     }
     /// Longest leap of a sequential job: after it a new sample is taken.
     fn longest_leap(&self) -> Bytes {

@@ -99,7 +99,7 @@ fn a_mirror_is_as_far_as_simulated() {
 /// seconds' pace was a third too short.
 #[test]
 fn a_raid5_is_as_far_as_simulated() {
-    assert_as_far_as_simulated(("md-raid5-clean", 4), (15, "wait = \"80s\""));
+    assert_as_far_as_simulated(("md-raid5-clean", 4), (10, "wait = \"50s\""));
 }
 
 /// With a bitmap the sync comes to rest every five seconds. A large cache takes half a second to
@@ -118,7 +118,7 @@ fn a_raid5_with_a_bitmap_and_a_large_cache_is_as_far_as_simulated() {
 
 #[test]
 fn a_raid6_is_as_far_as_simulated() {
-    assert_as_far_as_simulated(("md-raid6-clean", 4), (15, "wait = \"80s\""));
+    assert_as_far_as_simulated(("md-raid6-clean", 4), (10, "wait = \"50s\""));
 }
 
 #[test]
