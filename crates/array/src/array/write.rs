@@ -102,6 +102,7 @@ impl Array {
     fn flush(&mut self, piece: u32, out: &mut Outputs) {
         let range = self.pieces.get(piece).range;
         let mut targets = self.members.in_sync() | self.members.recovering();
+        self.pieces.get_mut(piece).asked = targets;
         if mutation::is(Mutation::FlushOneMember) {
             targets = targets.lowest().map_or(targets, SlotSet::only);
         }
@@ -111,7 +112,6 @@ impl Array {
             self.finish_if_done(piece.request, out);
             return;
         }
-        self.pieces.get_mut(piece).asked = targets;
         for slot in targets.iter() {
             self.pieces.get_mut(piece).outstanding += 1;
             let shape = Shape {
@@ -310,7 +310,13 @@ impl Array {
         };
         let state = self.requests.get_mut(piece.request);
         state.remaining -= 1;
-        state.failed |= !piece.refused.is_empty() || !is_held;
+        let is_refused = !piece.refused.is_empty();
+        if is_flush && !is_held && !is_refused && !(in_sync - piece.asked).is_empty() {
+            // Who was asked has failed since, and somebody else was filled meanwhile.
+            self.submit_flush(piece.request, out);
+            return;
+        }
+        state.failed |= is_refused || !is_held;
         self.finish_if_done(piece.request, out);
     }
 

@@ -269,6 +269,14 @@ fn an_empty_slot_stands_in_for_no_disk_that_is_too_small() {
     assert!(reach.deeds().any(|(deed, ..)| deed == "growth"));
 }
 
+/// A disk that had a flush for 70 ms failed just before it answered. Another one had been filled
+/// meanwhile, and nobody asked it: the flush failed within the budget.
+#[test]
+fn a_flush_asks_who_was_filled_while_it_waited() {
+    let outcome = run_seed(&Filter::default(), 330_000_699_218, false);
+    assert_eq!(outcome.violation, None);
+}
+
 /// What growth meets: full bad-block logs that name sectors of the new part, spares and disks taken
 /// out before, which are as large as members were then, and a bitmap's file that was away.
 #[test]
