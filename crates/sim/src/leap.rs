@@ -46,9 +46,8 @@ const AGREE_PERCENT: u64 = 2;
 /// Places are looked at so often in a sample.
 const LOOK: Nanos = Nanos::from_millis(250);
 
-/// The longest leap over a sync that is held back, on disks that turn. Further in they may be
-/// slower than the limit that holds it back here; where nothing turns the limit holds to the
-/// end.
+/// The longest leap over a sync that is held back, on disks that turn: further in they may be
+/// slower than the limit. Where nothing turns, the limit holds to the sync's end.
 const LONGEST_HELD_LEAP: Nanos = Nanos::from_secs(3600);
 
 /// How a sync moves: see the top of this file.
@@ -295,10 +294,10 @@ impl Machine {
                 return Ok(());
             };
             // Members are filled one after the other: this is another one's sync.
-            has_agreed &= after.position >= before.position;
-            let goes_on = after.position >= before.position && was_steady;
+            let goes_on = after.position >= before.position;
+            has_agreed &= goes_on;
             let gait_before = std::mem::replace(&mut gait, self.gait(after.sleeps > before.sleeps));
-            if !goes_on || gait != gait_before {
+            if !goes_on || !was_steady || gait != gait_before {
                 last = None;
                 continue;
             }

@@ -302,7 +302,8 @@ impl Subject for PersistentSubject {
 
     fn sync_rhythm(&self) -> Option<Nanos> {
         match self.array.status().bitmap_chunks {
-            // A sync comes to rest where bits may age (`DAEMON_SLEEP` of mdadm).
+            // A sync comes to rest where bits may age: after the `daemon_sleep` of the bitmap,
+            // which is five seconds.
             Some(_) => Some(Nanos::from_secs(5)),
             // It goes evenly once the stripe cache has grown. After a leap it takes more than a
             // second to fill the largest cache again.

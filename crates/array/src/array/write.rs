@@ -312,7 +312,7 @@ impl Array {
         state.remaining -= 1;
         let is_refused = !piece.refused.is_empty();
         if is_flush && !is_held && !is_refused && !(in_sync - piece.asked).is_empty() {
-            // Who was asked has failed since, and somebody else was filled meanwhile.
+            // The members that were asked have failed since, and another was filled meanwhile.
             self.submit_flush(piece.request, out);
             return;
         }
