@@ -21,6 +21,9 @@ const FEATURE_BITMAP: u32 = 1;
 const FEATURE_RECOVERY: u32 = 2;
 const FEATURE_BAD_BLOCKS: u32 = 8;
 
+/// Sectors that a superblock may fill, its list of roles among them.
+pub const SUPERBLOCK_SECTORS: u64 = 8;
+
 /// What a member's superblock says, as far as promises depend on it.
 #[derive(Debug, Clone)]
 struct Superblock {
@@ -73,7 +76,7 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 impl Superblock {
     fn read(disk: &Pages, version: Version) -> Option<Self> {
         let sector = superblock_sector(disk.sectors(), version);
-        let mut bytes = vec![0; 8 * SECTOR];
+        let mut bytes = vec![0; SUPERBLOCK_SECTORS as usize * SECTOR];
         disk.read(sector, &mut bytes);
         let roles = word(&bytes, 220) as usize;
         if word(&bytes, 0) != MAGIC || roles > 1920 || checksum(&bytes[..256 + 2 * roles]) {

@@ -96,12 +96,19 @@ impl World<'_> {
         true
     }
 
-    /// Whether a disk with the highest event count of all that ever were is here.
+    /// Whether a disk with the highest event count of all that ever were is here, and can be read.
     fn has_newest(&self, present: &[usize]) -> bool {
-        let events =
-            |disk: usize| inspect::events(self.disks[disk].pristine(), self.options.version);
+        let version = self.options.version;
+        let events = |disk: usize| inspect::events(self.disks[disk].pristine(), version);
+        let can_tell = |disk: &usize| {
+            let disk = &self.disks[*disk];
+            let superblock = inspect::superblock_sector(disk.sectors(), version);
+            let mut spoilt = disk.overlays(superblock, inspect::SUPERBLOCK_SECTORS);
+            spoilt.next().is_none()
+        };
         let newest = (0..self.disks.len()).filter_map(events).max();
-        present.iter().filter_map(|disk| events(*disk)).max() == newest
+        let here = present.iter().copied().filter(can_tell);
+        here.filter_map(events).max() == newest
     }
 
     /// What comes of the disks once those that are rightly refused are taken away.

@@ -145,3 +145,32 @@ fn who_is_left_without_a_witness_promises_nothing() {
     ];
     keeps(130_000_011_871, options, &script);
 }
+
+/// Seed 330000549493. A mirror ran on one member, which then lost its superblock to an unreadable
+/// sector. It came to the start with the other, old one, and could bear no witness: the oracle
+/// looked at what was written there, and not at whether it could be read.
+#[test]
+fn a_witness_that_cannot_be_read_bears_no_witness() {
+    let options = Options {
+        write_through: true,
+        tear: tear(40, 40, 80),
+        latency_low_ns: 50_000,
+        latency_high_ns: 50_000,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (16, 144))
+    };
+    let script = [
+        after(
+            2_323_706,
+            cut(9_462_933_185_567_882_514, Some(1), false, None),
+        ),
+        after(0, write(20, 1)),
+        after(0, durable(0, 46)),
+        after(0, unreadable_metadata(0, 14_641_420_829_144_635_406)),
+        after(211_380, cut(2_657_698_024_539_949_620, None, true, None)),
+    ];
+    keeps(330_000_549_493, options, &script);
+}
