@@ -1,6 +1,6 @@
 //! The leap gives the numbers of the slow path.
 
-use crate::bench::{Bench, group, sequential};
+use crate::bench::{Bench, group, random, sequential};
 use raidlab_sim::{JobResult, MemberStatistics, SubjectState};
 use raidlab_units::Nanos;
 use raidlab_workload::{JobSpec, Pattern};
@@ -95,6 +95,29 @@ fn a_leap_over_an_hour_of_recovery_changes_nothing() {
     assert_eq!(leaped.total, slow.total);
     // Of 4 TB; md did 15.5 % in the first hour of the comparison of 2015.
     assert!((15.0..16.0).contains(&slow.percent()), "{}", slow.percent());
+}
+
+/// A rebuild yields to a job, and for a moment still does when the job has ended: the second
+/// behind a job is no sample of what follows.
+#[test]
+fn a_leap_behind_a_job_is_as_far_as_simulated() {
+    let [leaped, slow] = [true, false].map(|leaps| {
+        let bench = Bench {
+            leaps,
+            ..Bench::default()
+        };
+        let mut machine = bench.machine();
+        let slot = raidlab_array::Slot(1);
+        machine.remove(slot).expect("the other stays");
+        machine.insert(slot).expect("the slot is empty");
+        let job = random(Pattern::Read, 8, 2_000);
+        machine.run(&group([job])).expect("runs");
+        let before = machine.sync().expect("it goes on").position;
+        let wait = machine.wait(Nanos::from_secs(1200), &mut |_| true);
+        wait.expect("recovers");
+        machine.sync().expect("it goes on").position - before
+    });
+    assert_like("sectors", leaped.0, slow.0);
 }
 
 /// md lets a rebuild have 200 MB/s, which a solid-state disk has everywhere.
