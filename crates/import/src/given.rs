@@ -46,7 +46,7 @@ pub enum FactError {
         /// The value as given.
         value: String,
         /// What a value looks like.
-        wanted: &'static str,
+        wanted: String,
     },
     /// A file of facts is not TOML, or has something else in it.
     #[error(
@@ -178,7 +178,18 @@ fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
             "false" | "no" | "off" | "0" => (fact::FALSE.to_owned(), ""),
             _ => return None,
         },
-        Kind::Text if value.is_empty() => return None,
+        Kind::Text | Kind::Level if value.is_empty() => return None,
+        Kind::Level => {
+            let level = value.to_ascii_lowercase();
+            let is_number = level.bytes().all(|byte| byte.is_ascii_digit());
+            (if is_number { format!("raid{level}") } else { level }, "")
+        }
+        Kind::OneOf(words) => {
+            let value = value.to_ascii_lowercase();
+            let has = |word: &&str| word.split('=').any(|spelling| spelling == value);
+            let word = words.split('|').find(has)?;
+            (word.split('=').next()?.to_owned(), "")
+        }
         Kind::Text => (value.to_owned(), ""),
     })
 }
@@ -241,6 +252,11 @@ mod tests {
             one("disk.sdb.model=WD40EFAX"),
             pair("disk.sdb.model", "WD40EFAX")
         );
+        for level in ["level=RAID6", "level=6", "level=raid6"] {
+            assert_eq!(one(level), pair("array.level", "raid6"));
+        }
+        assert_eq!(one("sync=idle"), pair("sync.active.start", "none"));
+        assert_eq!(one("health=ONLINE"), pair("array.health.start", "optimal"));
         assert_eq!(values(&Given::parse("direct=no").expect("a fact")).len(), 2);
         for known in KNOWN.iter() {
             let text = format!("{}={}", known.short, known.example);
@@ -260,9 +276,14 @@ mod tests {
             "written=120%",
             "disk.=x",
             "level=",
+            "sync=banana",
+            "health=bad",
+            "data=much",
         ] {
             assert!(Given::parse(text).is_err(), "{text}");
         }
+        let other = Given::parse("health=bad").expect_err("no such word");
+        assert!(other.to_string().ends_with("one of optimal, degraded, failed"));
         let unknown = Given::parse("rom=1").expect_err("no such fact");
         assert!(unknown.to_string().contains("ram, direct"), "{unknown}");
     }

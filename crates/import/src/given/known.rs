@@ -16,25 +16,45 @@ pub(super) enum Kind {
     Number,
     /// `true`, `yes`, `1` or their opposites.
     Switch,
+    /// An array's level, kept in small letters: `raid6`, `6`, `raidz2`.
+    Level,
+    /// One of the words between bars, of which each may have other spellings behind it:
+    /// `none=idle|check`.
+    OneOf(&'static str),
     /// A word as it is.
     Text,
 }
 
 /// Each kind with its word in the table, and what a value of it looks like.
-const KINDS: [(&str, Kind, &str); 6] = [
+const KINDS: [(&str, Kind, &str); 7] = [
     ("size", Kind::Size, "a size such as 16GiB"),
     ("time", Kind::Time, "a time such as 60s"),
     ("percent", Kind::Percent, "a percentage such as 80%"),
     ("number", Kind::Number, "a number"),
     ("switch", Kind::Switch, "yes or no"),
+    ("level", Kind::Level, "a level such as raid6"),
     ("text", Kind::Text, "a word"),
 ];
 
 impl Kind {
+    /// The kind with this word in the table, or of these words.
+    fn read(word: &'static str) -> Option<Self> {
+        let mut kinds = KINDS.iter();
+        match kinds.find(|(known, ..)| *known == word) {
+            Some((_, kind, _)) => Some(*kind),
+            None => word.contains('|').then_some(Self::OneOf(word)),
+        }
+    }
+
     /// What a value of it looks like.
-    pub(super) fn example(self) -> &'static str {
+    pub(super) fn example(self) -> String {
+        if let Self::OneOf(words) = self {
+            let first = |word: &'static str| word.split('=').next().unwrap_or(word);
+            let words: Vec<&str> = words.split('|').map(first).collect();
+            return format!("one of {}", words.join(", "));
+        }
         let found = KINDS.iter().find(|(_, kind, _)| *kind == self);
-        found.map_or("", |(.., example)| example)
+        found.map_or_else(String::new, |(.., example)| (*example).to_owned())
     }
 }
 
@@ -62,10 +82,9 @@ impl Known {
 pub(super) static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
     let text = include_str!("known.txt");
     table(text, |[short, word, names, example, meaning]| {
-        let (_, kind, _) = KINDS.iter().find(|(known, ..)| *known == word)?;
         Some(Known {
             short,
-            kind: *kind,
+            kind: Kind::read(word)?,
             names,
             example,
             meaning,
