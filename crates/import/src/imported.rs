@@ -1,5 +1,6 @@
 //! What an import gives: a run's cells and records, to be put into a store.
 
+use crate::file_stem;
 use crate::given::{FactError, Given};
 use raidlab_store::{CellResult, Measurement, Observation, Records, Scope, fact};
 use raidlab_tools::Tool;
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct ImportOptions {
     /// The subject; else as the file tells, else the file's name.
     pub subject: Option<String>,
+    /// What stands for the file's name where that is the subject's, as another file has it too.
+    pub file: Option<String>,
     /// The suite; else as the file tells, else the tool's name.
     pub suite: Option<String>,
     /// The machine; else none.
@@ -19,6 +22,11 @@ pub struct ImportOptions {
 }
 
 impl ImportOptions {
+    /// The subject's name by the file's, where the file does not tell it.
+    pub(crate) fn file_subject(&self, name: &str) -> String {
+        self.file.clone().unwrap_or_else(|| file_stem(name))
+    }
+
     /// The scope of everything about a subject.
     pub(crate) fn scope(&self, subject: &str) -> Scope {
         Scope {
@@ -248,14 +256,18 @@ fn asked(cell: &CellResult) -> BTreeMap<&str, &str> {
         .collect()
 }
 
+/// The option of a tool that a fact of a job is, if it shapes the load: not one of names, places
+/// and seeds.
+#[must_use]
+pub fn load_option(fact: &str) -> Option<&str> {
+    let mut tools = Tool::all().iter();
+    tools.find_map(|tool| tool.load_option(fact))
+}
+
 /// The options that shape a cell's load.
 fn load_options(cell: &CellResult) -> BTreeMap<&str, &str> {
-    let option = |fact| {
-        let mut tools = Tool::all().iter();
-        tools.find_map(|tool| tool.load_option(fact))
-    };
     let told = cell.records.observations.iter();
-    told.filter_map(|one| Some((option(&one.name)?, one.value.as_str())))
+    told.filter_map(|one| Some((load_option(&one.name)?, one.value.as_str())))
         .collect()
 }
 

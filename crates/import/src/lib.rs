@@ -28,7 +28,7 @@ pub use convert::{observations, rows};
 pub use error::ImportError;
 pub use figures::{Figures, Printed, figures, import_figures, is_figures, read_figures};
 pub use given::{FactError, Given, how_to_give, read_facts, short_facts};
-pub use imported::{ImportOptions, Imported, RunHead};
+pub use imported::{ImportOptions, Imported, RunHead, load_option};
 
 /// The bench of imported runs.
 pub const BENCH: &str = "import";
@@ -121,7 +121,8 @@ fn import_format(
 }
 
 /// A file's name without its folders and its last ending.
-fn file_stem(name: &str) -> String {
+#[must_use]
+pub fn file_stem(name: &str) -> String {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     if stem.is_empty() { file } else { stem }.to_owned()

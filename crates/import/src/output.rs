@@ -105,7 +105,7 @@ fn add(
 /// What each group was measured on: as asked for, else, where the output tells several names
 /// apart, by these, else by the file.
 fn subjects(groups: &[ToolResult], name: &str, options: &ImportOptions) -> Vec<String> {
-    let stem = options.subject.clone().unwrap_or_else(|| file_stem(name));
+    let stem = (options.subject.clone()).unwrap_or_else(|| options.file_subject(name));
     let measured = |group: &ToolResult| group.tool.measured(group);
     let names: BTreeSet<String> = groups.iter().filter_map(measured).collect();
     let are_told = options.subject.is_none() && names.len() > 1;

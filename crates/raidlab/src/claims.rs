@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
+use raidlab_import::BENCH;
 use raidlab_lab::catalogue;
 use raidlab_lab::claims::{Claims, Judged, Outcome};
 use raidlab_report::{RunData, escaped};
@@ -34,10 +35,20 @@ pub struct Arguments {
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let claims = Claims::load(&arguments.claims)?;
     let store = Store::open_existing(&arguments.store)?;
+    // The store gives the newest first. What others printed counts where nothing was measured.
+    let mut summaries = store.runs()?;
+    summaries.sort_by_key(|summary| summary.run.bench == BENCH);
     let mut runs: Vec<Vec<Measurement>> = Vec::new();
-    // The store gives the newest first.
-    for summary in &store.runs()? {
-        runs.push(store.measurements(summary.id)?);
+    let mut sources: Vec<String> = Vec::new();
+    for summary in &summaries {
+        let rows = store.measurements(summary.id)?;
+        if rows.iter().any(|row| claims.suites.contains(&row.suite)) {
+            sources.push(format!(
+                "{} ({} bench)",
+                summary.run.name, summary.run.bench
+            ));
+            runs.push(rows);
+        }
     }
     let judged = claims.judge(&runs);
     if judged.iter().all(|one| one.outcomes.is_empty()) {
@@ -48,7 +59,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&if arguments.markdown {
         markdown(&claims, &judged)
     } else {
-        text(&claims, &judged)
+        text(&claims, &judged, &sources)
     })
 }
 
@@ -60,7 +71,8 @@ pub fn with_verdicts(store: &Store, name: &str) -> Result<RunData, Failure> {
     let mut data = RunData::load(store, name)?;
     for entry in catalogue::Kind::Claims.entries() {
         let claims = Claims::load(entry.name)?;
-        if claims.suites.contains(&data.run.suite) {
+        // What the article printed says nothing of what it claims.
+        if claims.suites.contains(&data.run.suite) && data.run.bench != BENCH {
             let rows = std::slice::from_ref(&data.measurements);
             let verdicts = verdicts(&claims, &claims.judge(rows));
             data.notes.extend(verdicts);
@@ -84,8 +96,14 @@ fn verdicts(claims: &Claims, judged: &[Judged<'_>]) -> Option<AccuracyNote> {
     })
 }
 
-fn text(claims: &Claims, judged: &[Judged<'_>]) -> String {
+fn text(claims: &Claims, judged: &[Judged<'_>], sources: &[String]) -> String {
     let mut text = format!("{}\n{}\n", claims.title, claims.source);
+    let newest = &sources[..sources.len().min(3)];
+    let older = match sources.len() - newest.len() {
+        0 => String::new(),
+        count => format!(", or of {count} more runs"),
+    };
+    let _ = writeln!(text, "Rows of {}{older}.", newest.join(", else of "));
     for one in judged {
         let claim = one.claim;
         let verdict = verdict_in_words(one);

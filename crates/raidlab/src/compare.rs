@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
+use raidlab_import::load_option;
 use raidlab_report::{Bound, RunComparison, RunData, compare};
 use raidlab_runs::notes::STORE;
 use raidlab_store::Store;
@@ -72,6 +73,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         Failure::new(Kind::Input, error).help("`raidlab report --list` lists the runs")
     })?;
     check_classes(&arguments.within, &comparison)?;
+    let comparison = comparison.with_options(&runs, load_option);
     let comparison = comparison.within(&arguments.within);
     for (_, path, format) in &outputs {
         let text = match format {

@@ -5,8 +5,8 @@ use crate::{audit, output, report};
 use clap::Args;
 use raidlab_audit::Audit;
 use raidlab_import::{
-    Given, ImportOptions, Imported, figures, how_to_give, import_figures, import_file, read_facts,
-    short_facts,
+    Given, ImportOptions, Imported, figures, file_stem, how_to_give, import_figures, import_file,
+    read_facts, short_facts,
 };
 use raidlab_report::RunData;
 use raidlab_runs::new_run;
@@ -16,7 +16,7 @@ use raidlab_store::text::{visible_bytes, visible_path};
 use raidlab_store::{Store, StoreError, Taken};
 use raidlab_units::check_unpacked;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, Read};
@@ -103,7 +103,10 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let facts = given(arguments)?;
     let mut whole: Option<Imported> = None;
     for path in &arguments.files {
-        let one = read(path, arguments)?;
+        let file = name_among(path, &arguments.files).filter(|_| arguments.subject.is_none());
+        let mut one = read(path, file.clone(), arguments)?;
+        let note = file.and_then(|name| namesakes_in_words(path, &name, &one));
+        one.notes.extend(note);
         whole = Some(match whole {
             None => one,
             Some(before) => before.join(one),
@@ -194,10 +197,37 @@ fn wanted(audit: &Audit) -> String {
     text
 }
 
-fn read(path: &Path, arguments: &Arguments) -> Result<Imported, Failure> {
+/// What stands for a file's name among the files of one import: with its folders, where another
+/// file of this name is in another folder.
+fn name_among(path: &Path, files: &[PathBuf]) -> Option<String> {
+    let stem = |path: &Path| file_stem(&visible_path(path));
+    let namesakes = files.iter().filter(|other| stem(other) == stem(path));
+    let folders: BTreeSet<&Path> = namesakes.filter_map(|other| other.parent()).collect();
+    let own = path.parent().filter(|_| folders.len() > 1)?;
+    let is_shared = |begin: &&Path| folders.iter().all(|other| other.starts_with(begin));
+    let shared = own.ancestors().find(is_shared)?;
+    let folders = own.strip_prefix(shared).ok()?.iter();
+    let folders = folders.map(|folder| visible_path(folder.as_ref()));
+    let words: Vec<String> = folders.chain([stem(path)]).collect();
+    Some(words.join("-"))
+}
+
+/// What is to be said where such a name became a subject's.
+fn namesakes_in_words(path: &Path, name: &str, imported: &Imported) -> Option<String> {
+    let mut rows = imported.cells.iter().flat_map(|cell| &cell.rows);
+    rows.find(|row| row.subject == name)?;
+    Some(format!(
+        "{}: another file has this name, so its subject is `{name}`; with `--subject` such files \
+         are repetitions of one subject",
+        visible_path(path)
+    ))
+}
+
+fn read(path: &Path, file: Option<String>, arguments: &Arguments) -> Result<Imported, Failure> {
     let name = &*visible_path(path);
     let options = ImportOptions {
         subject: arguments.subject.clone(),
+        file,
         suite: arguments.suite.clone(),
         host: arguments.host.clone(),
         filesystem: arguments.filesystem.clone(),

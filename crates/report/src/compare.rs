@@ -219,6 +219,15 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
 }
 
 impl RunComparison {
+    /// Also says what the jobs of these runs were asked differently. `load_option`: the option
+    /// that a fact of a job is, if it shapes the load.
+    #[must_use]
+    pub fn with_options(mut self, runs: &[RunData], load_option: fn(&str) -> Option<&str>) -> Self {
+        self.differences
+            .extend(differences::options(runs, load_option));
+        self
+    }
+
     /// Judges every cell by these bounds too: what prints the comparison shows how
     /// far each run agrees with the base, with the members' counts.
     #[must_use]

@@ -270,6 +270,71 @@ fn imported_names_are_text() {
     look_at_every_output(&lab);
 }
 
+/// An article's own figures, imported after the run, were counted as newer rows.
+#[test]
+fn claims_are_held_against_what_was_measured_before_what_was_imported() {
+    let lab = Lab::new();
+    let claims = r#"
+schema = 1
+name = "ours"
+title = "ours"
+source = "this test"
+suites = ["jobs"]
+commands = ["raidlab run ./jobs.fio"]
+[[claim]]
+id = "A"
+says = "it reads faster than it writes"
+tests = [{ of = "md 1 read", to = ["md 2 write"], at_least = 0.1 }]
+"#;
+    lab.write("claims.toml", claims);
+    let job = |name: u32, operation: &str, rate: u32| {
+        format!(
+            r#"{{"jobname": "{name}", "{operation}": {{"io_bytes": {}, "iops": {rate},
+            "bw_bytes": {}, "total_ios": {}, "runtime": 10000}}}}"#,
+            rate * 40_960,
+            rate * 4096,
+            rate * 10
+        )
+    };
+    let jobs = [job(1, "read", 1), job(2, "write", 1000)].join(", ");
+    let fio = format!(r#"{{"fio version": "fio-3.33", "jobs": [{jobs}]}}"#);
+    lab.write("a.json", &fio);
+    let import = ["import", "a.json", "--suite", "jobs", "--subject", "md"];
+    lab.ok(&[&import[..], &["--store", "printed.db"]].concat());
+    let told = lab.ok(&["claims", "./claims.toml", "--store", "printed.db"]);
+    assert!(told.contains("(import bench)."), "{told}");
+    assert!(told.contains("it writes: not reproduced"), "{told}");
+    lab.ok(&["run", "./jobs.fio", "--fit", "strict", "--no-report"]);
+    lab.ok(&import);
+    let told = lab.ok(&["claims", "./claims.toml"]);
+    assert!(told.contains("(model bench), else of "), "{told}");
+    assert!(told.contains("it writes: reproduced"), "{told}");
+}
+
+/// One folder for each array is how people keep results: files of one name were averaged.
+#[test]
+fn files_of_one_name_in_two_folders_are_two_subjects() {
+    let lab = Lab::new();
+    let fio = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "r", "read": {"io_bytes": 4096000,
+        "iops": 100.0, "bw_bytes": 409600, "total_ios": 1000, "runtime": 10000}}]}"#;
+    let files = ["a/md/fio.json", "a/zfs/fio.json"];
+    for file in files {
+        let folder = lab.path(file).with_file_name("");
+        std::fs::create_dir_all(folder).expect("a folder");
+        lab.write(file, fio);
+    }
+    let import = |more: &[&str]| lab.ok(&[&["import", files[0], files[1]], more].concat());
+    let two = import(&["--store", "two.db"]);
+    assert!(two.contains("2 subjects (md-fio and zfs-fio)"), "{two}");
+    assert!(
+        two.contains("a/md/fio.json: another file has this name"),
+        "{two}"
+    );
+    let one = import(&["--store", "one.db", "--subject", "md"]);
+    assert!(one.contains("1 subject (md)"), "{one}");
+    assert!(!one.contains("another file"), "{one}");
+}
+
 #[test]
 fn errors_quote_and_do_not_act() {
     let lab = Lab::new();

@@ -3,9 +3,9 @@
 use super::Difference;
 use crate::compute::environment::tools;
 use crate::data::RunData;
-use raidlab_store::fact::disk_property;
+use raidlab_store::fact::{self, disk_property};
 use raidlab_store::{Observation, Scope};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Properties of disks that change from reading to reading and are no
 /// difference between runs.
@@ -66,6 +66,68 @@ fn heads(runs: &[RunData]) -> Vec<(Name, Vec<String>)> {
     ]
 }
 
+/// The options of jobs that are not the same in all runs, of the jobs of which all runs tell
+/// their options: each with the jobs that have it so. `load_option`: the option that a fact of a
+/// job is, if it shapes the load. Other benches tell other options, and spell them otherwise.
+pub(super) fn options(runs: &[RunData], load_option: fn(&str) -> Option<&str>) -> Vec<Difference> {
+    if runs.iter().any(|data| data.run.bench != runs[0].run.bench) {
+        return Vec::new();
+    }
+    let told: Vec<_> = runs.iter().map(|data| asked(data, load_option)).collect();
+    let mut jobs_by_difference: BTreeMap<(&str, Vec<String>), Vec<&str>> = BTreeMap::new();
+    for job in told[0].keys() {
+        let own: Option<Vec<_>> = told.iter().map(|run| run.get(job)).collect();
+        let own = own.unwrap_or_default();
+        let names: BTreeSet<&str> = own.iter().flat_map(|run| run.keys().copied()).collect();
+        for name in names {
+            let words = |values: &BTreeSet<&str>| Vec::from_iter(values.iter().copied()).join(", ");
+            let value = |run: &&Asked<'_>| run.get(name).map(words).unwrap_or_default();
+            let values: Vec<String> = own.iter().map(value).collect();
+            if values.iter().any(|value| *value != values[0]) {
+                jobs_by_difference
+                    .entry((name, values))
+                    .or_default()
+                    .push(job);
+            }
+        }
+    }
+    let difference = |((name, values), jobs): ((&str, Vec<String>), Vec<&str>)| Difference {
+        kind: "option",
+        place: match jobs.len() {
+            count @ 4.. => format!("{count} jobs"),
+            _ => jobs.join(", "),
+        },
+        name: name.to_owned(),
+        values,
+    };
+    jobs_by_difference.into_iter().map(difference).collect()
+}
+
+/// The options of a job with their values, several where its cells had several.
+type Asked<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// What each job of a run was asked; none of those of which not all is told.
+fn asked(data: &RunData, load_option: fn(&str) -> Option<&str>) -> BTreeMap<&str, Asked<'_>> {
+    let rows = data.measurements.iter();
+    let jobs: BTreeMap<Scope, &str> = rows.map(|m| (Scope::of(m), m.job.as_str())).collect();
+    let mut all: BTreeMap<&str, Asked<'_>> = BTreeMap::new();
+    let mut untold = BTreeSet::new();
+    for observation in &data.observations {
+        let Some(job) = jobs.get(&observation.scope) else {
+            continue;
+        };
+        if observation.name == fact::FIO_OPTIONS_UNTOLD {
+            untold.insert(*job);
+        }
+        if let Some(option) = load_option(&observation.name) {
+            let own = all.entry(job).or_default();
+            own.entry(option).or_default().insert(&observation.value);
+        }
+    }
+    all.retain(|job, _| !untold.contains(job));
+    all
+}
+
 /// Facts of machines and subjects, and settings; those of single cells are
 /// readings, not surroundings.
 fn facts(data: &RunData, by_host: bool) -> BTreeMap<Name, String> {
@@ -113,9 +175,48 @@ fn place(scope: &Scope, by_host: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::differences;
+    use super::{differences, options};
     use crate::sample;
     use raidlab_store::{Observation, Scope};
+
+    /// Runs of unlike options were compared without a word. Of jobs that only one run has, and of
+    /// those that do not tell all, nothing is said.
+    #[test]
+    fn options_of_jobs_that_differ_are_told_with_their_jobs() {
+        let run = |values: &[(usize, &str, &str)]| {
+            let mut data = sample::data();
+            data.observations = (values.iter())
+                .map(|(row, name, value)| {
+                    let scope = Scope::of(&data.measurements[*row]);
+                    Observation::new(&scope, *name, *value, "", "")
+                })
+                .collect();
+            data
+        };
+        fn option(fact: &str) -> Option<&str> {
+            fact.strip_prefix("fio.option.")
+        }
+        let one = run(&[
+            (0, "fio.option.fsync", "1"),
+            (0, "fio.option.rw", "read"),
+            (0, "x", "1"),
+        ]);
+        let other = run(&[(0, "fio.option.rw", "read"), (0, "x", "2")]);
+        let found = options(&[one.clone(), other], option);
+        let job = &sample::data().measurements[0].job;
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].kind, &found[0].place, &*found[0].name),
+            ("option", job, "fsync")
+        );
+        assert_eq!(found[0].values, ["1", ""]);
+        assert_eq!(options(&[one.clone(), one.clone()], option), []);
+        let untold = run(&[
+            (0, "fio.option.rw", "read"),
+            (0, "fio.options_untold", "true"),
+        ]);
+        assert_eq!(options(&[one, untold], option), []);
+    }
 
     /// A value may have a comma in it, and be told by every repetition.
     #[test]
