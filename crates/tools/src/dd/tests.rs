@@ -362,6 +362,9 @@ fn what_is_counted_are_blocks_that_are_read() {
         ("ibs=4k obs=1M count=2", Some("8192")),
         ("obs=1M count=2", Some("1024")),
         ("ibs=4k iflag=count_bytes count=2", None),
+        ("bs=1M count=4k", Some("4294967296")),
+        ("bs=512 count=2x1k", Some("1048576")),
+        ("bs=1M count=4kB", None),
     ] {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let mut facts = crate::Facts::default();
@@ -370,6 +373,27 @@ fn what_is_counted_are_blocks_that_are_read() {
         let size = sizes.find(|fact| fact.name == raidlab_results::fact::JOB_ASKED_SIZE_BYTES);
         assert_eq!(size.map(|fact| fact.value.as_str()), expected, "{words:?}");
     }
+}
+
+/// The commonest read of a file has no `count`: all of it is copied.
+#[test]
+fn what_was_copied_is_what_was_touched() {
+    let output = records(
+        "4096+0",
+        "4294967296 bytes (4.3 GB, 4.0 GiB) copied, 6.1 s, 704 MB/s",
+    );
+    let set = |command: &str| {
+        let result = parse(&format!("{command}\n{output}")).expect("dd's own output");
+        let facts = crate::Facts::of(&result).all;
+        let mut sets = facts.into_iter();
+        let set = sets.find(|fact| fact.name == raidlab_results::fact::JOB_WORKING_SET_BYTES);
+        set.map(|fact| fact.value)
+    };
+    let whole = Some("4294967296".to_owned());
+    assert_eq!(set("$ dd if=x of=/dev/null bs=1M"), whole);
+    assert_eq!(set("$ dd if=x of=/dev/null bs=1M count=4096"), whole);
+    // Whether this one went past memory is not known.
+    assert_eq!(set(""), None);
 }
 
 /// Each command of a line has an output of its own, in a loop each time, and one that does not
