@@ -1,6 +1,7 @@
 //! dd: what a file may tell it, and what it says at its end.
 
 mod commands;
+mod normal;
 mod output;
 #[cfg(test)]
 mod tests;

@@ -396,6 +396,63 @@ fn what_was_copied_is_what_was_touched() {
     assert_eq!(set(""), None);
 }
 
+/// Of a dd that is asked while it runs, and of one that reads on past errors, the last report
+/// counts, and the next command has the next report.
+#[test]
+fn interim_reports_are_no_runs() {
+    let report = |count: u64| {
+        let line = format!(
+            "{} bytes (1 GB) copied, {count} s, 1.0 MB/s",
+            count * 1_048_576
+        );
+        records(&format!("{count}+0"), &line)
+    };
+    let told = |text: &str| -> Vec<(Operation, u64)> {
+        let result = parse(text).expect("dd's own output");
+        let parts = result.parts.iter();
+        let mib = |part: &Part| part.total_bytes.unwrap_or(0) >> 20;
+        parts.map(|part| (part.operation, mib(part))).collect()
+    };
+    let text = |lines: &[&str], counts: &[u64]| -> String {
+        let reports = counts.iter().map(|&count| report(count));
+        let between = lines.iter().copied().skip(1).chain(std::iter::repeat(""));
+        let pairs = reports
+            .zip(between)
+            .map(|(report, line)| report + line + "\n");
+        format!("{}\n{}", lines[0], pairs.collect::<String>())
+    };
+    let both = "# dd if=/dev/zero of=x bs=1M count=20; dd if=x of=/dev/null bs=1M count=20";
+    let (write, read) = (Operation::Write, Operation::Read);
+    assert_eq!(
+        told(&text(&[both], &[4, 9, 20, 20])),
+        [(write, 20), (read, 20)]
+    );
+    // A full disk, and a file that is shorter than was thought.
+    assert_eq!(told(&text(&[both], &[4, 9])), [(write, 4), (read, 9)]);
+    let alone = "$ dd if=/dev/sda of=/dev/null bs=1M";
+    assert_eq!(
+        told(&text(&[alone, "$ kill -USR1 7"], &[4, 9])),
+        [(read, 9)]
+    );
+    assert_eq!(told(&text(&[alone], &[9, 9])), [(read, 9), (write, 9)]);
+    assert_eq!(told(&text(&[alone, "once more:"], &[4, 9])).len(), 2);
+    let of_files = "> dd if=$file of=/dev/null bs=1M";
+    assert_eq!(told(&text(&[of_files], &[4, 9])).len(), 2);
+    let asking = "dd if=/dev/zero of=x & while kill -USR1 $!; do sleep 1; done";
+    assert_eq!(told(&text(&[asking], &[4, 9, 20])), [(write, 20)]);
+    let failing = "$ dd if=/dev/sda of=/dev/null bs=1M conv=noerror";
+    let error = "dd: error reading '/dev/sda': Input/output error";
+    let failing = text(&[failing, error, error], &[4, 4, 20]);
+    assert_eq!(told(&failing), [(read, 20)]);
+    let first = &parse(&failing).expect("dd's own output").parts[0];
+    assert!(first.fact("error").is_some());
+    // FreeBSD and macOS, also where the command is not told.
+    let load = "load: 0.12  cmd: dd 1234 [physrd] 5.02r 0.00u 0.31s 3% 2540k";
+    let asked = text(&[load, load], &[4, 9, 20]);
+    assert_eq!(told(&asked), [(write, 20)]);
+    assert_eq!(told(&(asked + &report(20))), [(write, 20), (write, 20)]);
+}
+
 /// Each command of a line has an output of its own, in a loop each time, and one that does not
 /// begin has none.
 #[test]
