@@ -1,12 +1,19 @@
 //! A text of a terminal as dd's lines are sought in it.
 
 /// Points for decimal commas, spaces for no-break spaces, signs of the usual width for wide
-/// ones, and of a line that overwrites itself the last state.
+/// ones, and of a line that overwrites itself the last state. What the shell goes on with after a
+/// `\` stands in the first line of the command, and empty lines in its place.
 pub(super) fn normal(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
+    let mut ends = String::new();
     for line in text.lines() {
         let line = line.trim_end_matches('\r');
-        let line = line.rsplit('\r').next().unwrap_or(line);
+        let mut line = line.rsplit('\r').next().unwrap_or(line);
+        if normal.ends_with('\\') {
+            normal.pop();
+            let own = line.trim_start();
+            line = own.strip_prefix("> ").unwrap_or(own);
+        }
         let letters: Vec<char> = line.chars().collect();
         for (index, &letter) in letters.iter().enumerate() {
             let is_digit = |at: Option<usize>| {
@@ -22,7 +29,40 @@ pub(super) fn normal(text: &str) -> String {
                 letter => letter,
             });
         }
-        normal.push('\n');
+        ends.push('\n');
+        if !normal.ends_with('\\') {
+            normal.push_str(&std::mem::take(&mut ends));
+        }
     }
-    normal
+    normal + &ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normal;
+    use crate::dd::parse;
+
+    #[test]
+    fn a_command_goes_on_behind_a_backslash() {
+        let text = "$ dd if=/dev/zero of=x \\\r\n>    bs=1M count=8000 \\\r\n  conv=fdatasync\r\n\
+            8000+0 records in\n8000+0 records out\n8388608000 bytes copied, 42.1 s, 199 MB/s\n";
+        let result = parse(text).expect("dd's own output");
+        let options = result.options.iter();
+        let options: Vec<String> = options
+            .map(|option| format!("{}={}", option.name, option.value))
+            .collect();
+        let told = [
+            "if=/dev/zero",
+            "of=x",
+            "bs=1M",
+            "count=8000",
+            "conv=fdatasync",
+        ];
+        assert_eq!(options, told);
+        assert_eq!(result.messages, [""; 0]);
+        // Lines keep their numbers.
+        assert_eq!(normal("a \\\n> b \\\n c\nd\n"), "a b c\n\n\nd\n");
+        assert_eq!(normal("a \\\n"), "a \\\n");
+        assert_eq!(normal("a\n"), "a\n");
+    }
 }
