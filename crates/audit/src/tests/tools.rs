@@ -51,7 +51,24 @@ fn iozone() -> Vec<Pair> {
             ..made_by("iozone 3.471", Read)
         }])
     };
+    // The fact is of the most processes, of which each has a file.
+    let processes = |set: &str| {
+        let by = |streams: u32| Measurement {
+            part: format!("{streams} processes"),
+            streams,
+            ..made_by("iozone 3.489", Read)
+        };
+        Lab::of([by(1), by(4)])
+            .fact(fact::MEMORY_TOTAL_BYTES, "1073741824")
+            .fact(fact::JOB_WORKING_SET_BYTES, set)
+    };
     vec![
+        pair(
+            "C1",
+            Warning,
+            processes("4294967296"),
+            processes("8589934592"),
+        ),
         pair("T15", Warning, flush("false"), flush("true")),
         pair("T16", Fatal, rate(0.0), rate(5e8)),
     ]
