@@ -8,7 +8,7 @@ mod models;
 
 use crate::case::Case;
 use models::{has_4_kib_sectors, is_rotating_model, is_virtual_model};
-use raidlab_store::{Measurement, fact, fact::disk_property as property};
+use raidlab_store::{Measurement, Operation, fact, fact::disk_property as property};
 
 /// Most members that a subject is asked for.
 const MOST_MEMBERS: usize = 256;
@@ -363,6 +363,13 @@ pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Option<bool> 
         return Some(keeps && !(honours_direct(case, row) && is_direct(case, row) == Some(true)));
     }
     Some(!is_direct(case, row)?)
+}
+
+/// Whether the row's job writes and reads nothing. iozone writes its file anew, where bonnie++'s
+/// rewrite reads what it changes.
+pub(crate) fn only_writes(row: &Measurement) -> bool {
+    let is_anew = matches!(row.op, Operation::Rewrite | Operation::Frewrite);
+    row.op.only_writes() || (is_anew && tool(row) == "iozone")
 }
 
 /// Whether what a writing job wrote was flushed before its time was taken, or went

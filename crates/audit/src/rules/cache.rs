@@ -5,7 +5,7 @@ use crate::bound::{TOLERANCE, bound, megabytes, random_iops};
 use crate::case::Case;
 use crate::devices::{
     copies_on_write, dd_operand, is_counted_whole, is_direct, is_flushed, is_random, may_be_cached,
-    member_bytes, members, tool, working_set,
+    member_bytes, members, only_writes, tool, working_set,
 };
 use crate::finding::Ruling;
 use crate::rule::Check;
@@ -123,7 +123,7 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     let any = (set < 2.0 * LEAST_MEMORY).then_some(LEAST_MEMORY);
     let memory = ruling.need(known.or(any), fact::MEMORY_TOTAL_BYTES)?;
     ruling.judged();
-    let flushed = row.op.only_writes() && is_flushed(case, row) == Some(true);
+    let flushed = only_writes(row) && is_flushed(case, row) == Some(true);
     if !cached || flushed || set >= 2.0 * memory {
         return None;
     }
