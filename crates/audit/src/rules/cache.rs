@@ -12,6 +12,7 @@ use crate::rule::Check;
 use crate::rules::fio::{OffsetsSeed, offsets_seed};
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact};
+use raidlab_units::Bytes;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("B1", Check::Rows(faster_than_disks)),
@@ -136,18 +137,17 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
         () if row.op.only_reads() && cold => Note,
         () => Warning,
     };
-    let (set, memory) = (set / GIB, memory / GIB);
+    let [set, memory] = [set, memory].map(|bytes| Bytes(bytes as u64));
     let text = match known {
-        Some(_) => format!("touches {set:.2} GiB, memory holds {memory:.2} GiB"),
-        None => format!("touches {set:.2} GiB, hardly any machine's memory holds less"),
+        Some(_) => format!("touches {set}, memory holds {memory}"),
+        None => format!("touches {set}, hardly any machine's memory holds less"),
     };
     ruling.row(severity, row, text);
     Some(())
 }
 
 /// Hardly any machine has less memory on which these tools were run since 2008.
-const LEAST_MEMORY: f64 = 0.5 * GIB;
-const GIB: f64 = 1_073_741_824.0;
+const LEAST_MEMORY: f64 = 536_870_912.0;
 
 /// Whether a job's requests may be those of a trace, the disks of whose files are unknown to fio
 /// when it begins to count. Where few options are told, such a job looks like one without any.
