@@ -156,6 +156,12 @@ fn a_working_set_is_of_all_clones_files() {
     };
     assert_eq!(set(", \"directory\": \"/mnt\""), Some(4));
     assert_eq!(set(", \"filename\": \"/dev/md0\""), Some(1));
+    // `size` is of all files together, `filesize` of each.
+    assert_eq!(set(", \"nrfiles\": \"8\""), Some(4));
+    let files = ", \"filesize\": \"4g\", \"nrfiles\": \"8\"";
+    assert_eq!(set(files), Some(4 * 32));
+    let named = r"a\\:b:c";
+    assert_eq!(set(&format!("{files}, \"filename\": \"{named}\"")), Some(8));
 }
 
 /// `--output` of a job that verifies: a buffer of 4 KiB that ends within a line stands before
