@@ -8,7 +8,7 @@ mod models;
 
 use crate::case::Case;
 use models::{has_4_kib_sectors, is_rotating_model, is_virtual_model};
-use raidlab_store::{Measurement, fact, fact::disk_property as property};
+use raidlab_store::{Measurement, Operation, fact, fact::disk_property as property};
 
 /// Most members that a subject is asked for.
 const MOST_MEMBERS: usize = 256;
@@ -334,14 +334,24 @@ pub(crate) fn operand<'a>(command: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Bytes that the row's job can touch; iozone's parts name their file's size,
-/// `16384k/64k`.
+/// `16384k/64k`, or how many processes had a file each, `4 processes`.
 pub(crate) fn working_set(case: &Case<'_>, row: &Measurement) -> Option<f64> {
-    let part = || {
-        let kibibytes: f64 = row.part.split_once("k/")?.0.parse().ok()?;
-        Some(kibibytes * 1024.0)
-    };
-    let by_part = if tool(row) == "iozone" { part() } else { None };
-    by_part.or_else(|| case.number(row, fact::JOB_WORKING_SET_BYTES))
+    let set = case.number(row, fact::JOB_WORKING_SET_BYTES);
+    if tool(row) != "iozone" {
+        return set;
+    }
+    if let Some((kibibytes, _)) = row.part.split_once("k/") {
+        return kibibytes.parse::<f64>().ok().map(|size| size * 1024.0);
+    }
+    // The fact is of the most processes of its cell.
+    let cell = row.cell();
+    let rows = case
+        .evidence
+        .rows
+        .iter()
+        .filter(|other| other.cell() == cell);
+    let most = rows.map(|other| other.streams).max()?;
+    Some(set? * f64::from(row.streams) / f64::from(most.max(1)))
 }
 
 /// Whether reads may be answered from memory: buffered I/O, and ZFS unless it
@@ -353,6 +363,13 @@ pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Option<bool> 
         return Some(keeps && !(honours_direct(case, row) && is_direct(case, row) == Some(true)));
     }
     Some(!is_direct(case, row)?)
+}
+
+/// Whether the row's job writes and reads nothing. iozone writes its file anew, where bonnie++'s
+/// rewrite reads what it changes.
+pub(crate) fn only_writes(row: &Measurement) -> bool {
+    let is_anew = matches!(row.op, Operation::Rewrite | Operation::Frewrite);
+    row.op.only_writes() || (is_anew && tool(row) == "iozone")
 }
 
 /// Whether what a writing job wrote was flushed before its time was taken, or went

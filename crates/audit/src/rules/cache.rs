@@ -5,13 +5,14 @@ use crate::bound::{TOLERANCE, bound, megabytes, random_iops};
 use crate::case::Case;
 use crate::devices::{
     copies_on_write, dd_operand, is_counted_whole, is_direct, is_flushed, is_random, may_be_cached,
-    member_bytes, members, tool, working_set,
+    member_bytes, members, only_writes, tool, working_set,
 };
 use crate::finding::Ruling;
 use crate::rule::Check;
 use crate::rules::fio::{OffsetsSeed, offsets_seed};
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact};
+use raidlab_units::Bytes;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("B1", Check::Rows(faster_than_disks)),
@@ -123,7 +124,7 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     let any = (set < 2.0 * LEAST_MEMORY).then_some(LEAST_MEMORY);
     let memory = ruling.need(known.or(any), fact::MEMORY_TOTAL_BYTES)?;
     ruling.judged();
-    let flushed = row.op.only_writes() && is_flushed(case, row) == Some(true);
+    let flushed = only_writes(row) && is_flushed(case, row) == Some(true);
     if !cached || flushed || set >= 2.0 * memory {
         return None;
     }
@@ -136,18 +137,17 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
         () if row.op.only_reads() && cold => Note,
         () => Warning,
     };
-    let (set, memory) = (set / GIB, memory / GIB);
+    let [set, memory] = [set, memory].map(|bytes| Bytes(bytes as u64));
     let text = match known {
-        Some(_) => format!("touches {set:.2} GiB, memory holds {memory:.2} GiB"),
-        None => format!("touches {set:.2} GiB, hardly any machine's memory holds less"),
+        Some(_) => format!("touches {set}, memory holds {memory}"),
+        None => format!("touches {set}, hardly any machine's memory holds less"),
     };
     ruling.row(severity, row, text);
     Some(())
 }
 
 /// Hardly any machine has less memory on which these tools were run since 2008.
-const LEAST_MEMORY: f64 = 0.5 * GIB;
-const GIB: f64 = 1_073_741_824.0;
+const LEAST_MEMORY: f64 = 536_870_912.0;
 
 /// Whether a job's requests may be those of a trace, the disks of whose files are unknown to fio
 /// when it begins to count. Where few options are told, such a job looks like one without any.

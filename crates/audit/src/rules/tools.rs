@@ -1,7 +1,7 @@
 //! What bonnie++, iozone and dd mean by what they print.
 
 use crate::case::Case;
-use crate::devices::{dd_operand, is_flushed, operand, tool};
+use crate::devices::{dd_operand, is_flushed, only_writes, operand, tool};
 use crate::finding::Ruling;
 use crate::rule::Check;
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -70,8 +70,7 @@ fn files_in_thousands(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -
 }
 
 fn iozone_unflushed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    let writes = row.op.only_writes() || matches!(row.op, Operation::Rewrite | Operation::Frewrite);
-    if tool(row) != "iozone" || !writes {
+    if tool(row) != "iozone" || !only_writes(row) {
         return None;
     }
     let flags = [

@@ -177,3 +177,16 @@ fn state() -> Vec<Pair> {
         ),
     ]
 }
+
+#[test]
+fn a_small_working_set_is_told_in_a_unit_of_its_size() {
+    let found = Lab::of([row(Read)])
+        .fact(fact::MEMORY_TOTAL_BYTES, "1342177280")
+        .fact(fact::JOB_WORKING_SET_BYTES, "16777216")
+        .fact(&fact::fio_option("direct"), "0")
+        .audit();
+    let mut findings = found.findings.iter();
+    let own = findings.find(|finding| finding.rule == "C1");
+    let told = own.map(|finding| finding.evidence.as_str());
+    assert_eq!(told, Some("touches 16 MiB, memory holds 1.25 GiB"));
+}

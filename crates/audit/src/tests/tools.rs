@@ -51,7 +51,30 @@ fn iozone() -> Vec<Pair> {
             ..made_by("iozone 3.471", Read)
         }])
     };
+    let rewrite = |flushed: &str| {
+        Lab::of([made_by("iozone 3.489", Operation::Rewrite)])
+            .fact(fact::JOB_WORKING_SET_BYTES, "268435456")
+            .fact(fact::IOZONE_INCLUDES_FSYNC, flushed)
+    };
+    // The fact is of the most processes, of which each has a file.
+    let processes = |set: &str| {
+        let by = |streams: u32| Measurement {
+            part: format!("{streams} processes"),
+            streams,
+            ..made_by("iozone 3.489", Read)
+        };
+        Lab::of([by(1), by(4)])
+            .fact(fact::MEMORY_TOTAL_BYTES, "1073741824")
+            .fact(fact::JOB_WORKING_SET_BYTES, set)
+    };
     vec![
+        pair(
+            "C1",
+            Warning,
+            processes("4294967296"),
+            processes("8589934592"),
+        ),
+        pair("C1", Warning, rewrite("false"), rewrite("true")),
         pair("T15", Warning, flush("false"), flush("true")),
         pair("T16", Fatal, rate(0.0), rate(5e8)),
     ]

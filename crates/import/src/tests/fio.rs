@@ -156,6 +156,12 @@ fn a_working_set_is_of_all_clones_files() {
     };
     assert_eq!(set(", \"directory\": \"/mnt\""), Some(4));
     assert_eq!(set(", \"filename\": \"/dev/md0\""), Some(1));
+    // `size` is of all files together, `filesize` of each.
+    assert_eq!(set(", \"nrfiles\": \"8\""), Some(4));
+    let files = ", \"filesize\": \"4g\", \"nrfiles\": \"8\"";
+    assert_eq!(set(files), Some(4 * 32));
+    let named = r"a\\:b:c";
+    assert_eq!(set(&format!("{files}, \"filename\": \"{named}\"")), Some(8));
 }
 
 /// `--output` of a job that verifies: a buffer of 4 KiB that ends within a line stands before
@@ -323,13 +329,34 @@ fn text_that_is_cut_off_says_what_is_missing() {
     let whole = import_file("whole.txt", &text, &ImportOptions::default()).expect("rows");
     assert!(whole.notes.is_empty(), "{:?}", whole.notes);
     let all = include_str!("../../../tools/src/fio/data/fio-3.33.txt");
-    let within = all.find("741376").expect("a percentile") + 3;
-    let cut = import_file("cut.txt", &all[..within], &ImportOptions::default());
-    let told = cut
-        .map(|_| ())
-        .map_err(|error| raidlab_units::in_one_line(&error));
-    assert!(
-        matches!(&told, Err(why) if why.contains("percentiles such as `99.00th=[ 4]`")),
-        "{told:?}"
-    );
+    let cut = |at: &str, length: usize| {
+        let end = all.rfind(at).expect("a line of it") + length;
+        let import = import_file("cut.txt", &all[..end], &ImportOptions::default()).expect("rows");
+        let last = |row: &Measurement| (row.op.name().to_owned(), row.total_ios, row.total_bytes);
+        (
+            import.cells[0].rows.iter().map(last).collect::<Vec<_>>(),
+            import.notes,
+        )
+    };
+    // Within a percentile, and within the count of a job's requests.
+    for (at, length) in [("99.99th=[99840]", 12), ("issued rwts: total=0,64", 21)] {
+        let (rows, notes) = cut(at, length);
+        assert!(
+            notes[0].contains("the last line is cut off and left out: `"),
+            "{notes:?}"
+        );
+        assert_eq!(rows[0], ("read".to_owned(), 982, 3928 << 10));
+        // Of the third job, which was cut, fio told the bytes, and no count.
+        assert_eq!(rows[1], ("write".to_owned(), 1066, 8360 << 10));
+    }
+    // What was pasted without the end of its last line is whole.
+    for end in [
+        "util=0.00%",
+        "-132msec",
+        "depth=1",
+        "dropped=0,0,0,0",
+        "stdev=15426.95",
+    ] {
+        assert_eq!(cut(end, end.len()).1, [""; 0], "{end}");
+    }
 }

@@ -152,6 +152,17 @@ pub(super) fn set_sizes(parts: &mut [Part], file: Option<u64>, chunk: Option<u64
     }
 }
 
+/// Puts the number of files into the parts of tests with files. It is told in units of 1024, as
+/// `16` or `100:16384:0/20`.
+pub(super) fn set_files(parts: &mut [Part], told: &str) {
+    let files = told.split([':', '/']).next().and_then(count);
+    let files = files.and_then(|files| files.checked_mul(1024));
+    let of_files = parts
+        .iter_mut()
+        .filter(|part| part.operation.handles_files());
+    of_files.for_each(|part| part.total_ios = files);
+}
+
 /// A whole number of a field, if it is one.
 pub(super) fn count(field: &str) -> Option<u64> {
     finite(field)

@@ -10,8 +10,8 @@
 //! names of 1.96; the chunk sizes of both tests are never written; the number
 //! of directories stands in the last of its five fields, not in the fourth.
 
-use super::cells::{Cells, TESTS, count, is_short, part, processes, set_sizes, size};
-use crate::result::{Part, Reported, ReportedOption, ToolResult};
+use super::cells::{Cells, TESTS, count, is_short, part, processes, set_files, set_sizes, size};
+use crate::result::{Reported, ReportedOption, ToolResult};
 
 /// Fields of a format by the version in field 0.
 fn width(version: &str) -> Option<usize> {
@@ -118,7 +118,7 @@ fn read_new(
 }
 
 /// Reads the tests of transfers and of files, whose cells begin at two places; `latencies` may
-/// be empty. The number of files is in units of 1024.
+/// be empty.
 fn read_tests(
     name: &str,
     job: u32,
@@ -140,12 +140,7 @@ fn read_tests(
     }
     let parts = &mut result.parts[first..];
     set_sizes(parts, size(file, 1 << 20), size(chunk, 1));
-    if let Some(files) = count(files).and_then(|files| files.checked_mul(1024)) {
-        let of_files = |part: &&mut Part| TESTS[6..].contains(&part.operation);
-        for part in parts.iter_mut().filter(of_files) {
-            part.total_ios = Some(files);
-        }
-    }
+    set_files(parts, files);
     Ok(())
 }
 
@@ -156,8 +151,6 @@ fn read_old(
     result: &mut ToolResult,
 ) -> Result<(), &'static str> {
     let (file, chunk) = fields[0].split_once(':').unwrap_or((fields[0], ""));
-    // Files are told as `16` or `100:16384:0/20`.
-    let files = fields[13].split([':', '/']).next().unwrap_or_default();
     for (name, value) in [("file_size", fields[0]), ("num_files", fields[13])] {
         if !value.is_empty() {
             result
@@ -171,7 +164,7 @@ fn read_old(
         fields,
         [1, 14],
         &[],
-        [file, chunk, files],
+        [file, chunk, fields[13]],
         result,
     )
 }

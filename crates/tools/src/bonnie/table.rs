@@ -11,7 +11,7 @@
 //! is whatever the processor had in another register. Such cells are no
 //! values.
 
-use super::cells::{Cells, TESTS, part, processes, set_sizes, size};
+use super::cells::{Cells, TESTS, part, processes, set_files, set_sizes, size};
 use crate::error::ParseError;
 use crate::result::{Part, Reported, ToolResult};
 
@@ -166,7 +166,11 @@ impl Table<'_> {
             }
             result.parts.extend(part);
         }
-        set_sizes(&mut result.parts[start..], sizes.0, sizes.1);
+        let parts = &mut result.parts[start..];
+        set_sizes(parts, sizes.0, sizes.1);
+        if self.is_files {
+            set_files(parts, head.trim());
+        }
         Ok(())
     }
 

@@ -252,3 +252,20 @@ fn a_folder_that_the_suite_names_is_not_overruled() {
         assert_eq!(call.arguments.join(" "), expected, "{words}");
     }
 }
+
+/// As people paste it, without the line of CSV below.
+#[test]
+fn a_table_tells_how_many_files_there_were() {
+    use raidlab_results::fact::{BONNIE_FILES, BONNIE_FILES_ASKED};
+    let table = FILES.rsplit_once("1.98,2.00a").expect("a line of CSV").0;
+    let both = [table, FILES].map(|text| {
+        let result = TOOL.parse(text).expect("bonnie++'s own output");
+        let facts = crate::Facts::of(&result).all;
+        [BONNIE_FILES, BONNIE_FILES_ASKED].map(|name| {
+            let found = facts.iter().find(|fact| fact.name == name);
+            found.map(|fact| fact.value.clone())
+        })
+    });
+    let told = ["1024", "1"].map(|count| Some(count.to_owned()));
+    assert_eq!(both, [told.clone(), told]);
+}

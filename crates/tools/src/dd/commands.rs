@@ -12,18 +12,41 @@ pub(super) struct Commands {
     next: usize,
     /// Whether a loop of the shell does them again and again.
     loops: bool,
+    /// How many more reports follow than there are commands: those of a dd that goes on.
+    pub(super) further: usize,
 }
 
 impl Commands {
     /// Those of a line; `None` where there is none in it.
     pub(super) fn of(line: &str) -> Option<Self> {
         let told: Vec<Operands> = line.split(SEPARATORS).filter_map(operands).collect();
-        let loops = line.split_whitespace().any(|word| word == "do");
+        // A loop behind it asks it how far it is: `dd ... & while kill -USR1 $!; do sleep 1; done`.
+        let words = line.split_whitespace();
+        let mut before = words.take_while(|word| !word.contains("f="));
+        let loops = before.any(|word| word == "do");
         (!told.is_empty()).then_some(Self {
             told,
             next: 0,
             loops,
+            further: 0,
         })
+    }
+
+    /// Counts the reports below, up to the next command. Each has two lines of records.
+    pub(super) fn count_further<'text>(
+        &mut self,
+        below: impl Iterator<Item = &'text str>,
+        is_record: impl Fn(&str) -> bool,
+    ) {
+        let own = below.take_while(|line| Self::of(line).is_none());
+        let (mut records, mut failed) = (0, 0);
+        for line in own {
+            records += usize::from(is_record(line));
+            failed += usize::from(has_not_begun(line));
+        }
+        if !self.loops {
+            self.further = (records / 2 + failed).saturating_sub(self.told.len());
+        }
     }
 
     /// The operands of the next output; none where no command was told.
@@ -39,12 +62,16 @@ impl Commands {
     /// Passes over a command that has not begun, as this line says: it prints no records.
     /// Whether it says so.
     pub(super) fn has_failed(&mut self, line: &str) -> bool {
-        let failed = line.starts_with("dd: ") && NOT_BEGUN.iter().any(|end| line.ends_with(end));
+        let failed = has_not_begun(line);
         if failed {
             self.take();
         }
         failed
     }
+}
+
+fn has_not_begun(line: &str) -> bool {
+    line.starts_with("dd: ") && NOT_BEGUN.iter().any(|end| line.ends_with(end))
 }
 
 /// What parts commands of the shell.

@@ -1,6 +1,7 @@
 //! dd: what a file may tell it, and what it says at its end.
 
 mod commands;
+mod normal;
 mod output;
 #[cfg(test)]
 mod tests;
@@ -138,6 +139,12 @@ impl Benchmark for Dd {
             },
             facts,
         );
+        // Without `count` it touches what it copied. Without its command nobody knows whether it
+        // went past memory.
+        let copied = result.parts.iter().filter_map(|part| part.total_bytes);
+        if let Some(bytes) = copied.max().filter(|_| !result.options.is_empty()) {
+            facts.add(fact::JOB_WORKING_SET_BYTES, &bytes.to_string(), "bytes");
+        }
     }
 }
 
@@ -191,11 +198,8 @@ fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Fact
     // POSIX: blocks of 512 bytes unless said, and what is counted is read.
     let block = operand("bs").or_else(|| operand("ibs"));
     let block = block.map_or(Some(512), bytes);
-    let in_bytes = operand("iflag").is_some_and(|flags| flags.contains("count_bytes"));
-    let count = operand("count").filter(|_| !in_bytes);
-    let count: Option<u64> = count.and_then(|text| text.parse().ok());
     let size = block
-        .zip(count)
+        .zip(counted_blocks(&operand))
         .and_then(|(block, count)| block.checked_mul(count));
     if let Some(size) = size {
         for name in [fact::JOB_ASKED_SIZE_BYTES, fact::JOB_WORKING_SET_BYTES] {
@@ -208,6 +212,14 @@ fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Fact
         _ => return,
     };
     facts.add(fact::JOB_DATA_PATTERN, pattern, "");
+}
+
+/// How many blocks `count` lets dd copy; `None` where it counts bytes, as with a `B` at its end
+/// since GNU's 9.1.
+fn counted_blocks<'a>(operand: impl Fn(&str) -> Option<&'a str>) -> Option<u64> {
+    let in_bytes = operand("iflag").is_some_and(|flags| flags.contains("count_bytes"));
+    let count = operand("count").filter(|count| !in_bytes && !count.ends_with('B'));
+    count.and_then(bytes)
 }
 
 /// A size as dd reads it: `k` and `KiB` are 1024 bytes, `kB` 1000, `b` 512 and `w` 2, and

@@ -20,10 +20,14 @@
 //! then records are unknown, and so is the block. Where the text is of a terminal and the command
 //! stands above its output (`# dd if=/dev/zero of=f bs=1M`), its operands are the
 //! options of that run, and say whether it read or wrote. Of several commands in a line each has
-//! an output of its own, and those of a loop (`do`) have them again and again. `/usr/bin/time -h` of
-//! FreeBSD, GNU's and POSIX's formats of time around a dd are kept as facts.
+//! an output of its own, and those of a loop (`do`) have them again and again. A dd that is asked by a
+//! signal, or reads on past errors (`conv=noerror`), says all this while it runs, too: its last
+//! report counts. `/usr/bin/time -h` of FreeBSD, GNU's and POSIX's formats of time around a dd are
+//! kept as facts.
 
 use super::commands::{Commands, NOT_BEGUN, Operands, direction};
+use super::counted_blocks;
+use super::normal::normal;
 use crate::error::ParseError;
 use crate::number::{differ, finite, nanoseconds, whole};
 use crate::result::{Part, Reported, ReportedOption, ToolResult};
@@ -49,29 +53,43 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let mut run: Option<Run> = None;
     let mut commands = Commands::default();
     let mut failed: Option<&str> = None;
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
+    let mut is_asked = false;
+    let mut lines = text.lines().map(str::trim).enumerate();
+    while let Some((index, line)) = lines.next() {
         if let Some(counts) = records(line) {
             match &mut run {
                 Some(open) if open.output.is_none() => open.output = Some(counts),
                 _ => {
-                    finish(run.take(), &mut result)?;
-                    let mut begun = Run::new(index, Some(counts), commands.take());
                     let error = failed.take();
+                    let same = |open: &mut Run| open.goes_on(counts, &commands, error.is_some());
+                    let mut begun = if let Some(interim) = run.take_if(same) {
+                        commands.further = commands.further.saturating_sub(1);
+                        let facts = interim.facts;
+                        let last = Run::new(index, Some(counts), interim.operands);
+                        Run { facts, ..last }
+                    } else {
+                        finish(run.take(), &mut result)?;
+                        Run::new(index, Some(counts), commands.take())
+                    };
+                    begun.is_asked = std::mem::take(&mut is_asked);
                     let error = error.map(|error| Reported::new(None, "error", error, ""));
                     begun.facts.extend(error);
                     run = Some(begun);
                 }
             }
+        } else if is_asking(line) {
+            is_asked = true;
         } else if let Some(told) = Commands::of(line) {
             finish(run.take(), &mut result)?;
             commands = told;
+            let below = lines.clone().map(|(_, line)| line);
+            commands.count_further(below, |line| records(line).is_some());
             failed = None;
+            is_asked = false;
         } else if commands.has_failed(line) {
             finish(run.take(), &mut result)?;
             other_line(line, None, &mut result);
         } else if let Some(error) = error(line) {
-            finish(run.take(), &mut result)?;
             failed = Some(error);
             result.messages.push(line.to_owned());
         } else if let Some(open) = &mut run {
@@ -105,6 +123,10 @@ struct Run {
     facts: Vec<Reported>,
     /// Those of its command, where that is told.
     operands: Operands,
+    /// Whether a key of the terminal asked for this report.
+    is_asked: bool,
+    /// Whether something else stands below it.
+    is_over: bool,
 }
 
 /// The line of bytes and time.
@@ -134,7 +156,34 @@ impl Run {
             transfer: None,
             facts: Vec::new(),
             operands,
+            is_asked: false,
+            is_over: false,
         }
+    }
+
+    /// Whether the next report, with these input records, is of the same dd, so that this one was
+    /// made while it ran. Without a key that asked for it, reports must be left over by the
+    /// commands, and records grow, but no longer than `count` lets them. Where an operand changes
+    /// (`if=$file`), a loop may have made the next report.
+    fn goes_on(&self, next: (u64, u64), commands: &Commands, after_error: bool) -> bool {
+        let total = |(whole, partial): (u64, u64)| whole.saturating_add(partial);
+        let (Some(now), next) = (self.input.map(total), total(next)) else {
+            return false;
+        };
+        if self.is_asked {
+            return next >= now;
+        }
+        let operand = |name: &str| {
+            let mut named = self.operands.iter().filter(|(own, _)| own == name);
+            named.next_back().map(|(_, value)| value.as_str())
+        };
+        let is_within = |count| now < count && next <= count;
+        let changes = self.operands.iter().any(|(_, value)| value.contains('$'));
+        let grows = next > now || (after_error && next == now);
+        commands.further > 0
+            && !(self.is_over || changes)
+            && grows
+            && counted_blocks(operand).is_none_or(is_within)
     }
 
     fn further_line(&mut self, line: &str, result: &mut ToolResult) {
@@ -144,9 +193,16 @@ impl Run {
         } else if let Some(count) = truncated(line) {
             self.truncated = Some(count);
         } else {
+            // Only what asked for the next report may stand between two of one dd.
+            self.is_over |= !(line.is_empty() || line.contains("kill "));
             other_line(line, Some(&mut self.facts), result);
         }
     }
+}
+
+/// What a terminal prints above dd's report where Ctrl-T asked for it (`SIGINFO`).
+fn is_asking(line: &str) -> bool {
+    line.contains("load: ") && line.contains(" cmd: dd ")
 }
 
 fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
@@ -372,33 +428,6 @@ fn without_parentheses(line: &str) -> String {
             false
         })
         .collect()
-}
-
-/// Points for decimal commas, spaces for no-break spaces, signs of the usual width for wide
-/// ones, and of a line that overwrites itself the last state.
-fn normal(text: &str) -> String {
-    let mut normal = String::with_capacity(text.len());
-    for line in text.lines() {
-        let line = line.trim_end_matches('\r');
-        let line = line.rsplit('\r').next().unwrap_or(line);
-        let letters: Vec<char> = line.chars().collect();
-        for (index, &letter) in letters.iter().enumerate() {
-            let is_digit = |at: Option<usize>| {
-                at.and_then(|at| letters.get(at))
-                    .is_some_and(char::is_ascii_digit)
-            };
-            normal.push(match letter {
-                '\u{a0}' | '\u{202f}' => ' ',
-                '，' => ',',
-                '（' => '(',
-                '）' => ')',
-                ',' if is_digit(index.checked_sub(1)) && is_digit(Some(index + 1)) => '.',
-                letter => letter,
-            });
-        }
-        normal.push('\n');
-    }
-    normal
 }
 
 /// Times of `time`, and everything else as a message.

@@ -362,6 +362,9 @@ fn what_is_counted_are_blocks_that_are_read() {
         ("ibs=4k obs=1M count=2", Some("8192")),
         ("obs=1M count=2", Some("1024")),
         ("ibs=4k iflag=count_bytes count=2", None),
+        ("bs=1M count=4k", Some("4294967296")),
+        ("bs=512 count=2x1k", Some("1048576")),
+        ("bs=1M count=4kB", None),
     ] {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let mut facts = crate::Facts::default();
@@ -370,6 +373,84 @@ fn what_is_counted_are_blocks_that_are_read() {
         let size = sizes.find(|fact| fact.name == raidlab_results::fact::JOB_ASKED_SIZE_BYTES);
         assert_eq!(size.map(|fact| fact.value.as_str()), expected, "{words:?}");
     }
+}
+
+/// The commonest read of a file has no `count`: all of it is copied.
+#[test]
+fn what_was_copied_is_what_was_touched() {
+    let output = records(
+        "4096+0",
+        "4294967296 bytes (4.3 GB, 4.0 GiB) copied, 6.1 s, 704 MB/s",
+    );
+    let set = |command: &str| {
+        let result = parse(&format!("{command}\n{output}")).expect("dd's own output");
+        let facts = crate::Facts::of(&result).all;
+        let mut sets = facts.into_iter();
+        let set = sets.find(|fact| fact.name == raidlab_results::fact::JOB_WORKING_SET_BYTES);
+        set.map(|fact| fact.value)
+    };
+    let whole = Some("4294967296".to_owned());
+    assert_eq!(set("$ dd if=x of=/dev/null bs=1M"), whole);
+    assert_eq!(set("$ dd if=x of=/dev/null bs=1M count=4096"), whole);
+    // Whether this one went past memory is not known.
+    assert_eq!(set(""), None);
+}
+
+/// Of a dd that is asked while it runs, and of one that reads on past errors, the last report
+/// counts, and the next command has the next report.
+#[test]
+fn interim_reports_are_no_runs() {
+    let report = |count: u64| {
+        let line = format!(
+            "{} bytes (1 GB) copied, {count} s, 1.0 MB/s",
+            count * 1_048_576
+        );
+        records(&format!("{count}+0"), &line)
+    };
+    let told = |text: &str| -> Vec<(Operation, u64)> {
+        let result = parse(text).expect("dd's own output");
+        let parts = result.parts.iter();
+        let mib = |part: &Part| part.total_bytes.unwrap_or(0) >> 20;
+        parts.map(|part| (part.operation, mib(part))).collect()
+    };
+    let text = |lines: &[&str], counts: &[u64]| -> String {
+        let reports = counts.iter().map(|&count| report(count));
+        let between = lines.iter().copied().skip(1).chain(std::iter::repeat(""));
+        let pairs = reports
+            .zip(between)
+            .map(|(report, line)| report + line + "\n");
+        format!("{}\n{}", lines[0], pairs.collect::<String>())
+    };
+    let both = "# dd if=/dev/zero of=x bs=1M count=20; dd if=x of=/dev/null bs=1M count=20";
+    let (write, read) = (Operation::Write, Operation::Read);
+    assert_eq!(
+        told(&text(&[both], &[4, 9, 20, 20])),
+        [(write, 20), (read, 20)]
+    );
+    // A full disk, and a file that is shorter than was thought.
+    assert_eq!(told(&text(&[both], &[4, 9])), [(write, 4), (read, 9)]);
+    let alone = "$ dd if=/dev/sda of=/dev/null bs=1M";
+    assert_eq!(
+        told(&text(&[alone, "$ kill -USR1 7"], &[4, 9])),
+        [(read, 9)]
+    );
+    assert_eq!(told(&text(&[alone], &[9, 9])), [(read, 9), (write, 9)]);
+    assert_eq!(told(&text(&[alone, "once more:"], &[4, 9])).len(), 2);
+    let of_files = "> dd if=$file of=/dev/null bs=1M";
+    assert_eq!(told(&text(&[of_files], &[4, 9])).len(), 2);
+    let asking = "dd if=/dev/zero of=x & while kill -USR1 $!; do sleep 1; done";
+    assert_eq!(told(&text(&[asking], &[4, 9, 20])), [(write, 20)]);
+    let failing = "$ dd if=/dev/sda of=/dev/null bs=1M conv=noerror";
+    let error = "dd: error reading '/dev/sda': Input/output error";
+    let failing = text(&[failing, error, error], &[4, 4, 20]);
+    assert_eq!(told(&failing), [(read, 20)]);
+    let first = &parse(&failing).expect("dd's own output").parts[0];
+    assert!(first.fact("error").is_some());
+    // FreeBSD and macOS, also where the command is not told.
+    let load = "load: 0.12  cmd: dd 1234 [physrd] 5.02r 0.00u 0.31s 3% 2540k";
+    let asked = text(&[load, load], &[4, 9, 20]);
+    assert_eq!(told(&asked), [(write, 20)]);
+    assert_eq!(told(&(asked + &report(20))), [(write, 20), (write, 20)]);
 }
 
 /// Each command of a line has an output of its own, in a loop each time, and one that does not

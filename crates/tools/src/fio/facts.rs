@@ -85,8 +85,13 @@ fn working_set(result: &ToolResult, all: &mut Facts) {
         let named = ["filename", "filename_format"];
         match named.iter().find_map(|name| text(result, job, name)) {
             Some(file) => {
+                // The last clone begins that much behind the first.
+                let apart = text(result, job, "offset_increment");
+                let apart = apart.and_then(|step| Some(parse_bytes(&step).ok()?.0));
+                let further = number(result, job, "numjobs").unwrap_or(1).max(1) - 1;
+                let behind = apart.unwrap_or(0).saturating_mul(u64::from(further));
                 let largest = of_files.entry(file).or_default();
-                *largest = bytes.max(*largest);
+                *largest = bytes.saturating_add(behind).max(*largest);
             }
             None => {
                 let clones = u64::from(clones(result, job));

@@ -338,11 +338,7 @@ fn read_direction(
         rate.map(|rate| (rate, 1024.0)),
         requests.map(|rate| (rate, 1.0)),
     );
-    part.file_size_bytes = ["filesize", "size"]
-        .into_iter()
-        .find_map(|name| option(result, part.job, &[name]))
-        .and_then(|size| parse_bytes(size).ok())
-        .map(|size| size.0);
+    part.file_size_bytes = file_bytes(result, part.job);
     part.block_size_bytes = block_size(result, part);
     read_latencies(direction, part)?;
     // Rates over windows are zeros where no window was complete.
@@ -379,6 +375,21 @@ fn option<'result>(result: &'result ToolResult, job: u32, names: &[&str]) -> Opt
     of(Some(job))
         .or_else(|| of(None))
         .map(|option| option.value.as_str())
+}
+
+/// Bytes of all files of a job: `size` is of all of them together, `filesize` of each, and
+/// overrules it. What `filename` lists is counted whatever `nrfiles` says (fio 3.33).
+fn file_bytes(result: &ToolResult, job: u32) -> Option<u64> {
+    let told = |names: &[&str]| option(result, job, names);
+    let bytes = |size: &str| Some(parse_bytes(size).ok()?.0);
+    let Some(each) = told(&["filesize"]) else {
+        return bytes(told(&["size"])?);
+    };
+    let files = match told(&["filename"]) {
+        Some(names) => names.replace("\\:", "").split(':').count() as u64,
+        None => told(&["nrfiles", "nr_files"]).map_or(Some(1), |count| count.parse().ok())?,
+    };
+    bytes(each)?.checked_mul(files)
 }
 
 /// The block size that the options name, if the counts bear it out.

@@ -1,7 +1,7 @@
 //! What fio's jobs were told that decides their figures: rates not to be exceeded, times to
 //! think, clones on one region; and how many of their requests were under way.
 
-use super::jobs::{clones, is_of_several, jobs, text};
+use super::jobs::{clones, is_of_several, jobs, number, text};
 use crate::Operation;
 use crate::facts::Facts;
 use crate::result::{LatencyKind, Part, ReportedValue, ToolResult};
@@ -160,8 +160,14 @@ fn asked_depth(result: &ToolResult, job: u32) -> Option<u64> {
 /// The most streams in sequence, clones or jobs, that begin at the same place of the same
 /// file; `None` where no file is named, as each clone has its own then.
 fn streams_on_one_region(result: &ToolResult) -> Option<u32> {
-    let mut regions: BTreeMap<[String; 3], u32> = BTreeMap::new();
+    let mut regions: BTreeMap<([String; 3], u32), u32> = BTreeMap::new();
+    let mut listed: BTreeMap<[Option<String>; 2], u32> = BTreeMap::new();
     for job in jobs(result) {
+        // The number of a clone among those of its job, where each is listed.
+        let whose = ["jobname", "hostname"].map(|name| text(result, job, name));
+        let before = listed.entry(whose).or_default();
+        let clone = *before % number(result, job, "numjobs").unwrap_or(1).max(1);
+        *before += 1;
         let (Some(file), false) = (
             text(result, job, "filename"),
             directions(result, job).is_empty(),
@@ -176,10 +182,14 @@ fn streams_on_one_region(result: &ToolResult) -> Option<u32> {
         if pattern.starts_with("rand") {
             continue;
         }
-        let own = if is_apart { 1 } else { clones(result, job) };
+        let (own, clone) = if is_apart {
+            (1, clone)
+        } else {
+            (clones(result, job), 0)
+        };
         let offset = Some(option("offset")).filter(|offset| offset != "0");
-        let streams = regions.entry([file, offset.unwrap_or_default(), pattern.to_owned()]);
-        let streams = streams.or_default();
+        let place = [file, offset.unwrap_or_default(), pattern.to_owned()];
+        let streams = regions.entry((place, clone)).or_default();
         *streams = streams.saturating_add(own);
     }
     regions.into_values().max()

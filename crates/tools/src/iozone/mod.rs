@@ -141,9 +141,16 @@ impl Benchmark for Iozone {
         Title::plain(&format!("iozone{size}"), "iozone")
     }
 
-    /// Flags that the heading says are on; where there is a heading, what it does not
-    /// say is off.
+    /// What the most processes touch, of which each has a file of its own. Flags that the heading
+    /// says are on; where there is a heading, what it does not say is off.
     fn last_facts(&self, result: &ToolResult, facts: &mut Facts) {
+        let sets = result.parts.iter().filter_map(|part| {
+            let files = result.processes(part).unwrap_or(1);
+            part.file_size_bytes?.checked_mul(u64::from(files))
+        });
+        if let Some(bytes) = sets.max() {
+            facts.add(fact::JOB_WORKING_SET_BYTES, &bytes.to_string(), "bytes");
+        }
         if result.version.is_empty() && result.options.is_empty() {
             return;
         }

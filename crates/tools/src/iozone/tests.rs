@@ -114,6 +114,16 @@ fn throughput_is_a_part_for_each_test() {
     assert_eq!(sheet.parts[6].operation, Operation::Mixed);
 }
 
+/// Two processes, each with 512 KiB of its own.
+#[test]
+fn each_process_has_a_file_of_its_own() {
+    let result = parse(THROUGHPUT).expect("iozone's own output");
+    let facts = crate::Facts::of(&result).all;
+    let mut sets = facts.iter();
+    let set = sets.find(|fact| fact.name == raidlab_results::fact::JOB_WORKING_SET_BYTES);
+    assert_eq!(set.map(|fact| fact.value.as_str()), Some("1048576"));
+}
+
 #[test]
 fn the_heading_tells_the_unit() {
     let ops = parse(OPS).expect("iozone's own output");

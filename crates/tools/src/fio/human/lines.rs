@@ -410,6 +410,26 @@ pub(super) fn is_fios(line: &str) -> bool {
         || disk(line).is_some()
 }
 
+/// Whether the last line of a text that ends without a line's end is a part of a result. What was
+/// pasted may be whole all the same: results end in a unit, a bracket or one of few names.
+pub(super) fn is_cut(line: &str) -> bool {
+    const ENDS: [&str; 8] = ["%", "msec", "msec)", "]", "],", "):", "_range:", "resets"];
+    // A digit that is lost behind these changes no row.
+    const LAST: [&str; 4] = [" short=", "samples=", "minf=", "depth="];
+    let text = line.trim();
+    let has_deviation = || {
+        let (_, deviation) = text.rsplit_once("stdev=")?;
+        let (_, decimals) = deviation.split_once('.')?;
+        Some(decimals.len() == 2)
+    };
+    let is_whole = ENDS.iter().any(|end| text.ends_with(end))
+        || LAST.iter().any(|name| text.contains(name))
+        || has_deviation() == Some(true)
+        || job_header(line).is_some();
+    let is_broken = direction(text).is_err() || latency(text).is_err();
+    is_broken || (is_fios(line) && !is_whole)
+}
+
 /// Whether a line that is no result says something: not blank, not progress, no heading.
 pub(in super::super) fn is_message(line: &str) -> bool {
     let text = line.trim();

@@ -30,7 +30,7 @@ use std::ops::Range;
 /// # Errors
 /// Where there is no run with a result, or a line of one cannot be read.
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
-    let lines = split_lines(text);
+    let (lines, cut) = whole_lines(text);
     let mut all: Option<ToolResult> = None;
     for range in runs(&lines) {
         let run = read_run(&lines, &range)?;
@@ -38,6 +38,9 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
             None => all = Some(run),
             Some(all) => all.append(run),
         }
+    }
+    if let Some(all) = &mut all {
+        all.messages.extend(cut);
     }
     // A job of which nothing is told but its name and group has no result.
     let is_told =
@@ -54,18 +57,20 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
 /// lines cannot be read has a message that says so.
 #[must_use]
 pub fn find_all(text: &str) -> Vec<(Range<usize>, ToolResult)> {
-    let lines = split_lines(text);
-    runs(&lines)
-        .into_iter()
-        .map(|range| {
-            let result = read_run(&lines, &range).unwrap_or_else(|error| {
-                let mut result = ToolResult::new(crate::fio::HUMAN);
-                result.messages.push(error.to_string());
-                result
-            });
-            (range, result)
-        })
-        .collect()
+    let (lines, cut) = whole_lines(text);
+    let runs = runs(&lines).into_iter().map(|range| {
+        let result = read_run(&lines, &range).unwrap_or_else(|error| {
+            let mut result = ToolResult::new(crate::fio::HUMAN);
+            result.messages.push(error.to_string());
+            result
+        });
+        (range, result)
+    });
+    let mut runs: Vec<_> = runs.collect();
+    if let Some((_, last)) = runs.last_mut() {
+        last.messages.extend(cut);
+    }
+    runs
 }
 
 /// Whether a text has a run's result in it.
@@ -83,6 +88,16 @@ fn split_lines(text: &str) -> Vec<&str> {
             line.rsplit('\r').next().unwrap_or(line)
         })
         .collect()
+}
+
+/// The lines without the last one if it was cut off, and then what to say of it: half a number
+/// is another number.
+fn whole_lines(text: &str) -> (Vec<&str>, Option<String>) {
+    let mut lines = split_lines(text);
+    let cut = lines.pop_if(|line| !text.ends_with('\n') && lines::is_cut(line));
+    let why = |line: &str| format!("the last line is cut off and left out: `{}`", line.trim());
+    let cut = cut.map(why);
+    (lines, cut)
 }
 
 fn runs(lines: &[&str]) -> Vec<Range<usize>> {

@@ -197,6 +197,31 @@ fn a_broken_line_is_named() {
     ));
 }
 
+/// Wherever a text is cut, the jobs before that stay, and no number is a part of one.
+#[test]
+fn a_line_that_is_cut_off_is_no_result() {
+    for whole in [NEW, MD] {
+        let all = parse(whole).expect("fio's own output").parts;
+        let job = "(groupid=";
+        let mut jobs = whole.match_indices(job);
+        let second = jobs.nth(1).expect("a second job").0;
+        for end in (second..whole.len()).step_by(2) {
+            let cut = parse(&whole[..end]).unwrap_or_else(|error| panic!("{end}: {error}"));
+            for (part, told) in cut.parts.iter().zip(&all) {
+                let numbers = |part: &super::Part| {
+                    let mean = part.latencies.iter().map(|latency| latency.mean_ns);
+                    let mean: Vec<_> = mean.flatten().collect();
+                    (part.total_ios, part.runtime_ns, mean)
+                };
+                let ((ios, time, means), of_all) = (numbers(part), numbers(told));
+                assert!(ios.is_none() || ios == of_all.0, "{end}: {ios:?}");
+                assert!(time.is_none() || time == of_all.1, "{end}: {time:?}");
+                assert!(of_all.2.starts_with(&means), "{end}: {means:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_run_that_failed_has_no_parts() {
     let text = "x: (g=0): rw=read, bs=4K-4K/4K-4K/4K-4K, ioengine=sync, iodepth=1\nfio-2.1.11\nStarting 1 process\n\nfio: no such device\n";

@@ -310,3 +310,31 @@ fn clones_of_several_jobs_in_one_report_are_not_counted() {
     assert_eq!(jobs("a").as_deref(), Some("3"));
     assert_eq!(jobs("b"), None);
 }
+
+/// Without `group_reporting`, as fio 3.33 lists four clones, shortened.
+#[test]
+fn clones_that_are_listed_begin_where_their_numbers_say() {
+    use raidlab_results::fact::{FIO_STREAMS_ON_ONE_REGION, JOB_WORKING_SET_BYTES};
+    let told = |listed: usize, step: &str| {
+        let job = format!(
+            r#"{{ "jobname": "sr", "groupid": 0, "error": 0, "job options": {{ "rw": "read",
+            "filename": "tf", "size": "16M", "numjobs": "4"{step} }},
+            "read": {{ "io_bytes": 4096, "total_ios": 1, "runtime": 2000 }} }}"#
+        );
+        let jobs = vec![job; listed].join(",");
+        let text = format!(r#"{{ "fio version": "fio-3.33", "jobs": [ {jobs} ] }}"#);
+        let result = parse(&text).expect("JSON");
+        let facts = crate::Facts::of(&result).all;
+        [FIO_STREAMS_ON_ONE_REGION, JOB_WORKING_SET_BYTES].map(|name| {
+            let found = facts.iter().find(|fact| fact.name == name);
+            found.and_then(|fact| fact.value.parse::<u64>().ok())
+        })
+    };
+    let step = r#", "offset_increment": "16M""#;
+    let all = Some(64 << 20);
+    assert_eq!(told(4, ""), [Some(4), Some(16 << 20)]);
+    assert_eq!(told(4, step), [Some(1), all]);
+    // With `group_reporting`, and two jobs of one name.
+    assert_eq!(told(1, step), [Some(1), all]);
+    assert_eq!(told(8, step), [Some(2), all]);
+}
