@@ -128,8 +128,10 @@ pub(crate) struct Platters {
     /// Where and when the arm last stayed on a stream before it left, and the position up to
     /// which it read on.
     stayed: (u64, u64, u64),
-    /// A run of destages has gone before the reads: one of them comes next.
+    /// Enough destages have gone before the reads: one of them comes next.
     read_owed: bool,
+    /// How many destages have gone before the reads that wait, since the last read.
+    destages_since_read: usize,
     /// The bands and the persistent cache of a shingled disk; `None` for others.
     shingles: Option<Shingles>,
     /// When an idle shingled disk begins to clean.
@@ -171,6 +173,7 @@ impl Platters {
             visit_is_stream: false,
             stayed: (0, 0, 0),
             read_owed: false,
+            destages_since_read: 0,
             shingles: shingles.map(Shingles::new),
             clean_at: u64::MAX,
             wrote_last: false,

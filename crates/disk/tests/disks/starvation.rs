@@ -1,5 +1,6 @@
-//! A chain of contiguous commands costs the arm nothing and would be served
-//! for ever; the chain limit lets others in.
+//! Nobody waits for ever. A chain of contiguous commands costs the arm nothing and would be
+//! served for ever; the chain limit lets others in. Writes that wait for room in the cache go
+//! before reads, but only twice as many as wait.
 
 use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, Feature, Preset};
 use raidlab_random::Stream;
@@ -9,6 +10,15 @@ const BLOCK: u64 = 128 << 10;
 const READERS: u64 = 32;
 /// Of the chain, always in flight.
 const LINKS: u64 = 2;
+
+/// What the random reads have beside them.
+#[derive(Debug, Clone, Copy)]
+enum Beside {
+    /// A chain of this kind.
+    Chain(CommandKind),
+    /// So many random writes of 4 KiB at a time.
+    Writes(u64),
+}
 const TURNAROUND: Nanos = Nanos::from_micros(11);
 
 fn strict() -> DiskParameters {
@@ -22,20 +32,24 @@ fn strict() -> DiskParameters {
 
 /// What a minute gave.
 struct Minute {
-    /// Random reads per second.
+    /// Random reads.
     random: u64,
-    /// Commands of the chain per second.
-    chain: u64,
+    /// Commands beside them.
+    beside: u64,
     /// The longest that a random read took.
     longest: Nanos,
 }
 
-/// `READERS` random reads of 4 KiB and a chain of `kind`, for a minute.
-fn minute(parameters: DiskParameters, kind: CommandKind) -> Minute {
+/// So many random reads of 4 KiB at a time, and what is beside them, for a minute.
+fn minute(parameters: DiskParameters, readers: u64, beside: Beside) -> Minute {
+    let others = match beside {
+        Beside::Chain(_) => LINKS,
+        Beside::Writes(count) => count,
+    };
     let mut random = Stream::new(3);
     let mut disk = Disk::new(parameters, Nanos::ZERO, random.fork("disk", 0));
     // When each command is next issued, or was; then whether it is in flight.
-    let mut issue = vec![Some(Nanos::ZERO); usize::try_from(READERS + LINKS).expect("few")];
+    let mut issue = vec![Some(Nanos::ZERO); usize::try_from(readers + others).expect("few")];
     let mut issued = vec![Nanos::ZERO; issue.len()];
     let (mut counts, mut longest, mut next) = ([0_u64; 2], Nanos::ZERO, 0);
     let mut completions = Vec::new();
@@ -53,12 +67,14 @@ fn minute(parameters: DiskParameters, kind: CommandKind) -> Minute {
         if let Some((_, tag)) = host.filter(|_| host_time <= event) {
             issue[tag] = None;
             issued[tag] = now;
-            let chain = tag as u64 >= READERS;
-            let (kind, start, bytes) = if chain {
-                next += BLOCK;
-                (kind, next - BLOCK, BLOCK)
-            } else {
-                (CommandKind::Read, random.below(3 << 28) * 4096, 4096)
+            let is_read = (tag as u64) < readers;
+            let (kind, start, bytes) = match beside {
+                Beside::Chain(kind) if !is_read => {
+                    next += BLOCK;
+                    (kind, next - BLOCK, BLOCK)
+                }
+                _ if is_read => (CommandKind::Read, random.below(3 << 28) * 4096, 4096),
+                _ => (CommandKind::Write, random.below(3 << 28) * 4096, 4096),
             };
             disk.submit(
                 now,
@@ -75,23 +91,23 @@ fn minute(parameters: DiskParameters, kind: CommandKind) -> Minute {
         disk.advance(now, &mut completions);
         for completion in &completions {
             let tag = usize::try_from(completion.tag).expect("few");
-            let chain = completion.tag >= READERS;
-            counts[usize::from(chain)] += 1;
-            if !chain {
+            let is_read = completion.tag < readers;
+            counts[usize::from(!is_read)] += 1;
+            if is_read {
                 longest = longest.max(now - issued[tag]);
             }
             issue[tag] = Some(now + TURNAROUND);
         }
     }
     // Reads that have waited to the end count too.
-    for tag in 0..usize::try_from(READERS).expect("few") {
+    for tag in 0..usize::try_from(readers).expect("few") {
         if issue[tag].is_none() {
             longest = longest.max(end - issued[tag]);
         }
     }
     Minute {
-        random: counts[0] / 60,
-        chain: counts[1] / 60,
+        random: counts[0],
+        beside: counts[1],
         longest,
     }
 }
@@ -101,13 +117,21 @@ fn random_reads_and_a_chain_both_go_on() {
     // Alone the readers get some 170 a second. A chain of reads gets one
     // command in each visit while so many wait.
     for kind in [CommandKind::Read, CommandKind::Write] {
-        let minute = minute(strict(), kind);
-        assert!(minute.random >= 30, "{kind:?}: {} a second", minute.random);
-        assert!(minute.chain >= 5, "{kind:?}: {} a second", minute.chain);
+        let minute = minute(strict(), READERS, Beside::Chain(kind));
+        assert!(
+            minute.random >= 30 * 60,
+            "{kind:?}: {} a minute",
+            minute.random
+        );
+        assert!(
+            minute.beside >= 5 * 60,
+            "{kind:?}: {} a minute",
+            minute.beside
+        );
     }
     // Beside reads nobody waits long. Beside writes the arm comes back to the
     // chain after each read, so that the far ones are passed over for long.
-    let longest = minute(strict(), CommandKind::Read).longest;
+    let longest = minute(strict(), READERS, Beside::Chain(CommandKind::Read)).longest;
     assert!(longest < Nanos::from_secs(10), "{longest}");
 }
 
@@ -115,10 +139,29 @@ fn random_reads_and_a_chain_both_go_on() {
 fn without_the_limit_a_chain_starves_random_reads() {
     let without = strict().without(Feature::ChainLimit);
     for kind in [CommandKind::Read, CommandKind::Write] {
-        let minute = minute(without.clone(), kind);
-        assert_eq!(minute.random, 0, "{kind:?}");
-        assert!(minute.chain > 1_000, "{kind:?}: {}", minute.chain);
+        let minute = minute(without.clone(), READERS, Beside::Chain(kind));
+        assert!(minute.random < 60, "{kind:?}: {}", minute.random);
+        assert!(minute.beside > 60_000, "{kind:?}: {}", minute.beside);
         assert!(minute.longest > Nanos::from_secs(59));
+    }
+}
+
+/// From the second write in flight on the cache was never without a write that waited, and a
+/// read came to its turn once in ten seconds.
+#[test]
+fn a_read_waits_for_twice_as_many_writes_as_wait() {
+    for writers in [2, 8, 31] {
+        let minute = minute(strict(), 1, Beside::Writes(writers));
+        let share = minute.beside / minute.random.max(1);
+        assert!(
+            (writers..=2 * writers + 2).contains(&share),
+            "{writers}: {share}"
+        );
+        assert!(
+            minute.longest < Nanos::from_secs(1),
+            "{writers}: {}",
+            minute.longest
+        );
     }
 }
 

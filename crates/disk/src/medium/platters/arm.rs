@@ -2,7 +2,8 @@
 //!
 //! A free arm cleans a band where a shingled disk has to. Else it writes out the cache if
 //! somebody waits for that (a flush, a write that found no room, a write without cache), but
-//! after a run of write-outs one read goes first. Else it reads if a read waits, and writes out
+//! one read goes first after a write-out that goes on with the one before, and after twice as
+//! many others as writes wait. While a flush waits, no read goes before these. Else it reads if a read waits, and writes out
 //! if none does. Which command of a pool is taken `scheduling` says. While it reads ahead on a
 //! stream it leaves as late as the platter allows for what comes next, and reads on until then.
 
@@ -10,6 +11,12 @@ use super::scheduling::{Candidate, Choice, Departure, Mechanics, Pool};
 use super::{Arm, Platters, Work};
 use crate::command::Completion;
 use raidlab_units::Nanos;
+
+/// So many destages for each write that waits go before a read. By the only fact of one disk that
+/// tells: the drive of 2015 did 309.3 reads and 152.1 writes of 8 KiB a second at queue depth 32
+/// (`mixed-8g-qd32` in `data/facts/wd4000fyyz.toml`). With 1 the model is 2.2 % below, with 2 by
+/// 0.5 %, and from 3 on it is 0.2 to 0.4 % above.
+const DESTAGES_FOR_EACH_WAITING_WRITE: usize = 2;
 
 impl Platters {
     /// New work has come: the arm takes it if it is free.
@@ -119,6 +126,7 @@ impl Platters {
         if let Some(Choice { index, .. }) = chosen {
             let read = self.reads.remove(index);
             self.read_owed = false;
+            self.destages_since_read = 0;
             self.start(departure, Work::Read(read), &read);
         }
     }
@@ -137,8 +145,15 @@ impl Platters {
         if let Some(Choice { index, .. }) = chosen {
             let mut write = self.dirty.remove(index);
             write.detour += self.turns_for_parts(&write);
-            let limited = self.parameters.stream.visit_budget.is_some();
-            self.read_owed = limited && streaming && write.start == self.head;
+            self.destages_since_read += usize::from(!self.reads.is_empty());
+            self.read_owed = if streaming && write.start == self.head {
+                self.parameters.stream.visit_budget.is_some()
+            } else {
+                // Else two writers in turn would keep the reads out for ever.
+                let waiting = self.door.len() + self.awaited;
+                self.flushes.is_empty()
+                    && self.destages_since_read >= DESTAGES_FOR_EACH_WAITING_WRITE * waiting
+            };
             self.start(departure, Work::Destage(write), &write);
         }
     }
