@@ -182,7 +182,14 @@ fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
         Kind::Level => {
             let level = value.to_ascii_lowercase();
             let is_number = level.bytes().all(|byte| byte.is_ascii_digit());
-            (if is_number { format!("raid{level}") } else { level }, "")
+            (
+                if is_number {
+                    format!("raid{level}")
+                } else {
+                    level
+                },
+                "",
+            )
         }
         Kind::OneOf(words) => {
             let value = value.to_ascii_lowercase();
@@ -283,7 +290,11 @@ mod tests {
             assert!(Given::parse(text).is_err(), "{text}");
         }
         let other = Given::parse("health=bad").expect_err("no such word");
-        assert!(other.to_string().ends_with("one of optimal, degraded, failed"));
+        assert!(
+            other
+                .to_string()
+                .ends_with("one of optimal, degraded, failed")
+        );
         let unknown = Given::parse("rom=1").expect_err("no such fact");
         assert!(unknown.to_string().contains("ram, direct"), "{unknown}");
     }

@@ -12,7 +12,7 @@ pub mod zero_superblock;
 
 use crate::failure::{Failure, Kind};
 use raidlab_metadata::{ReadAt, Uuid};
-use raidlab_serve::member::{Member, MemberFile, OpenError, OpenOptions};
+use raidlab_serve::member::{Access, Member, MemberFile, OpenError, OpenOptions};
 use raidlab_store::output::{OutputError, check_distinct};
 use raidlab_store::text::visible_path;
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors, parse_bytes};
@@ -58,7 +58,7 @@ pub fn named_once<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Failu
 pub fn claim(path: &Path) -> Result<Member, Failure> {
     let options = OpenOptions {
         buffered: true,
-        read_only: false,
+        access: Access::Write,
     };
     open(path, options)
 }
@@ -79,7 +79,7 @@ fn open(path: &Path, options: OpenOptions) -> Result<Member, Failure> {
 /// How a member is opened that is only looked at.
 pub const LOOKING: OpenOptions = OpenOptions {
     buffered: true,
-    read_only: true,
+    access: Access::Look,
 };
 
 /// Why a member cannot be used, with the remedy that its cause has.

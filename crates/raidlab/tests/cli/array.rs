@@ -2,6 +2,7 @@
 //! mended, killed, and looked at.
 
 mod options;
+mod serving;
 mod verbs;
 
 use crate::client::{self, Client, Wishes};

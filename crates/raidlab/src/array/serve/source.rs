@@ -14,7 +14,7 @@ use raidlab_geometry::Level;
 use raidlab_serve::array::{
     Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, decide,
 };
-use raidlab_serve::member::{BackendKind, Member, MemberFile, MembersConfig, OpenOptions};
+use raidlab_serve::member::{Access, BackendKind, Member, MemberFile, MembersConfig, OpenOptions};
 use raidlab_store::text::visible_path;
 use raidlab_units::{Nanos, SECTOR_BYTES, Sectors, count};
 use std::ffi::OsString;
@@ -138,7 +138,10 @@ impl Assembling {
     fn opening(&self) -> OpenOptions {
         OpenOptions {
             buffered: self.buffered,
-            read_only: self.readonly,
+            access: match self.readonly {
+                true => Access::Read,
+                false => Access::Write,
+            },
         }
     }
 

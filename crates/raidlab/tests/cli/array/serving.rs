@@ -1,0 +1,30 @@
+//! Where arrays are served: who has their members, where clients find them, and what is left
+//! of a server that cannot serve.
+
+use super::Place;
+
+const MIRROR: [&str; 8] = ["create", "-l", "1", "-n", "2", "--assume-clean", "m0", "m1"];
+
+#[test]
+fn members_that_are_served_read_only_are_in_use_too() {
+    let place = Place::new(2);
+    place.must(&MIRROR);
+    let [read_only, members] = [&["--readonly", "m0", "m1"][..], &["m0", "m1"]];
+    let others = |name| [&["serve", "--name", name][..], read_only].concat();
+    let server = place.serve(members);
+    let said = place.refused(&others("other"), 3);
+    assert!(said.contains("m0 is in use"), "{said}");
+    place.must(&["stop", "test"]);
+    drop(server);
+    let _server = place.serve(read_only);
+    for words in [
+        &["serve", "--name", "other", "m0", "m1"][..],
+        &["zero-superblock", "m0"],
+        &["create", "-l", "1", "-n", "1", "--run", "m1"],
+    ] {
+        let said = place.refused(words, 3);
+        assert!(said.contains("is in use"), "{words:?}: {said}");
+    }
+    place.must(&["examine", "m0"]);
+    place.must(&["assemble", "other", "--dry-run", "m0", "m1"]);
+}
