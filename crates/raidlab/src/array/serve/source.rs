@@ -1,6 +1,6 @@
 //! What is served: arrays put together from devices, and files.
 
-use super::Served;
+use super::{Prepared, Served};
 use crate::array::devices::{Named, Opening, named};
 use crate::array::{LOOKING, bitmap_refused, claim_refused, look_at, mdadm_size, named_once};
 use crate::failure::{Failure, Kind};
@@ -341,21 +341,17 @@ impl Assembling {
 }
 
 impl Assembling {
-    /// The array, started, and its name.
+    /// The array, not started but for arrays that are its members, and its name.
     ///
     /// # Errors
     /// When the devices do not make an array that may be started.
-    pub(super) fn array(&self) -> Result<(Served, String), Failure> {
+    pub(super) fn array(&self) -> Result<(Prepared, String), Failure> {
         let nest = self.nest(!self.no_log && !self.readonly);
         let assembled = self.assemble(&nest)?;
         let full = assembled.assembly.array.name.clone();
         let name = full.rsplit(':').next().unwrap_or_default();
         let name = if name.is_empty() { "array" } else { name }.to_owned();
-        let export = nest.start_top(assembled).map_err(Failure::run)?;
-        for warning in export.status().map(|it| it.warnings).unwrap_or_default() {
-            output::say(&format!("warning: {warning}"));
-        }
-        Ok((Served::Array(Arc::new(export), nest), name))
+        Ok((Prepared::Array(Box::new(assembled), nest), name))
     }
 }
 

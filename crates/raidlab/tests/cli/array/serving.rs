@@ -28,3 +28,30 @@ fn members_that_are_served_read_only_are_in_use_too() {
     place.must(&["examine", "m0"]);
     place.must(&["assemble", "other", "--dry-run", "m0", "m1"]);
 }
+
+#[test]
+fn a_server_that_cannot_serve_has_not_begun_with_the_array() {
+    let place = Place::new(4);
+    let [first, others] = [["m0"].as_slice(), &["m1", "m2", "m3"]];
+    let create = ["create", "-l", "5", "-n", "4", "--assume-clean"];
+    place.must(&[&create[..], first, others].concat());
+    std::fs::write(place.path("plain"), "no socket").expect("a file");
+    let long = "n".repeat(65);
+    let [unix, control] = [&["--unix", "plain"][..], &["--control", "plain"]];
+    for doors in [
+        unix,
+        &[&["--name", "test"], unix].concat(),
+        control,
+        &["--tls-certificate", "nosuch", "--tls-key", "nosuch"],
+        &["--name", &long],
+        &[&["--name", ""], control].concat(),
+        &["--ublk=1048575", "--unix", "plain"],
+    ] {
+        let words = [&["serve", "--run"], doors, others].concat();
+        let output = place.run(&words);
+        assert!(!output.status.success(), "{words:?}");
+        let dry = ["assemble", "home", "--dry-run"];
+        let said = place.must(&[&dry, first, others].concat());
+        assert!(said.contains("m0: slot 0, in sync"), "{words:?}: {said}");
+    }
+}
