@@ -213,7 +213,14 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let server = listening
         .serve(exports, move |number, error| log.tell(number, error))
         .map_err(listen_failed)?;
-    announce(&name, &served, &places, &server, control.as_ref());
+    announce(
+        arguments,
+        &name,
+        &served,
+        &places,
+        &server,
+        control.as_ref(),
+    );
     if let Some(device) = &device {
         output::say(&format!("  as {}", visible_path(device.path())));
     }

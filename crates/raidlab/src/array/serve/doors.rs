@@ -99,6 +99,7 @@ pub(super) fn listen_failed(error: ServeError) -> Failure {
 
 /// Says what is served, and where.
 pub(super) fn announce(
+    arguments: &Arguments,
     name: &str,
     served: &Served,
     places: &[Listen],
@@ -114,14 +115,18 @@ pub(super) fn announce(
         "serving `{title}`: {}, {size}",
         export.description()
     ));
+    let scheme = match arguments.tls.is_required() {
+        true => "nbds",
+        false => "nbd",
+    };
     for place in places {
         let uri = match place {
             Listen::Unix(path) => {
                 let socket = in_uri(path.as_os_str().as_bytes());
-                format!("nbd+unix:///{name}?socket={socket}")
+                format!("{scheme}+unix:///{name}?socket={socket}")
             }
             Listen::Tcp { address, .. } => {
-                format!("nbd://{}/{name}", tcp.next().unwrap_or(address))
+                format!("{scheme}://{}/{name}", tcp.next().unwrap_or(address))
             }
         };
         output::say(&format!("  at {uri}"));
