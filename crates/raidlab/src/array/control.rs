@@ -1,5 +1,6 @@
 //! Commands to arrays that `raidlab serve` serves: detail, manage, wait, stop.
 
+use super::look_at;
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
@@ -14,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How often an array is asked while waiting.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// What stands before the name of an array that is served beside this one.
+const INNER: &str = "array:";
 
 /// How long a member may wait for its recovery before nobody counts on one.
 const BEGINNING: Duration = Duration::from_secs(10);
@@ -252,19 +256,19 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
         requests.push(ControlRequest::Remove { device });
     }
     if !arguments.assemble.is_empty() {
-        let paths = arguments.assemble.iter().map(|path| device(path));
+        let paths = arguments.assemble.iter().map(|path| new_device(path));
         let paths = paths.collect::<Result<_, _>>()?;
         requests.push(ControlRequest::Assemble { paths });
     }
     for path in &arguments.add {
         requests.push(ControlRequest::Add {
-            path: device(path)?,
+            path: new_device(path)?,
             overwrite: arguments.run,
         });
     }
     for path in &arguments.re_add {
         requests.push(ControlRequest::ReAdd {
-            path: device(path)?,
+            path: new_device(path)?,
         });
     }
     if arguments.with.len() > arguments.replace.len() {
@@ -313,10 +317,19 @@ fn known(word: &str) -> Result<String, Failure> {
     Ok(word.to_owned())
 }
 
+/// A device that the array is to get: one that cannot be had is found out before the array is
+/// told of any.
+fn new_device(path: &Path) -> Result<String, Failure> {
+    if !path.to_str().is_some_and(|name| name.starts_with(INNER)) {
+        look_at(path)?;
+    }
+    device(path)
+}
+
 /// A device as the server knows it: `array:NAME`, or a path, for which the
 /// server may have another working folder.
 fn device(path: &Path) -> Result<String, Failure> {
-    if let Some(name) = path.to_str().filter(|name| name.starts_with("array:")) {
+    if let Some(name) = path.to_str().filter(|name| name.starts_with(INNER)) {
         return Ok(name.to_owned());
     }
     let whole = std::path::absolute(path).map_err(Failure::usage)?;

@@ -92,7 +92,12 @@ pub(super) fn listen_failed(error: ServeError) -> Failure {
         ServeError::OnlyOffered(_) => {
             "add `--require-tls`, or `--tls-client-authority` to say who is let in"
         }
-        _ => "see `raidlab serve --help`",
+        ServeError::TlsFile { .. } | ServeError::Tls(_) => {
+            let help = "`--tls-certificate`, `--tls-key` and `--tls-client-authority` name files \
+                        in PEM";
+            return Failure::new(Kind::Input, error).help(help);
+        }
+        ServeError::System(_) => "see `raidlab serve --help`",
     };
     Failure::new(Kind::Run, error).help(help)
 }

@@ -55,3 +55,21 @@ fn a_server_that_cannot_serve_has_not_begun_with_the_array() {
         assert!(said.contains("m0: slot 0, in sync"), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn a_file_that_is_not_there_is_wrong_input_to_a_server_too() {
+    let place = Place::new(2);
+    place.must(&MIRROR);
+    let tls = ["--tls-certificate", "nosuch", "--tls-key", "nosuch"];
+    let said = place.refused(&[&["serve", "--memory", "1m"], &tls[..]].concat(), 3);
+    assert!(said.contains("name files in PEM"), "{said}");
+    let _server = place.serve(&["m0", "m1"]);
+    for verb in ["--add", "--re-add", "--assemble"] {
+        let said = place.refused(&["manage", "test", "--fail", "m1", verb, "nosuch"], 3);
+        assert!(said.contains("cannot open nosuch"), "{said}");
+        assert!(said.contains("truncate"), "{said}");
+    }
+    // Nothing was done before.
+    let detail = place.must(&["detail", "test"]);
+    assert!(detail.contains("[UU]"), "{detail}");
+}
