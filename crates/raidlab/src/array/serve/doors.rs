@@ -3,7 +3,7 @@
 use super::{Arguments, Served};
 use crate::failure::{Failure, Kind};
 use crate::output;
-use raidlab_serve::control::{ControlError, ControlServer, control_path};
+use raidlab_serve::control::{ControlError, ControlServer, clients_path, control_path};
 use raidlab_serve::server::{
     Limits, Listen, Listening, ServeError, Server, ServerOptions, check_export_name,
 };
@@ -75,8 +75,7 @@ fn places(arguments: &Arguments, name: &str) -> Result<Vec<Listen>, Failure> {
     });
     let mut places: Vec<Listen> = unix.chain(tcp).collect();
     if places.is_empty() && !arguments.ublk.is_wanted() {
-        let path = control_path(&format!("{name}.nbd"));
-        let path = path.map_err(|error| {
+        let path = clients_path(name).map_err(|error| {
             Failure::new(Kind::Usage, error).help("say where to listen with --unix or --tcp")
         })?;
         places.push(Listen::Unix(path));

@@ -73,3 +73,37 @@ fn a_file_that_is_not_there_is_wrong_input_to_a_server_too() {
     let detail = place.must(&["detail", "test"]);
     assert!(detail.contains("[UU]"), "{detail}");
 }
+
+#[test]
+fn the_names_of_arrays_do_not_meet_those_of_their_files() {
+    let place = Place::new(3);
+    let names = ["q", "q.log", &"n".repeat(64)];
+    for (member, name) in ["m0", "m1", "m2"].into_iter().zip(names) {
+        place.must(&["create", "-l", "0", "-n", "1", member]);
+        place.must(&["assemble", name, member]);
+    }
+    for name in names {
+        assert!(place.must(&["detail", name]).contains("raid0"), "{name}");
+        place.must(&["stop", name]);
+    }
+    let left = std::fs::read_dir(place.path("raidlab")).expect("a folder");
+    for entry in left {
+        let name = entry.expect("an entry").file_name();
+        assert!(!name.to_string_lossy().ends_with(".sock"), "{name:?}");
+    }
+    let create = ["create", "-l", "0", "-n", "1", "--run", "-N", "nbd", "m1"];
+    place.must(&create);
+    place.must(&["create", "-l", "0", "-n", "1", "[", "m1", "]"]);
+    let said = place.must(&["assemble", "q", "[", "m1", "]"]);
+    assert!(said.contains("q.nbd-2.sock"), "{said}");
+    place.must(&["stop", "q"]);
+    let create = ["create", "-l", "0", "-n", "1", "--run", "-N", "q.nbd", "m0"];
+    for words in [
+        &create[..],
+        &["detail", "q.nbd"],
+        &["assemble", "q.nbd", "m0"],
+    ] {
+        let said = place.refused(words, 2);
+        assert!(said.contains("no `.nbd` at the end"), "{said}");
+    }
+}
