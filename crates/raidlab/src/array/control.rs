@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What stands before the name of an array that is served beside this one.
 const INNER: &str = "array:";
 
-/// How long a member may wait for its recovery before nobody counts on one.
+/// How long a member may wait for its recovery before it is said that none begins.
 const BEGINNING: Duration = Duration::from_secs(10);
 
 /// The array that a command is for.
@@ -126,7 +126,7 @@ pub struct ManageArguments {
     #[arg(long, value_name = "DEVICE", requires = "replace")]
     with: Vec<String>,
 
-    /// Begin a check or a repair, or end the running sync.
+    /// Begin a check or a repair, or end the running one, or a resync.
     #[arg(long, value_enum)]
     action: Option<Action>,
 
@@ -151,7 +151,7 @@ enum Action {
     Check,
     /// Compare, and mend what does not agree.
     Repair,
-    /// End the running sync.
+    /// End the running resync, check or repair. What fills a device goes on.
     Idle,
 }
 
@@ -346,7 +346,8 @@ fn device(path: &Path) -> Result<String, Failure> {
 /// Waits for the end of syncs.
 ///
 /// # Errors
-/// When nobody serves the array, or the time is over.
+/// When nobody serves the array, the time is over, or a member waits for a recovery that does
+/// not begin.
 pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut client = arguments.which.connect()?;
@@ -362,6 +363,13 @@ pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
                 format!("{} still runs: {done}", sync.kind)
             }
             None if waits && idle.elapsed() < BEGINNING => "a recovery has not begun".to_owned(),
+            // A replacement that waits leaves nothing degraded.
+            None if waits && status.health.contains('_') => {
+                let words = "a device waits to be filled, and no recovery begins";
+                let help = "`raidlab detail` says why: an array that is read-only goes on after \
+                            `raidlab manage NAME --readwrite`";
+                return Err(Failure::words(Kind::Run, words).help(help));
+            }
             None => return Ok(()),
         };
         let over = arguments

@@ -1,6 +1,7 @@
 //! raidlab's own arrays, as their users meet them: made, served, broken,
 //! mended, killed, and looked at.
 
+mod filling;
 mod options;
 mod serving;
 mod verbs;
