@@ -246,8 +246,11 @@ pub enum VerbError {
     #[error("the superblock has no room for another device")]
     NoDeviceNumber,
     /// The array is read-only, so the verb cannot be carried out.
-    #[error("the array is read-only")]
+    #[error("the array is read-only: `--readwrite` makes it writable")]
     ReadOnly,
+    /// The array was started without leave to write.
+    #[error("the array was assembled with `--readonly`: stop it and assemble it without")]
+    Untouched,
     /// The array cannot be changed any more.
     #[error("the array is being stopped")]
     Stopping,

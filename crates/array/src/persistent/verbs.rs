@@ -301,7 +301,7 @@ impl PersistentArray {
         match self.mode {
             Mode::ReadWrite => return Ok(()),
             Mode::ReadOnly => self.mode = Mode::ReadWrite,
-            Mode::Untouched => return Err(VerbError::ReadOnly),
+            Mode::Untouched => return Err(VerbError::Untouched),
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
         self.engine.set_corrects(true);
@@ -368,7 +368,8 @@ impl PersistentArray {
         match self.mode {
             Mode::ReadWrite if self.is_recorded() => Ok(()),
             Mode::ReadWrite => Err(VerbError::NoRedundancy),
-            Mode::ReadOnly | Mode::Untouched => Err(VerbError::ReadOnly),
+            Mode::ReadOnly => Err(VerbError::ReadOnly),
+            Mode::Untouched => Err(VerbError::Untouched),
             Mode::Stopping | Mode::Stopped | Mode::Broken => Err(VerbError::Stopping),
         }
     }

@@ -384,6 +384,9 @@ pub fn not_assembled(error: FilesError) -> Failure {
         FilesError::Assemble(AssembleError::LogUnreadable { .. }) => {
             Some("leave that device out: with `--run` the others start, and it can be added again")
         }
+        FilesError::Assemble(AssembleError::ReplayNeedsWrite) => {
+            Some("without `--readonly` it starts, and the log makes good what was being written")
+        }
         FilesError::Assemble(AssembleError::CannotGrow(_)) => {
             Some("without `--size` it starts as large as it is")
         }

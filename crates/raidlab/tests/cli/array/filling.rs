@@ -1,6 +1,7 @@
-//! What fills a member, and what does not: `idle`, a read-only array, `wait`.
+//! Verbs that come at the wrong time or with the wrong device: in a recovery, on a read-only
+//! array, after a spare has taken the place.
 
-use super::Place;
+use super::{Place, pattern};
 
 const CREATE: [&str; 9] = [
     "create",
@@ -34,5 +35,39 @@ fn a_recovery_is_not_ended_by_idle_and_is_waited_for() {
     manage(&["--readwrite", "--sync-speed", "1000", "1000000"]);
     place.must(&["wait", "test", "--seconds", "30"]);
     place.waits_for("clean [UU]");
+    drop(server);
+}
+
+#[test]
+fn what_is_read_only_says_what_to_type() {
+    let place = Place::new(3);
+    place.must(&[
+        "create",
+        "-l",
+        "5",
+        "-n",
+        "3",
+        "--assume-clean",
+        "m0",
+        "m1",
+        "m2",
+    ]);
+    let server = place.serve(&["m0", "m1", "m2"]);
+    place.must(&["manage", "test", "--readonly"]);
+    let said = place.refused(&["manage", "test", "--action", "check"], 1);
+    assert!(said.contains("`--readwrite` makes it writable"), "{said}");
+    place.must(&["manage", "test", "--readwrite"]);
+    let mut client = server.client();
+    client
+        .write(0, &pattern(1, 1 << 20), true)
+        .expect("a write");
+    server.kill();
+    let said = place.refused(&["serve", "--run", "--readonly", "m0", "m1"], 3);
+    assert!(said.contains("without `--readonly` it starts"), "{said}");
+    let server = place.serve(&["--readonly", "m0", "m1", "m2"]);
+    for verb in ["--readwrite", "--action=check"] {
+        let said = place.refused(&["manage", "test", verb], 1);
+        assert!(said.contains("stop it and assemble it without"), "{said}");
+    }
     drop(server);
 }
