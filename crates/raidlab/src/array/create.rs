@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use raidlab_array::AssembleOptions;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::create::{
-    CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve, MemberSize, plan,
+    CreateError, CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve, MemberSize, plan,
 };
 use raidlab_metadata::{DeviceFlags, Uuid, Version, full_name};
 use raidlab_serve::array::{Assembled, Nest, versions_on};
@@ -163,7 +163,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let claimed = claim_all(arguments, &devices, &nest)?;
     let members = sizes(&claimed)?;
     let spec = specification(arguments)?;
-    let plan = plan(&spec, &members).map_err(Failure::usage)?;
+    let plan = plan(&spec, &members).map_err(|error| not_made(error, &claimed))?;
     let report = words(arguments, &claimed, &spec, &plan);
     if arguments.dry_run {
         return output::print(&format!("{report}nothing was written\n"));
@@ -208,6 +208,32 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         output::say("warning: an inner array could not be stopped in time");
     }
     output::print(&report)
+}
+
+/// Why there is no such array; of which member, in words of the one who named it.
+fn not_made(error: CreateError, claimed: &[Option<Member>]) -> Failure {
+    let named = |index: usize| {
+        let member = claimed.get(index).and_then(Option::as_ref);
+        member.map_or_else(String::new, |member| visible_path(member.path()))
+    };
+    let (words, help) = match error {
+        CreateError::TooSmall { index, size } => (
+            format!("{} has {size}, which is too little", named(index)),
+            "a member has room for the metadata and a chunk at least",
+        ),
+        CreateError::SmallerThanSize {
+            index,
+            offered,
+            wanted,
+        } => {
+            let [offered, wanted] = [offered, wanted].map(Sectors::to_bytes);
+            let name = named(index);
+            let words = format!("{name} offers {offered} for data, less than {wanted}");
+            (words, "choose a smaller `--size`, or leave that member out")
+        }
+        error => return Failure::usage(error),
+    };
+    Failure::words(Kind::Usage, words).help(help)
 }
 
 /// Claims the members, and starts those that are arrays; nothing is written to

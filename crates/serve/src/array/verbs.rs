@@ -228,25 +228,26 @@ impl ArrayExport {
         }
         let found = versions_on(&file);
         let new = NewDevice {
-            name,
+            name: name.clone(),
             size: file.size(),
             rotational: file.rotational(),
             write_mostly: false,
             uuid: random_uuid().map_err(|error| in_one_line(&error))?,
         };
         self.on_array(move |owner, now| {
-            let added = owner.add(now, &file, new, &found);
-            added.map(drop).map_err(|error| in_one_line(&error))
+            let added = owner.add(now, &file, new, &found).map(drop);
+            added.map_err(|error| format!("{name}: {}", in_one_line(&error)))
         })
     }
 
     fn re_add(&self, path: &str) -> Result<(), Refusal> {
         let file = self.open_new(path)?;
         let mut candidate = read_candidate(&file).map_err(|error| in_one_line(&error))?;
-        candidate.name = visible_path(Path::new(path));
+        let name = visible_path(Path::new(path));
+        candidate.name.clone_from(&name);
         self.on_array(move |owner, now| {
-            let added = owner.re_add(now, &file, candidate);
-            added.map(drop).map_err(|error| in_one_line(&error))
+            let added = owner.re_add(now, &file, candidate).map(drop);
+            added.map_err(|error| format!("{name}: {}", in_one_line(&error)))
         })
     }
 

@@ -71,3 +71,60 @@ fn what_is_read_only_says_what_to_type() {
     }
     drop(server);
 }
+
+#[test]
+fn a_device_that_cannot_be_had_is_named_with_what_helps() {
+    let place = Place::new(4);
+    let small = std::fs::File::create(place.path("small")).expect("a file");
+    small.set_len(4 << 20).expect("its size");
+    let create = ["create", "-l", "1", "-n", "2", "--name", "test"];
+    let said = place.refused(&[&create[..], &["-z", "8m", "m0", "small"]].concat(), 2);
+    assert!(
+        said.contains("small offers ") && said.contains("`--size`"),
+        "{said}"
+    );
+    small.set_len(100 << 10).expect("its size");
+    let said = place.refused(&[&create[..], &["m0", "small"]].concat(), 2);
+    assert!(
+        said.contains("small has 100 KiB") && said.contains("help"),
+        "{said}"
+    );
+    let bitmap = ["--assume-clean", "-b", "internal", "m0", "m1"];
+    place.must(&[&create[..], &bitmap].concat());
+    let server = place.serve(&["m0", "m1"]);
+    let mut client = server.client();
+    client.write(0, &[1; 4096], true).expect("a write");
+    let said = place.refused(&["manage", "test", "--add", "small"], 1);
+    for part in [
+        "/small: the device has 100 KiB (200 sectors)",
+        "needs 16 MiB (32768)",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    // A spare takes the place of what failed, which comes back then.
+    place.must(&[
+        "manage", "test", "--fail", "m1", "--remove", "m1", "--add", "m2",
+    ]);
+    place.must(&["wait", "test", "--seconds", "30"]);
+    let said = place.refused(&["manage", "test", "--re-add", "m1"], 1);
+    for part in ["/m1: slot 1 is not free", "`--add` makes it a spare"] {
+        assert!(said.contains(part), "{said}");
+    }
+    place.must(&["stop", "test"]);
+    drop(server);
+    // Each half runs alone.
+    for (half, writes) in [("m0", 1), ("m2", 4)] {
+        let server = place.serve(&["--run", half]);
+        let mut client = server.client();
+        for _ in 0..writes {
+            client.write(0, &[2; 4096], true).expect("a write");
+        }
+        place.must(&["stop", "test"]);
+        drop(server);
+    }
+    let _server = place.serve(&["--run", "m2"]);
+    let said = place.refused(&["manage", "test", "--re-add", "m0"], 1);
+    for part in ["/m0: ", "split brain", "`--add` makes it a new member"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
