@@ -247,6 +247,10 @@ fn shown(request: &ControlRequest) -> String {
 
 fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure> {
     let mut requests = Vec::new();
+    // A read-only array takes none of the others.
+    if arguments.readwrite {
+        requests.push(ControlRequest::ReadWrite);
+    }
     for word in &arguments.fail {
         let device = known(word)?;
         requests.push(ControlRequest::Fail { device });
@@ -286,12 +290,6 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
             with: spares.next().map(|with| known(with)).transpose()?,
         });
     }
-    if arguments.readonly {
-        requests.push(ControlRequest::ReadOnly);
-    }
-    if arguments.readwrite {
-        requests.push(ControlRequest::ReadWrite);
-    }
     if let Some([minimum, maximum]) = arguments.sync_speed.as_deref() {
         requests.push(ControlRequest::Speed {
             minimum: *minimum,
@@ -303,6 +301,9 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
         Action::Repair => ControlRequest::Repair,
         Action::Idle => ControlRequest::Idle,
     }));
+    if arguments.readonly {
+        requests.push(ControlRequest::ReadOnly);
+    }
     Ok(requests)
 }
 

@@ -128,3 +128,17 @@ fn a_device_that_cannot_be_had_is_named_with_what_helps() {
         assert!(said.contains(part), "{said}");
     }
 }
+
+#[test]
+fn an_array_is_made_writable_before_the_other_verbs_and_read_only_after_them() {
+    let place = Place::new(3);
+    place.must(&[&CREATE[..], &["m1"]].concat());
+    let server = place.serve(&["m0", "m1"]);
+    place.must(&["manage", "test", "--readonly", "--fail", "m1"]);
+    place.waits_for("read-only");
+    let words = ["--remove", "m1", "--add", "m2", "--readwrite"];
+    place.must(&[&["manage", "test"][..], &words].concat());
+    place.must(&["wait", "test", "--seconds", "30"]);
+    place.waits_for("clean [UU]");
+    drop(server);
+}
