@@ -11,7 +11,8 @@ use clap::{Args, ValueEnum};
 use raidlab_array::AssembleOptions;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::create::{
-    CreateError, CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve, MemberSize, plan,
+    CreateError, CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve, MemberSize,
+    PlannedMember, plan,
 };
 use raidlab_metadata::{DeviceFlags, Uuid, Version, full_name};
 use raidlab_serve::array::{Assembled, Nest, versions_on};
@@ -161,9 +162,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     check_bitmap_file(arguments)?;
     let nest = brief_nest(!arguments.dry_run);
     let claimed = claim_all(arguments, &devices, &nest)?;
-    let members = sizes(&claimed)?;
     let spec = specification(arguments)?;
-    let plan = plan(&spec, &members).map_err(|error| not_made(error, &claimed))?;
+    let plan = planned(arguments, &spec, &claimed)?;
     let report = words(arguments, &claimed, &spec, &plan);
     if arguments.dry_run {
         return output::print(&format!("{report}nothing was written\n"));
@@ -208,6 +208,28 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         output::say("warning: an inner array could not be stopped in time");
     }
     output::print(&report)
+}
+
+/// What is to be written, where all that was asked for in words has room.
+fn planned(
+    arguments: &Arguments,
+    spec: &CreateSpec,
+    claimed: &[Option<Member>],
+) -> Result<CreatePlan, Failure> {
+    let plan = plan(spec, &sizes(claimed)?).map_err(|error| not_made(error, claimed))?;
+    let wants_log = arguments.consistency_policy == Some(ConsistencyPolicy::Log);
+    if wants_log && plan.members.iter().any(|it| log_room(it).is_none()) {
+        let words = "there is no room for the log between the metadata and the data";
+        let help = "leave out `--data-offset`, or make it larger";
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    }
+    Ok(plan)
+}
+
+/// The room for raidlab's log on a member, where it is enough for one.
+fn log_room(member: &PlannedMember) -> Option<Sectors> {
+    let room = Sectors(member.log_area.end.0 - member.log_area.start.0);
+    (room >= LEAST_LOG_AREA).then_some(room)
 }
 
 /// Why there is no such array; of which member, in words of the one who named it.
@@ -416,9 +438,8 @@ fn words(
         ),
         _ => writeln!(text, "  bitmap: none"),
     };
-    let mut has_log = false;
+    let has_parity = spec.level.parity_count() > 0;
     for member in &plan.members {
-        let log = Sectors(member.log_area.end.0 - member.log_area.start.0);
         let _ = write!(
             text,
             "  {}: {}, data from {}",
@@ -430,15 +451,22 @@ fn words(
             role(&member.superblock),
             member.superblock.data_offset.to_bytes(),
         );
-        if spec.level.parity_count() > 0 && log >= LEAST_LOG_AREA {
-            has_log = true;
-            let _ = write!(text, ", room for the log {}", log.to_bytes());
+        if let Some(room) = log_room(member).filter(|_| has_parity) {
+            let _ = write!(text, ", room for the log {}", room.to_bytes());
         }
         text.push('\n');
     }
-    if has_log && spec.log == LogReserve::TooLittle {
-        text.push_str("  a log is kept in that room unless it is served with `--no-log`\n");
-    }
+    let has_log = plan.members.iter().all(|it| log_room(it).is_some());
+    text.push_str(match (spec.log, has_log) {
+        _ if !has_parity => "",
+        (LogReserve::TooLittle, true) => {
+            "  a log is kept in that room unless it is served with `--no-log`\n"
+        }
+        (LogReserve::Automatic, false) => {
+            "  no room for the log: after a crash of the degraded array, data may be lost\n"
+        }
+        _ => "",
+    });
     text
 }
 

@@ -373,3 +373,22 @@ fn a_host_that_the_name_has_no_place_for_is_refused() {
         assert!(said.contains("at most 31 bytes, and one `:`"), "{said}");
     }
 }
+
+/// Where the data begin too early for a log, none is kept without a word.
+#[test]
+fn a_log_without_room_is_refused_or_told() {
+    let place = Place::new(3);
+    let words = "create --dry-run -l 5 -n 3 --data-offset 100 m0 m1 m2";
+    let words: Vec<&str> = words.split(' ').collect();
+    let told = place.must(&words);
+    assert!(told.contains("no room for the log"), "{told}");
+    let said = place.refused(&[&words[..], &["-k", "log"]].concat(), 2);
+    for part in ["there is no room for the log", "`--data-offset`"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let told = place.must(&[&words[..], &["-k", "resync"]].concat());
+    assert!(!told.contains("room for the log"), "{told}");
+    let level_1 = "create --dry-run -l 1 -n 3 --data-offset 100 m0 m1 m2";
+    let told = place.must(&level_1.split(' ').collect::<Vec<_>>());
+    assert!(!told.contains("room for the log"), "{told}");
+}
