@@ -253,6 +253,10 @@ fn not_made(error: CreateError, claimed: &[Option<Member>]) -> Failure {
             let words = format!("{name} offers {offered} for data, less than {wanted}");
             (words, "choose a smaller `--size`, or leave that member out")
         }
+        CreateError::NoCopy(_) => {
+            let help = "name a device for one of them instead of `missing`";
+            return Failure::usage(error).help(help);
+        }
         error => return Failure::usage(error),
     };
     Failure::words(Kind::Usage, words).help(help)

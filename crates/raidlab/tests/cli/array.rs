@@ -375,6 +375,11 @@ fn wrong_arguments_are_told_with_a_remedy() {
             2,
             "takes no `--size`",
         ),
+        (
+            &["create", "-l", "10", "-n", "3", "missing", "missing", "m0"],
+            2,
+            "instead of `missing`",
+        ),
         (&["serve"], 2, "name the members"),
         (&["serve", "m0"], 3, "raidlab create"),
         (&["assemble", "home"], 2, "no device"),
