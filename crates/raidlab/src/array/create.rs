@@ -1,8 +1,10 @@
 //! `raidlab create`: makes an array of files or devices.
 
 mod bitmap;
+mod content;
 
 use self::bitmap::{BitmapWord, bitmap, bitmap_choice, check_bitmap_file, write_bitmap};
+use self::content::what_is_lost;
 use super::devices::{Named, Opening, brief_nest, named};
 use super::{claim, host_name, look_at, mdadm_size, named_once, new_uuid, parse_uuid};
 use crate::failure::{Failure, Kind};
@@ -21,15 +23,15 @@ use raidlab_serve::member::Member;
 use raidlab_store::text::visible_path;
 use raidlab_units::Sectors;
 use std::fmt::Write;
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long inner arrays may take to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How one consents to the loss of what is on the members.
+const CONSENTS: &str = "`--run` consents";
 
 /// The word for a member that is not there.
 const MISSING: &str = "missing";
@@ -117,7 +119,7 @@ pub struct Arguments {
     #[arg(short = 'R', long)]
     run: bool,
 
-    /// Say what would be written, and write nothing.
+    /// Say what would be written, and write nothing. What would be refused is refused.
     #[arg(long)]
     dry_run: bool,
 
@@ -165,35 +167,22 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let spec = specification(arguments)?;
     let plan = planned(arguments, &spec, &claimed)?;
     let report = words(arguments, &claimed, &spec, &plan);
-    if arguments.dry_run {
-        return output::print(&format!("{report}nothing was written\n"));
-    }
     let bitmap = match &arguments.bitmap {
         Some(BitmapWord::File(path)) => Some(path),
         _ => None,
     };
     // Whoever uses the file, as a member or as another array's bitmap, would lose it.
-    let old_file = bitmap.filter(|path| path.exists());
+    let old_file = bitmap.filter(|path| path.exists() && !arguments.dry_run);
     let bitmap_claim = old_file.map(|path| claim(path)).transpose()?;
-    let mut full: Vec<String> = claimed
-        .iter()
-        .flatten()
-        .filter(|member| {
-            let size = member.size().to_bytes().0;
-            has_content(size, |bytes, offset| member.read_exact_at(bytes, offset))
-        })
-        .map(|member| format!("  {}", visible_path(member.path())))
-        .collect();
-    let old_bitmap = bitmap.filter(|path| {
-        File::open(path).is_ok_and(|file| {
-            let size = file.metadata().map_or(0, |metadata| metadata.len());
-            has_content(size, |bytes, offset| file.read_exact_at(bytes, offset))
-        })
-    });
-    full.extend(old_bitmap.map(|path| format!("  {}", visible_path(path))));
-    if !full.is_empty() && !arguments.run {
-        let question = format!("these are not empty and will be lost:\n{}", full.join("\n"));
-        output::consent(&question, "`--run` consents")?;
+    let lost = what_is_lost(&claimed, bitmap).filter(|_| !arguments.run);
+    if arguments.dry_run {
+        output::print(&format!("{report}nothing was written\n"))?;
+        // As without the option, where nobody can be asked.
+        let refused = |lost| Failure::words(Kind::Usage, lost).help(CONSENTS);
+        return lost.map_or(Ok(()), |lost| Err(refused(lost)));
+    }
+    if let Some(lost) = lost {
+        output::consent(&lost, CONSENTS)?;
     }
     if let (Some(path), Some(bitmap)) = (bitmap, &plan.external_bitmap) {
         write_bitmap(path, &bitmap.encode())?;
@@ -379,16 +368,6 @@ fn host(arguments: &Arguments) -> Result<String, Failure> {
     }
     let words = format!("`{shown}` cannot be an array's name: at most 31 bytes, and one `:`");
     Err(Failure::words(Kind::Usage, words).help("`--homehost ''` leaves the host out"))
-}
-
-/// Whether anything but zeros stands at the beginning or at the end, where
-/// partition tables, file systems and other members have their marks.
-fn has_content(end: u64, read: impl Fn(&mut [u8], u64) -> io::Result<()>) -> bool {
-    const LOOK: u64 = 1 << 20;
-    let mut bytes = vec![0; usize::try_from(LOOK.min(end)).unwrap_or(0)];
-    [0, end.saturating_sub(LOOK)]
-        .iter()
-        .any(|start| read(&mut bytes, *start).is_err() || bytes.iter().any(|byte| *byte != 0))
 }
 
 fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<(), Failure> {

@@ -334,8 +334,10 @@ fn nothing_is_lost_without_consent() {
         said.contains("will be lost") && said.contains("--run"),
         "{said}"
     );
-    let planned = place.must(&["create", "-l", "5", "-n", "2", "--dry-run", "m0", "m1"]);
+    let dry = ["create", "-l", "5", "-n", "2", "--dry-run", "m0", "m1"];
+    let planned = place.must(&[&dry[..], &["--run"]].concat());
     assert!(planned.contains("nothing was written"), "{planned}");
+    assert_eq!(place.refused(&dry, 2), said, "as without the option");
     assert!(std::fs::read(place.path("m0")).expect("a member") == before);
     place.member("none");
     let said = place.refused(&["zero-superblock", "m0", "none"], 3);
