@@ -392,3 +392,25 @@ fn a_log_without_room_is_refused_or_told() {
     let told = place.must(&level_1.split(' ').collect::<Vec<_>>());
     assert!(!told.contains("room for the log"), "{told}");
 }
+
+#[test]
+fn a_damaged_member_is_shown_and_said_to_be_damaged() {
+    let place = Place::new(2);
+    place.must(&["create", "-l", "1", "-n", "2", "m0", "m1"]);
+    let mut bytes = std::fs::read(place.path("m0")).expect("a member");
+    bytes[4096 + 32] ^= 1;
+    std::fs::write(place.path("m0"), bytes).expect("a byte");
+    let output = place.run(&["examine", "m0", "m1"]);
+    assert_eq!(output.status.code(), Some(3));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        shown.contains(" - expected ") && shown.contains("- correct"),
+        "{shown}"
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    for part in ["m0 is damaged: no array takes it", "sb_csum"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let said = place.refused(&["examine", "--brief", "m0"], 3);
+    assert!(said.contains("cannot examine m0"), "{said}");
+}
