@@ -6,7 +6,7 @@
 
 use raidlab_metadata::detail::{DetailOptions, examine, examine_bitmap, utc};
 use raidlab_metadata::{
-    ReadAt, Superblock, Version, place_of, read_member, superblock_checksum, versions_present,
+    ReadAt, Superblock, Version, examine_member, place_of, superblock_checksum, versions_present,
 };
 use raidlab_units::{Bytes, Sectors};
 use std::io;
@@ -68,18 +68,21 @@ pub fn run(input: &[u8]) {
         part: &bytes,
     };
     let _ = versions_present(&mut device, SIZE);
-    let Ok(member) = read_member(&mut device, SIZE) else {
-        return;
-    };
-    let size = SIZE.to_sectors();
-    assert!(member.log_area.end <= size);
     let options = DetailOptions {
         device: "member",
         size: SIZE,
         host: "host",
         time: utc,
     };
+    let Ok((member, fault)) = examine_member(&mut device, SIZE) else {
+        return;
+    };
     assert!(examine(&member, &options).len() < 64 << 10);
+    if fault.is_some() {
+        return;
+    }
+    let size = SIZE.to_sectors();
+    assert!(member.log_area.end <= size);
     if let Some(bitmap) = &member.bitmap {
         assert!(examine_bitmap(bitmap, "member").len() < 4096);
     }

@@ -153,6 +153,7 @@ impl MdArray {
                 size: member.size,
                 metadata: MemberMetadata {
                     superblock: planned.superblock.clone(),
+                    checksum: raidlab_metadata::Checksum::default(),
                     legacy: None,
                     bitmap: self.plan.bitmap.clone(),
                     bitmap_error: None,

@@ -198,6 +198,7 @@ impl Driver {
             Order::Replace(handle) => array.replace(now, handle, None, out),
             Order::ReadOnly => array.read_only(now, out),
             Order::ReadWrite => array.read_write(now, out),
+            // Users are refused this while a member is filled. The array must bear it all the same.
             Order::Idle => {
                 array.stop_sync(now, out);
                 Ok(())

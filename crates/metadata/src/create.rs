@@ -14,7 +14,7 @@ mod space;
 use crate::bitmap::{Bitmap, BitmapError, BitmapSuperblock, external_chunk, internal_chunk};
 use crate::superblock::version_1::{EncodeError, MAXIMUM_ROLES, NAME_BYTES};
 use crate::superblock::{DeviceFlags, Superblock, Uuid, Version};
-use raidlab_geometry::{Layout, Level, Shape, ShapeError};
+use raidlab_geometry::{CopyMap, Layout, Level, Shape, ShapeError, Slot};
 use raidlab_units::{Bytes, Sectors};
 use std::ops::Range;
 
@@ -199,6 +199,9 @@ pub enum CreateError {
         /// Members that are missing.
         missing: usize,
     },
+    /// Members missing that hold all copies of something.
+    #[error("all copies of some data are on the missing members {}", list(.0))]
+    NoCopy(Vec<usize>),
     /// A chunk that is too small, or one for RAID 1.
     #[error("{level} cannot have a chunk of {}", chunk.to_bytes())]
     Chunk {
@@ -263,7 +266,7 @@ pub enum CreateError {
 ///
 /// # Errors
 ///
-/// Whatever mdadm would refuse.
+/// Whatever mdadm would refuse, and an array of which some data has no copy.
 pub fn plan(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<CreatePlan, CreateError> {
     check_members(spec, members)?;
     if spec.name.len() >= NAME_BYTES {
@@ -297,6 +300,9 @@ pub fn plan(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<CreateP
         member_sizes: member_sizes.collect(),
         used_size: space.used_size,
     };
+    if matches!(spec.level, Level::Raid1 | Level::Raid10) {
+        check_copies(&shape, members)?;
+    }
     Ok(CreatePlan {
         array_size: shape.array_size()?,
         bitmap: internal,
@@ -342,6 +348,7 @@ fn check_members(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<()
         return Err(CreateError::NoBitmap(level));
     }
     let bearable = match level {
+        // See `check_copies`.
         Level::Raid1 | Level::Raid10 => usize::MAX,
         _ => level.parity_count(),
     };
@@ -349,6 +356,24 @@ fn check_members(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<()
         return Err(CreateError::TooManyMissing { level, missing });
     }
     Ok(())
+}
+
+/// Whether a copy of everything is there.
+fn check_copies(shape: &Shape, members: &[Option<MemberSize>]) -> Result<(), CreateError> {
+    let map = CopyMap::new(shape)?;
+    let is_there = |slot: Slot| members.get(slot.index()).is_some_and(Option::is_some);
+    let mut copies = map.copy_sets().iter();
+    match copies.find(|copies| !copies.iter().any(is_there)) {
+        Some(copies) => Err(CreateError::NoCopy(
+            copies.iter().map(Slot::index).collect(),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn list(members: &[usize]) -> String {
+    let members: Vec<String> = members.iter().map(usize::to_string).collect();
+    members.join(", ")
 }
 
 /// The chunk; 0 where the level has none.

@@ -22,9 +22,11 @@ pub use bitmap::{
 pub use erase::erase;
 pub use fields::{Fault, FieldError};
 pub use name::full_name;
-pub use probe::{MemberMetadata, ProbeError, ReadAt, read_member, versions_present};
+pub use probe::{
+    MemberMetadata, ProbeError, ReadAt, examine_member, read_member, versions_present,
+};
 pub use superblock::legacy::{Legacy, LegacyDevice};
-pub use superblock::version_1::{EncodeError, SuperblockError, superblock_checksum};
+pub use superblock::version_1::{Checksum, EncodeError, SuperblockError, superblock_checksum};
 pub use superblock::{
     BadBlockLog, DeviceFlags, Features, Reshape, Role, Superblock, Uuid, Version, place_of,
 };

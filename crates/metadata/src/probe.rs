@@ -14,7 +14,7 @@ use crate::bad_blocks::{BadBlockEntry, BadBlockError};
 use crate::bitmap::MAXIMUM_BITMAP_BYTES;
 use crate::bitmap::{Bitmap, BitmapError, BitmapSuperblock, HEADER_BYTES, PAGE_BYTES};
 use crate::superblock::legacy::{self, Legacy};
-use crate::superblock::version_1::{self, SuperblockError};
+use crate::superblock::version_1::{self, Checksum, SuperblockError};
 use crate::superblock::{Features, SMALLEST_MEMBER, Superblock, Version, place_of};
 use raidlab_units::{Bytes, Sectors};
 use std::io;
@@ -45,6 +45,8 @@ impl ReadAt for &[u8] {
 pub struct MemberMetadata {
     /// The superblock, of whichever version it is.
     pub superblock: Superblock,
+    /// The checksum of a superblock of version 1.0, 1.1 or 1.2 that was read.
+    pub checksum: Checksum,
     /// What only a 0.90 superblock says.
     pub legacy: Option<Legacy>,
     /// Its internal bitmap, if it has one that can be used.
@@ -148,7 +150,7 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
     if sectors < SMALLEST_MEMBER {
         return Err(ProbeError::TooSmall(size.0));
     }
-    let mut best: Option<(Superblock, Option<Legacy>)> = None;
+    let mut best: Option<(Superblock, Option<Legacy>, Checksum)> = None;
     let mut unreadable = None;
     for version in Version::PROBED {
         let (place, bytes) = match read_place(device, version, sectors) {
@@ -161,9 +163,14 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
         };
         let decoded = match version {
             Version::V0_90 => {
-                Legacy::decode(&bytes, sectors).map(|(superblock, rest)| (superblock, Some(rest)))
+                let decoded = Legacy::decode(&bytes, sectors);
+                decoded.map(|(superblock, rest)| (superblock, Some(rest), Checksum::default()))
             }
-            _ => Superblock::decode(&bytes, version, sectors).map(|superblock| (superblock, None)),
+            _ => Superblock::decode(&bytes, version, sectors).map(|superblock| {
+                let unchecked = Superblock::decode_unchecked(&bytes, version);
+                let checksum = unchecked.map(|(_, checksum)| checksum);
+                (superblock, None, checksum.unwrap_or_default())
+            }),
         };
         let found = decoded.map_err(|source| ProbeError::Superblock {
             version,
@@ -172,12 +179,13 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
         })?;
         if best
             .as_ref()
-            .is_none_or(|(best, _)| seconds(found.0.created) > seconds(best.created))
+            .is_none_or(|(best, ..)| seconds(found.0.created) > seconds(best.created))
         {
             best = Some(found);
         }
     }
-    let (superblock, legacy) = best.ok_or_else(|| unreadable.unwrap_or(ProbeError::None))?;
+    let (superblock, legacy, checksum) =
+        best.ok_or_else(|| unreadable.unwrap_or(ProbeError::None))?;
     let bad_blocks = read_bad_blocks(device, &superblock, sectors)?;
     let (header, found) = read_bitmap(device, &superblock, sectors)?;
     let (bitmap, bitmap_error) = match found {
@@ -197,12 +205,63 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
     let log_area = superblock.log_area(header.as_ref());
     Ok(MemberMetadata {
         superblock,
+        checksum,
         legacy,
         bitmap,
         bitmap_error,
         bad_blocks,
         log_area,
     })
+}
+
+/// The metadata of a member, for people: also where they are not sound, as far as they can be
+/// read, with what [`read_member`] refuses them for. As mdadm does, which leaves it to the
+/// kernel to refuse them, but for version 0.90.
+///
+/// # Errors
+///
+/// As [`read_member`], where there is nothing to be shown.
+pub fn examine_member(
+    device: &mut dyn ReadAt,
+    size: Bytes,
+) -> Result<(MemberMetadata, Option<ProbeError>), ProbeError> {
+    let fault = match read_member(device, size) {
+        Ok(metadata) => return Ok((metadata, None)),
+        Err(fault) => fault,
+    };
+    let sectors = size.to_sectors();
+    let mut best: Option<(Superblock, Checksum)> = None;
+    for version in [Version::V1_2, Version::V1_1, Version::V1_0] {
+        let place = read_place(device, version, sectors).ok().flatten();
+        let found = place.and_then(|(_, bytes)| Superblock::decode_unchecked(&bytes, version));
+        if let Some(found) = found
+            && best
+                .as_ref()
+                .is_none_or(|(best, _)| seconds(found.0.created) > seconds(best.created))
+        {
+            best = Some(found);
+        }
+    }
+    let Some((superblock, checksum)) = best else {
+        return Err(fault);
+    };
+    let bad_blocks = read_bad_blocks(device, &superblock, sectors).unwrap_or_default();
+    let (_, bitmap) = read_bitmap(device, &superblock, sectors).unwrap_or_default();
+    let (bitmap, bitmap_error) = match bitmap.transpose() {
+        Ok(bitmap) => (bitmap, None),
+        Err(error) => (None, Some(error)),
+    };
+    let metadata = MemberMetadata {
+        superblock,
+        checksum,
+        legacy: None,
+        bitmap,
+        bitmap_error,
+        bad_blocks,
+        // Nobody may write there.
+        log_area: Sectors(0)..Sectors(0),
+    };
+    Ok((metadata, Some(fault)))
 }
 
 /// The seconds of a time as superblocks have it.

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use raidlab_metadata::detail::{DetailOptions, brief, examine, examine_bitmap, utc};
 use raidlab_metadata::{
     BadBlockEntry, BadBlockLog, Bitmap, BitmapSuperblock, DeviceFlags, Features, Legacy,
-    ProbeError, ReadAt, Reshape, Role, Superblock, Uuid, Version, place_of, read_member,
-    superblock_checksum, versions_present,
+    ProbeError, ReadAt, Reshape, Role, Superblock, Uuid, Version, examine_member, place_of,
+    read_member, superblock_checksum, versions_present,
 };
 use raidlab_units::{Bytes, Sectors};
 use std::collections::BTreeSet;
@@ -62,14 +62,14 @@ impl ReadAt for Unreadable {
 fn exercise(device: &mut Sparse) {
     let size = device.size;
     let present = versions_present(device, size);
+    let options = DetailOptions {
+        device: "x",
+        size,
+        host: "lab",
+        time: utc,
+    };
     match read_member(device, size) {
         Ok(member) => {
-            let options = DetailOptions {
-                device: "x",
-                size,
-                host: "lab",
-                time: utc,
-            };
             let text = examine(&member, &options);
             assert!(text.len() < 64 << 10, "{} bytes of text", text.len());
             let _ = brief(&[("x", &member)], true);
@@ -86,7 +86,13 @@ fn exercise(device: &mut Sparse) {
             }
         }
         Err(ProbeError::None) => assert_eq!(present, []),
-        Err(_) => {}
+        Err(_) => {
+            if let Ok((member, fault)) = examine_member(device, size) {
+                assert!(fault.is_some());
+                let text = examine(&member, &options);
+                assert!(text.len() < 64 << 10, "{} bytes of text", text.len());
+            }
+        }
     }
     assert!(
         device.largest <= 17 << 20,

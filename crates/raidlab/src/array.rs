@@ -12,7 +12,7 @@ pub mod zero_superblock;
 
 use crate::failure::{Failure, Kind};
 use raidlab_metadata::{ReadAt, Uuid};
-use raidlab_serve::member::{Member, MemberFile, OpenError, OpenOptions};
+use raidlab_serve::member::{Access, Member, MemberFile, OpenError, OpenOptions};
 use raidlab_store::output::{OutputError, check_distinct};
 use raidlab_store::text::visible_path;
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors, parse_bytes};
@@ -58,7 +58,7 @@ pub fn named_once<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Failu
 pub fn claim(path: &Path) -> Result<Member, Failure> {
     let options = OpenOptions {
         buffered: true,
-        read_only: false,
+        access: Access::Write,
     };
     open(path, options)
 }
@@ -79,7 +79,7 @@ fn open(path: &Path, options: OpenOptions) -> Result<Member, Failure> {
 /// How a member is opened that is only looked at.
 pub const LOOKING: OpenOptions = OpenOptions {
     buffered: true,
-    read_only: true,
+    access: Access::Look,
 };
 
 /// Why a member cannot be used, with the remedy that its cause has.
@@ -88,12 +88,25 @@ pub fn claim_refused(error: OpenError) -> Failure {
         OpenError::InUse { .. } => "stop what uses it first",
         OpenError::Mounted { .. } => "unmount it first",
         OpenError::Kind { .. } => "members are files and block devices",
+        OpenError::Open { source, .. } if may_be_read_only(source) => {
+            "what may be read and not written is served with `--readonly`"
+        }
         OpenError::Open { .. } => {
             "members are block devices, such as /dev/sdb, and files, such as those of \
              `truncate -s 1G FILE`"
         }
     };
     Failure::new(Kind::Input, error).help(help)
+}
+
+/// Whether something was perhaps opened for writing that may be read.
+fn may_be_read_only(error: &io::Error) -> bool {
+    // Block devices that are read-only refuse writers so.
+    let kinds = [
+        io::ErrorKind::ReadOnlyFilesystem,
+        io::ErrorKind::PermissionDenied,
+    ];
+    kinds.contains(&error.kind())
 }
 
 /// Why a file with a bitmap cannot be used, with the remedy that its cause has.
@@ -179,7 +192,8 @@ pub fn parse_uuid(text: &str) -> Result<Uuid, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mdadm_size, parse_uuid};
+    use super::{claim_refused, mdadm_size, parse_uuid};
+    use raidlab_serve::member::OpenError;
     use raidlab_units::Sectors;
 
     #[test]
@@ -188,6 +202,20 @@ mod tests {
         assert_eq!(mdadm_size("64k"), Ok(Sectors(128)));
         assert_eq!(mdadm_size("1m"), Ok(Sectors(2048)));
         assert!(mdadm_size("100b").is_err() && mdadm_size("").is_err());
+    }
+
+    #[test]
+    fn what_may_only_be_read_is_told_from_what_is_no_member() {
+        let help = |kind: std::io::ErrorKind| {
+            let error = OpenError::Open {
+                path: "disk".into(),
+                source: kind.into(),
+            };
+            claim_refused(error).to_string()
+        };
+        let read_only = help(std::io::ErrorKind::ReadOnlyFilesystem);
+        assert!(read_only.contains("`--readonly`"), "{read_only}");
+        assert!(help(std::io::ErrorKind::NotFound).contains("truncate"));
     }
 
     #[test]

@@ -129,7 +129,8 @@ mod tests {
             row.expect("a string takes all");
         }
         page.push_str(
-            "\nThe page is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test \
+            "\n`raidlab serve` that is asked to stop, by `raidlab stop`, Ctrl-C or SIGTERM, ends \
+             with 0.\n\nThe page is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test \
              -p raidlab --bin raidlab exit_codes`.\n",
         );
         let path = concat!(

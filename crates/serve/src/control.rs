@@ -21,7 +21,7 @@ mod place;
 mod server;
 
 pub use client::{ClientError, ControlClient};
-pub use place::{PlaceError, check_name, control_path};
+pub use place::{PlaceError, check_name, clients_path, control_path, log_path};
 pub use server::{ControlError, ControlServer, Controlled, Publisher, Subscription, converse};
 
 use crate::member::{MemberCounters, RegisteredMemory};

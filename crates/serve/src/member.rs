@@ -23,7 +23,7 @@ mod wake;
 pub use commands::{Answer, MemberCounters, Members, MembersConfig};
 pub use memory::{BorrowError, Exclusive, Memory, Shared};
 pub use nested::{Member, NestedMember};
-pub use open::{Identity, MemberFile, OpenError, OpenOptions};
+pub use open::{Access, Identity, MemberFile, OpenError, OpenOptions};
 pub use ring::{RegisteredMemory, Ring};
 pub use rustix::io::Errno;
 pub use storage::Storage;

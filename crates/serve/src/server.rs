@@ -19,7 +19,7 @@ mod table;
 mod tls;
 
 pub use connection::ConnectionError;
-pub use exports::{Exports, ExportsError};
+pub use exports::{Exports, ExportsError, check_export_name};
 pub use tls::{TlsClients, TlsFiles};
 
 use crate::export::BufferPool;
@@ -163,19 +163,22 @@ pub struct Server {
     accepting: Option<thread::JoinHandle<()>>,
 }
 
-impl Server {
-    /// Starts to listen and serve. `report` is told of each connection that
-    /// ended badly, with its number.
+/// A server that listens and serves nothing yet: who connects waits. Dropped, its sockets are
+/// gone.
+pub struct Listening {
+    listeners: Vec<Listener>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    tls_policy: TlsPolicy,
+    options: ServerOptions,
+}
+
+impl Listening {
+    /// Listens. All that an administrator can have got wrong is found out here.
     ///
     /// # Errors
     ///
     /// A place to listen on or a certificate cannot be used.
-    pub fn start(
-        exports: Exports,
-        places: &[Listen],
-        options: ServerOptions,
-        report: impl Fn(u32, &ConnectionError) + Send + Sync + 'static,
-    ) -> Result<Self, ServeError> {
+    pub fn open(places: &[Listen], options: ServerOptions) -> Result<Self, ServeError> {
         let tls = options.tls.as_ref().map(TlsFiles::load).transpose()?;
         let tls_policy = match options.tls.as_ref().map(|tls| &tls.clients) {
             None => TlsPolicy::Off,
@@ -191,6 +194,30 @@ impl Server {
             .iter()
             .map(Listener::open)
             .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            listeners,
+            tls,
+            tls_policy,
+            options,
+        })
+    }
+
+    /// Serves. `report` is told of each connection that ended badly, with its number.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no thread.
+    pub fn serve(
+        self,
+        exports: Exports,
+        report: impl Fn(u32, &ConnectionError) + Send + Sync + 'static,
+    ) -> Result<Server, ServeError> {
+        let Self {
+            listeners,
+            tls,
+            tls_policy,
+            options,
+        } = self;
         let addresses = listeners.iter().filter_map(Listener::tcp_address).collect();
         let inner = Arc::new(Inner {
             shared: Shared {
@@ -211,11 +238,27 @@ impl Server {
                 .name("nbd-accept".to_owned())
                 .spawn(move || accept(&inner, &listeners))?
         };
-        Ok(Self {
+        Ok(Server {
             inner,
             addresses,
             accepting: Some(accepting),
         })
+    }
+}
+
+impl Server {
+    /// Listens and serves.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listening::open`] and [`Listening::serve`].
+    pub fn start(
+        exports: Exports,
+        places: &[Listen],
+        options: ServerOptions,
+        report: impl Fn(u32, &ConnectionError) + Send + Sync + 'static,
+    ) -> Result<Self, ServeError> {
+        Listening::open(places, options)?.serve(exports, report)
     }
 
     /// The TCP addresses listened on, with their true ports.

@@ -201,6 +201,14 @@ impl std::fmt::Debug for UblkDevice {
 }
 
 impl UblkDevice {
+    /// Looks whether there is a driver that this program may use.
+    ///
+    /// # Errors
+    /// When there is no driver, it is too old, or only root may.
+    pub fn find_driver() -> Result<(), UblkError> {
+        Control::open().map(drop)
+    }
+
     /// Sweeps up what killed servers have left, and makes an export a block
     /// device.
     ///

@@ -12,7 +12,7 @@ use raidlab_serve::array::{ArrayExport, DriverConfig, FilesError, ServeOptions, 
 use raidlab_serve::export::{
     Buffer, BufferPool, Completions, ErrorCode, Export, Operation, Request, RequestFlags,
 };
-use raidlab_serve::member::{Member, MemberFile, OpenError, OpenOptions};
+use raidlab_serve::member::{Access, Member, MemberFile, OpenError, OpenOptions};
 use raidlab_units::{Bytes, Sectors};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -264,7 +264,7 @@ fn a_device_that_is_mounted_is_refused() {
         &loops[0].device,
         OpenOptions {
             buffered: true,
-            read_only: true,
+            access: Access::Look,
         },
     );
     assert!(run("umount", &[&on]));

@@ -3,6 +3,7 @@
 use crate::config::{AdminError, ConfigError};
 use crate::stripes::StripeConfigError;
 use raidlab_geometry::{ShapeError, Slot, SlotSet};
+use raidlab_units::Sectors;
 
 /// Why an assembly is refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -185,6 +186,9 @@ pub enum StartError {
     },
 }
 
+/// What helps where a device cannot come back.
+const ADDED_ANEW: &str = "`--add` makes it a new member, and what is on it is lost";
+
 /// Why a verb on a running array is refused. The array is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerbError {
@@ -195,7 +199,11 @@ pub enum VerbError {
     #[error("device {} is there already", .0.0)]
     DeviceExists(Slot),
     /// It cannot hold the array's data.
-    #[error("the device has {size} sectors, but the array needs {needed}")]
+    #[error(
+        "the device has {} ({size} sectors), but the array needs {} ({needed})",
+        Sectors(*.size).to_bytes(),
+        Sectors(*.needed).to_bytes()
+    )]
     TooSmall {
         /// The sectors of the device.
         size: u64,
@@ -211,10 +219,19 @@ pub enum VerbError {
     /// The superblock is of another array or of no slot of this one.
     #[error("the device was no member of this array")]
     NotAMember,
-    /// The bitmap no longer knows what the device lacks.
+    /// The superblock is of this array as it was once.
+    #[error("the array had another level, layout, chunk or size then: {ADDED_ANEW}")]
+    Changed,
+    /// No member that is in service was so when the device left, or it is newer than all.
     #[error(
-        "the device's event count {events} is below the bitmap's {cleared}: it can only be added anew"
+        "the device may have been written without the members in service (split brain): {ADDED_ANEW}"
     )]
+    Unwitnessed,
+    /// The device's number was given away when it was gone.
+    #[error("another device has its number by now: {ADDED_ANEW}")]
+    NumberTaken,
+    /// The bitmap no longer knows what the device lacks.
+    #[error("the device's event count {events} is below the bitmap's {cleared}: {ADDED_ANEW}")]
     TooOld {
         /// The event count of the device that comes back.
         events: u64,
@@ -222,10 +239,10 @@ pub enum VerbError {
         cleared: u64,
     },
     /// Without a bitmap nobody knows what the device lacks.
-    #[error("no bitmap says what the device lacks: it can only be added anew")]
+    #[error("no bitmap says what the device lacks: {ADDED_ANEW}")]
     NoBitmap,
     /// The slot has been filled.
-    #[error("slot {} is not free", .0.0)]
+    #[error("slot {} is not free: `--add` makes it a spare", .0.0)]
     SlotTaken(Slot),
     /// Only a member in sync can be replaced.
     #[error("device {} is not in sync: there is nothing to be copied from it", .0.0)]
@@ -246,8 +263,11 @@ pub enum VerbError {
     #[error("the superblock has no room for another device")]
     NoDeviceNumber,
     /// The array is read-only, so the verb cannot be carried out.
-    #[error("the array is read-only")]
+    #[error("the array is read-only: `--readwrite` makes it writable")]
     ReadOnly,
+    /// The array was started without leave to write.
+    #[error("the array was assembled with `--readonly`: stop it and assemble it without")]
+    Untouched,
     /// The array cannot be changed any more.
     #[error("the array is being stopped")]
     Stopping,

@@ -77,6 +77,7 @@ impl PersistentArray {
             size: new.size,
             metadata: MemberMetadata {
                 superblock: own,
+                checksum: raidlab_metadata::Checksum::default(),
                 legacy: None,
                 bitmap: None,
                 bitmap_error: None,

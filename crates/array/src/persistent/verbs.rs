@@ -154,12 +154,14 @@ impl PersistentArray {
         let Role::Slot(slot) = old.role() else {
             return Err(VerbError::NotAMember);
         };
+        if old.array_uuid != array.array_uuid {
+            return Err(VerbError::NotAMember);
+        }
         let slot = Slot(slot);
-        let is_ours = old.array_uuid == array.array_uuid
-            && (old.level, old.layout, old.chunk) == (array.level, array.layout, array.chunk)
-            && slot.index() < self.served.len()
-            && old.events <= array.events
-            && old.used_size == array.used_size;
+        let shape = |it: &Superblock| (it.level, it.layout, it.chunk, it.used_size);
+        if shape(old) != shape(array) || slot.index() >= self.served.len() {
+            return Err(VerbError::Changed);
+        }
         // It left while a member that is in service now was so too; otherwise
         // it may have run without them.
         let has_witness = self.devices.values().any(|device| {
@@ -172,8 +174,11 @@ impl PersistentArray {
             .values()
             .any(|device| device.own.device_number == old.device_number);
         let has_witness = has_witness || mutation::is(Mutation::ReAddUnwitnessed);
-        if !is_ours || !has_witness || number_taken {
-            return Err(VerbError::NotAMember);
+        if old.events > array.events || !has_witness {
+            return Err(VerbError::Unwitnessed);
+        }
+        if number_taken {
+            return Err(VerbError::NumberTaken);
         }
         let needed = old.data_offset.0.saturating_add(array.used_size.0);
         if candidate.size.0 < needed {
@@ -301,7 +306,7 @@ impl PersistentArray {
         match self.mode {
             Mode::ReadWrite => return Ok(()),
             Mode::ReadOnly => self.mode = Mode::ReadWrite,
-            Mode::Untouched => return Err(VerbError::ReadOnly),
+            Mode::Untouched => return Err(VerbError::Untouched),
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
         self.engine.set_corrects(true);
@@ -368,7 +373,8 @@ impl PersistentArray {
         match self.mode {
             Mode::ReadWrite if self.is_recorded() => Ok(()),
             Mode::ReadWrite => Err(VerbError::NoRedundancy),
-            Mode::ReadOnly | Mode::Untouched => Err(VerbError::ReadOnly),
+            Mode::ReadOnly => Err(VerbError::ReadOnly),
+            Mode::Untouched => Err(VerbError::Untouched),
             Mode::Stopping | Mode::Stopped | Mode::Broken => Err(VerbError::Stopping),
         }
     }

@@ -70,7 +70,7 @@ fn a_member_that_has_run_alone_is_a_stranger() {
     world.disks.insert(1, away.clone());
     let away = candidate(1, &away);
     let answer = world.with(|array, now, out| array.re_add(now, slot(1), away, out));
-    assert_eq!(answer, Err(VerbError::NotAMember));
+    assert_eq!(answer, Err(VerbError::Unwitnessed));
 }
 
 /// The power was cut between two members' superblocks, and the one that got the

@@ -3,9 +3,8 @@
 use super::words::{array_bytes, human_sectors, human_size, layout, level, uuid};
 use super::{DetailOptions, Text};
 use crate::probe::MemberMetadata;
-use crate::superblock::version_1::MAXIMUM_ROLES;
+use crate::superblock::version_1::{Checksum, MAXIMUM_ROLES};
 use crate::superblock::{DeviceFlags, Features, Role, Superblock};
-use crate::superblock_checksum;
 use raidlab_units::Sectors;
 use std::fmt::Write;
 
@@ -27,7 +26,7 @@ pub(super) fn examine(text: &mut Text, member: &MemberMetadata, options: &Detail
         text.reshape(superblock, new_chunk);
     }
     flags(text, superblock);
-    updates(text, superblock, options);
+    updates(text, member, options);
     shape(text, superblock);
     roles(text, superblock);
 }
@@ -190,7 +189,8 @@ fn flags(text: &mut Text, superblock: &Superblock) {
     text.line("Flags", names.join(" "));
 }
 
-fn updates(text: &mut Text, superblock: &Superblock, options: &DetailOptions<'_>) {
+fn updates(text: &mut Text, member: &MemberMetadata, options: &DetailOptions<'_>) {
+    let superblock = &member.superblock;
     text.line("Update Time", (options.time)(superblock.updated & SECONDS));
     if let Some(log) = superblock.bad_block_log {
         let present = if superblock.features.has(Features::BAD_BLOCKS) {
@@ -205,9 +205,12 @@ fn updates(text: &mut Text, superblock: &Superblock, options: &DetailOptions<'_>
             format!("{entries} entries available at offset {place} sectors{present}"),
         );
     }
-    let bytes = superblock.encode().unwrap_or_default();
-    let checksum = superblock_checksum(&bytes).unwrap_or_default();
-    text.line("Checksum", format!("{checksum:x} - correct"));
+    let Checksum { stored, expected } = member.checksum;
+    let verdict = match stored == expected {
+        true => "correct".to_owned(),
+        false => format!("expected {expected:x}"),
+    };
+    text.line("Checksum", format!("{stored:x} - {verdict}"));
     text.line("Events", superblock.events);
     text.blank();
 }

@@ -115,6 +115,15 @@ pub enum EncodeError {
     Slot(u16),
 }
 
+/// A superblock's checksum, as it stands there and as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Checksum {
+    /// The one that stands in the superblock.
+    pub stored: u32,
+    /// The one that its other bytes have.
+    pub expected: u32,
+}
+
 /// The checksum (`sb_csum`) of a 1.x superblock's bytes, whatever stands in the
 /// field itself; `None` if they are fewer than the superblock says. The sum of
 /// the little-endian 32-bit words, the carries added (`calc_sb_1_csum` of
@@ -283,12 +292,22 @@ impl Superblock {
         check("events", 200, head.events.get()).at_most(u64::MAX >> 1)?;
         check_features(&head)?;
         check_places(&head, version, device)?;
-        let roles = whole[HEAD_BYTES..]
-            .chunks_exact(2)
-            .map(|word| Role::from_word(u16::from_le_bytes([word[0], word[1]])));
-        let superblock = from_head(&head, version, roles.collect());
+        let superblock = from_head(&head, version, roles_of(whole));
         check_size(&superblock)?;
         Ok(superblock)
+    }
+
+    /// What 1.x superblock's bytes say, sound or not; roles that are not there are left out.
+    pub(crate) fn decode_unchecked(bytes: &[u8], version: Version) -> Option<(Self, Checksum)> {
+        let (head, _) = Head::read_from_prefix(bytes).ok()?;
+        let roles = usize::try_from(head.max_dev.get()).unwrap_or(usize::MAX);
+        let end = HEAD_BYTES + 2 * roles.min(MAXIMUM_ROLES);
+        let whole = &bytes[..end.min(bytes.len())];
+        let checksum = Checksum {
+            stored: head.sb_csum.get(),
+            expected: sum(whole),
+        };
+        Some((from_head(&head, version, roles_of(whole)), checksum))
     }
 
     /// The superblock's bytes, with checksum: a whole number of sectors, at most
@@ -308,6 +327,13 @@ impl Superblock {
         bytes.resize(bytes.len().next_multiple_of(512), 0);
         Ok(bytes)
     }
+}
+
+/// The roles behind the head.
+fn roles_of(superblock: &[u8]) -> Vec<Role> {
+    let words = superblock[HEAD_BYTES..].chunks_exact(2);
+    let roles = words.map(|word| Role::from_word(u16::from_le_bytes([word[0], word[1]])));
+    roles.collect()
 }
 
 /// The name up to its first zero byte. A byte that is no UTF-8 becomes `?`, so

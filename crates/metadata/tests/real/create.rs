@@ -1,6 +1,8 @@
 //! Arrays planned here, held to the ones that the real mdadm made of members of
 //! the same size, and to rules of their own: nothing overlaps, the log has room.
 
+mod missing;
+
 use crate::support::recorded;
 use proptest::prelude::*;
 use raidlab_geometry::{Layout, Level};

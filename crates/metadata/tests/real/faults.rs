@@ -3,7 +3,8 @@
 use crate::support::{Recorded, recorded};
 use raidlab_metadata::{
     Fault, FieldError, Legacy, MemberMetadata, ProbeError, ReadAt, Staleness, Superblock,
-    SuperblockError, Uuid, Version, place_of, read_member, superblock_checksum,
+    SuperblockError, Uuid, Version, detail, examine_member, place_of, read_member,
+    superblock_checksum,
 };
 use raidlab_units::{Bytes, Sectors};
 use std::io;
@@ -175,4 +176,57 @@ fn old_superblocks_are_read_in_either_byte_order() {
     assert!(other.big_endian && !rest.big_endian);
     swapped[100] ^= 1;
     assert!(Legacy::decode(&swapped, size).is_err());
+}
+
+/// mdadm shows such members, and leaves it to the kernel to refuse them.
+#[test]
+fn what_is_not_sound_is_shown_with_its_fault() {
+    let whole = member("raid5-12.0");
+    let (bytes, place, size) = superblock_bytes("raid5-12.0", Version::V1_2);
+    let own = superblock_checksum(&bytes).expect("a checksum");
+    let at = |offset: u64| place.to_bytes().0 + offset;
+    // Its name; a bad-block log that is said to have entries, and has one of no length.
+    let name = vec![(at(32), vec![b'X'])];
+    let mut noted = bytes.clone();
+    noted[8] |= 8;
+    let sum = superblock_checksum(&noted).expect("a checksum");
+    noted[216..220].copy_from_slice(&sum.to_le_bytes());
+    let log = whole_log(&bytes, place);
+    let log = vec![(at(0), noted), (log, vec![0; 8])];
+    let half = Bytes(size.to_bytes().0 / 2);
+    for (changes, size, verdict, fault) in [
+        (name, whole.size, "expected", "sb_csum"),
+        (Vec::new(), half, "correct", "data_size"),
+        (log, whole.size, "correct", "bad-block log"),
+    ] {
+        let mut changed = Changed {
+            member: member("raid5-12.0"),
+            changes,
+        };
+        let options = detail::DetailOptions {
+            device: "x",
+            size,
+            host: "",
+            time: detail::utc,
+        };
+        let (found, why) = examine_member(&mut changed, size).expect("it is shown");
+        let why = raidlab_units::in_one_line(&why.expect("a fault"));
+        assert!(why.contains(fault), "{why}");
+        let text = detail::examine(&found, &options);
+        assert!(text.contains("Raid Level : raid5"), "{text}");
+        let line = text.lines().find(|line| line.contains("Checksum"));
+        let line = line.expect("a checksum");
+        assert!(line.contains(verdict), "{line}");
+        if verdict == "expected" {
+            assert!(line.contains(&format!("Checksum : {own:x} - ")), "{line}");
+        }
+        assert!(read_member(&mut changed, size).is_err(), "{fault}");
+    }
+}
+
+/// The first byte of a member's bad-block log.
+fn whole_log(superblock: &[u8], place: Sectors) -> u64 {
+    let offset = [188, 189, 190, 191].map(|at| superblock[at]);
+    let offset = i64::from(i32::from_le_bytes(offset));
+    place.0.checked_add_signed(offset).expect("within") * 512
 }

@@ -5,7 +5,7 @@ use super::serve::Assembling;
 use crate::failure::{Failure, Kind, kind_of};
 use crate::output;
 use clap::Args;
-use raidlab_serve::control::{ControlClient, control_path};
+use raidlab_serve::control::{ControlClient, control_path, log_path};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -45,13 +45,12 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.dry_run {
         return output::print(&arguments.assembling.verdict()?);
     }
-    let place = |name: &str| control_path(name).map_err(Failure::usage);
-    let control = place(&arguments.array)?;
+    let control = control_path(&arguments.array).map_err(Failure::usage)?;
     if ControlClient::connect(&control).is_ok() {
         let words = format!("an array `{}` is served already", arguments.array);
         return Err(Failure::words(Kind::Run, words).help("choose another name, or stop it"));
     }
-    let log_path = place(&format!("{}.log", arguments.array))?;
+    let log_path = log_path(&arguments.array).map_err(Failure::usage)?;
     let log = File::create(&log_path).map_err(|source| Failure::write_file(&log_path, source))?;
     let start_failed = |error| Failure::new(Kind::Run, StartError(error));
     let program = std::env::current_exe().map_err(start_failed)?;

@@ -1,5 +1,6 @@
 //! Commands to arrays that `raidlab serve` serves: detail, manage, wait, stop.
 
+use super::look_at;
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
@@ -15,7 +16,10 @@ use std::time::{Duration, Instant};
 /// How often an array is asked while waiting.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long a member may wait for its recovery before nobody counts on one.
+/// What stands before the name of an array that is served beside this one.
+const INNER: &str = "array:";
+
+/// How long a member may wait for its recovery before it is said that none begins.
 const BEGINNING: Duration = Duration::from_secs(10);
 
 /// The array that a command is for.
@@ -122,7 +126,7 @@ pub struct ManageArguments {
     #[arg(long, value_name = "DEVICE", requires = "replace")]
     with: Vec<String>,
 
-    /// Begin a check or a repair, or end the running sync.
+    /// Begin a check or a repair, or end the running one, or a resync.
     #[arg(long, value_enum)]
     action: Option<Action>,
 
@@ -147,7 +151,7 @@ enum Action {
     Check,
     /// Compare, and mend what does not agree.
     Repair,
-    /// End the running sync.
+    /// End the running resync, check or repair. What fills a device goes on.
     Idle,
 }
 
@@ -243,6 +247,10 @@ fn shown(request: &ControlRequest) -> String {
 
 fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure> {
     let mut requests = Vec::new();
+    // A read-only array takes none of the others.
+    if arguments.readwrite {
+        requests.push(ControlRequest::ReadWrite);
+    }
     for word in &arguments.fail {
         let device = known(word)?;
         requests.push(ControlRequest::Fail { device });
@@ -252,19 +260,19 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
         requests.push(ControlRequest::Remove { device });
     }
     if !arguments.assemble.is_empty() {
-        let paths = arguments.assemble.iter().map(|path| device(path));
+        let paths = arguments.assemble.iter().map(|path| new_device(path));
         let paths = paths.collect::<Result<_, _>>()?;
         requests.push(ControlRequest::Assemble { paths });
     }
     for path in &arguments.add {
         requests.push(ControlRequest::Add {
-            path: device(path)?,
+            path: new_device(path)?,
             overwrite: arguments.run,
         });
     }
     for path in &arguments.re_add {
         requests.push(ControlRequest::ReAdd {
-            path: device(path)?,
+            path: new_device(path)?,
         });
     }
     if arguments.with.len() > arguments.replace.len() {
@@ -282,12 +290,6 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
             with: spares.next().map(|with| known(with)).transpose()?,
         });
     }
-    if arguments.readonly {
-        requests.push(ControlRequest::ReadOnly);
-    }
-    if arguments.readwrite {
-        requests.push(ControlRequest::ReadWrite);
-    }
     if let Some([minimum, maximum]) = arguments.sync_speed.as_deref() {
         requests.push(ControlRequest::Speed {
             minimum: *minimum,
@@ -299,6 +301,9 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
         Action::Repair => ControlRequest::Repair,
         Action::Idle => ControlRequest::Idle,
     }));
+    if arguments.readonly {
+        requests.push(ControlRequest::ReadOnly);
+    }
     Ok(requests)
 }
 
@@ -313,10 +318,19 @@ fn known(word: &str) -> Result<String, Failure> {
     Ok(word.to_owned())
 }
 
+/// A device that the array is to get: one that cannot be had is found out before the array is
+/// told of any.
+fn new_device(path: &Path) -> Result<String, Failure> {
+    if !path.to_str().is_some_and(|name| name.starts_with(INNER)) {
+        look_at(path)?;
+    }
+    device(path)
+}
+
 /// A device as the server knows it: `array:NAME`, or a path, for which the
 /// server may have another working folder.
 fn device(path: &Path) -> Result<String, Failure> {
-    if let Some(name) = path.to_str().filter(|name| name.starts_with("array:")) {
+    if let Some(name) = path.to_str().filter(|name| name.starts_with(INNER)) {
         return Ok(name.to_owned());
     }
     let whole = std::path::absolute(path).map_err(Failure::usage)?;
@@ -333,7 +347,8 @@ fn device(path: &Path) -> Result<String, Failure> {
 /// Waits for the end of syncs.
 ///
 /// # Errors
-/// When nobody serves the array, or the time is over.
+/// When nobody serves the array, the time is over, or a member waits for a recovery that does
+/// not begin.
 pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut client = arguments.which.connect()?;
@@ -349,6 +364,13 @@ pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
                 format!("{} still runs: {done}", sync.kind)
             }
             None if waits && idle.elapsed() < BEGINNING => "a recovery has not begun".to_owned(),
+            // A replacement that waits leaves nothing degraded.
+            None if waits && status.health.contains('_') => {
+                let words = "a device waits to be filled, and no recovery begins";
+                let help = "`raidlab detail` says why: an array that is read-only goes on after \
+                            `raidlab manage NAME --readwrite`";
+                return Err(Failure::words(Kind::Run, words).help(help));
+            }
             None => return Ok(()),
         };
         let over = arguments

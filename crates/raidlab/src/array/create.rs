@@ -1,8 +1,10 @@
 //! `raidlab create`: makes an array of files or devices.
 
 mod bitmap;
+mod content;
 
 use self::bitmap::{BitmapWord, bitmap, bitmap_choice, check_bitmap_file, write_bitmap};
+use self::content::what_is_lost;
 use super::devices::{Named, Opening, brief_nest, named};
 use super::{claim, host_name, look_at, mdadm_size, named_once, new_uuid, parse_uuid};
 use crate::failure::{Failure, Kind};
@@ -11,7 +13,8 @@ use clap::{Args, ValueEnum};
 use raidlab_array::AssembleOptions;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::create::{
-    CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve, MemberSize, plan,
+    CreateError, CreatePlan, CreateSpec, InitialSync, LEAST_LOG_AREA, LogReserve, MemberSize,
+    PlannedMember, plan,
 };
 use raidlab_metadata::{DeviceFlags, Uuid, Version, full_name};
 use raidlab_serve::array::{Assembled, Nest, versions_on};
@@ -20,15 +23,15 @@ use raidlab_serve::member::Member;
 use raidlab_store::text::visible_path;
 use raidlab_units::Sectors;
 use std::fmt::Write;
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long inner arrays may take to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How one consents to the loss of what is on the members.
+const CONSENTS: &str = "`--run` consents";
 
 /// The word for a member that is not there.
 const MISSING: &str = "missing";
@@ -116,7 +119,7 @@ pub struct Arguments {
     #[arg(short = 'R', long)]
     run: bool,
 
-    /// Say what would be written, and write nothing.
+    /// Say what would be written, and write nothing. What would be refused is refused.
     #[arg(long)]
     dry_run: bool,
 
@@ -161,39 +164,25 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     check_bitmap_file(arguments)?;
     let nest = brief_nest(!arguments.dry_run);
     let claimed = claim_all(arguments, &devices, &nest)?;
-    let members = sizes(&claimed)?;
     let spec = specification(arguments)?;
-    let plan = plan(&spec, &members).map_err(Failure::usage)?;
+    let plan = planned(arguments, &spec, &claimed)?;
     let report = words(arguments, &claimed, &spec, &plan);
-    if arguments.dry_run {
-        return output::print(&format!("{report}nothing was written\n"));
-    }
     let bitmap = match &arguments.bitmap {
         Some(BitmapWord::File(path)) => Some(path),
         _ => None,
     };
     // Whoever uses the file, as a member or as another array's bitmap, would lose it.
-    let old_file = bitmap.filter(|path| path.exists());
+    let old_file = bitmap.filter(|path| path.exists() && !arguments.dry_run);
     let bitmap_claim = old_file.map(|path| claim(path)).transpose()?;
-    let mut full: Vec<String> = claimed
-        .iter()
-        .flatten()
-        .filter(|member| {
-            let size = member.size().to_bytes().0;
-            has_content(size, |bytes, offset| member.read_exact_at(bytes, offset))
-        })
-        .map(|member| format!("  {}", visible_path(member.path())))
-        .collect();
-    let old_bitmap = bitmap.filter(|path| {
-        File::open(path).is_ok_and(|file| {
-            let size = file.metadata().map_or(0, |metadata| metadata.len());
-            has_content(size, |bytes, offset| file.read_exact_at(bytes, offset))
-        })
-    });
-    full.extend(old_bitmap.map(|path| format!("  {}", visible_path(path))));
-    if !full.is_empty() && !arguments.run {
-        let question = format!("these are not empty and will be lost:\n{}", full.join("\n"));
-        output::consent(&question, "`--run` consents")?;
+    let lost = what_is_lost(&claimed, bitmap).filter(|_| !arguments.run);
+    if arguments.dry_run {
+        output::print(&format!("{report}nothing was written\n"))?;
+        // As without the option, where nobody can be asked.
+        let refused = |lost| Failure::words(Kind::Usage, lost).help(CONSENTS);
+        return lost.map_or(Ok(()), |lost| Err(refused(lost)));
+    }
+    if let Some(lost) = lost {
+        output::consent(&lost, CONSENTS)?;
     }
     if let (Some(path), Some(bitmap)) = (bitmap, &plan.external_bitmap) {
         write_bitmap(path, &bitmap.encode())?;
@@ -208,6 +197,58 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         output::say("warning: an inner array could not be stopped in time");
     }
     output::print(&report)
+}
+
+/// What is to be written, where all that was asked for in words has room.
+fn planned(
+    arguments: &Arguments,
+    spec: &CreateSpec,
+    claimed: &[Option<Member>],
+) -> Result<CreatePlan, Failure> {
+    let plan = plan(spec, &sizes(claimed)?).map_err(|error| not_made(error, claimed))?;
+    let wants_log = arguments.consistency_policy == Some(ConsistencyPolicy::Log);
+    if wants_log && plan.members.iter().any(|it| log_room(it).is_none()) {
+        let words = "there is no room for the log between the metadata and the data";
+        let help = "leave out `--data-offset`, or make it larger";
+        return Err(Failure::words(Kind::Usage, words).help(help));
+    }
+    Ok(plan)
+}
+
+/// The room for raidlab's log on a member, where it is enough for one.
+fn log_room(member: &PlannedMember) -> Option<Sectors> {
+    let room = Sectors(member.log_area.end.0 - member.log_area.start.0);
+    (room >= LEAST_LOG_AREA).then_some(room)
+}
+
+/// Why there is no such array; of which member, in words of the one who named it.
+fn not_made(error: CreateError, claimed: &[Option<Member>]) -> Failure {
+    let named = |index: usize| {
+        let member = claimed.get(index).and_then(Option::as_ref);
+        member.map_or_else(String::new, |member| visible_path(member.path()))
+    };
+    let (words, help) = match error {
+        CreateError::TooSmall { index, size } => (
+            format!("{} has {size}, which is too little", named(index)),
+            "a member has room for the metadata and a chunk at least",
+        ),
+        CreateError::SmallerThanSize {
+            index,
+            offered,
+            wanted,
+        } => {
+            let [offered, wanted] = [offered, wanted].map(Sectors::to_bytes);
+            let name = named(index);
+            let words = format!("{name} offers {offered} for data, less than {wanted}");
+            (words, "choose a smaller `--size`, or leave that member out")
+        }
+        CreateError::NoCopy(_) => {
+            let help = "name a device for one of them instead of `missing`";
+            return Failure::usage(error).help(help);
+        }
+        error => return Failure::usage(error),
+    };
+    Failure::words(Kind::Usage, words).help(help)
 }
 
 /// Claims the members, and starts those that are arrays; nothing is written to
@@ -329,16 +370,6 @@ fn host(arguments: &Arguments) -> Result<String, Failure> {
     Err(Failure::words(Kind::Usage, words).help("`--homehost ''` leaves the host out"))
 }
 
-/// Whether anything but zeros stands at the beginning or at the end, where
-/// partition tables, file systems and other members have their marks.
-fn has_content(end: u64, read: impl Fn(&mut [u8], u64) -> io::Result<()>) -> bool {
-    const LOOK: u64 = 1 << 20;
-    let mut bytes = vec![0; usize::try_from(LOOK.min(end)).unwrap_or(0)];
-    [0, end.saturating_sub(LOOK)]
-        .iter()
-        .any(|start| read(&mut bytes, *start).is_err() || bytes.iter().any(|byte| *byte != 0))
-}
-
 fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<(), Failure> {
     let failed = |source| Failure::write_file(member.path(), source);
     for write in writes {
@@ -390,9 +421,8 @@ fn words(
         ),
         _ => writeln!(text, "  bitmap: none"),
     };
-    let mut has_log = false;
+    let has_parity = spec.level.parity_count() > 0;
     for member in &plan.members {
-        let log = Sectors(member.log_area.end.0 - member.log_area.start.0);
         let _ = write!(
             text,
             "  {}: {}, data from {}",
@@ -404,15 +434,22 @@ fn words(
             role(&member.superblock),
             member.superblock.data_offset.to_bytes(),
         );
-        if spec.level.parity_count() > 0 && log >= LEAST_LOG_AREA {
-            has_log = true;
-            let _ = write!(text, ", room for the log {}", log.to_bytes());
+        if let Some(room) = log_room(member).filter(|_| has_parity) {
+            let _ = write!(text, ", room for the log {}", room.to_bytes());
         }
         text.push('\n');
     }
-    if has_log && spec.log == LogReserve::TooLittle {
-        text.push_str("  a log is kept in that room unless it is served with `--no-log`\n");
-    }
+    let has_log = plan.members.iter().all(|it| log_room(it).is_some());
+    text.push_str(match (spec.log, has_log) {
+        _ if !has_parity => "",
+        (LogReserve::TooLittle, true) => {
+            "  a log is kept in that room unless it is served with `--no-log`\n"
+        }
+        (LogReserve::Automatic, false) => {
+            "  no room for the log: after a crash of the degraded array, data may be lost\n"
+        }
+        _ => "",
+    });
     text
 }
 

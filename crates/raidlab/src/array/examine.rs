@@ -9,7 +9,7 @@ use raidlab_array::AssembleOptions;
 use raidlab_metadata::detail::{
     DetailOptions, brief, examine, examine_bad_blocks, examine_bitmap, utc,
 };
-use raidlab_metadata::{MemberMetadata, ProbeError, read_member};
+use raidlab_metadata::{MemberMetadata, ProbeError, examine_member};
 use raidlab_serve::array::read_bitmap;
 use raidlab_serve::member::Member;
 use raidlab_store::text::visible_path;
@@ -97,19 +97,29 @@ fn one(arguments: &Arguments, member: &Member, name: &str, host: &str) -> Result
         return Ok(Shown::Text(examine_bitmap(&file.bitmap, name)));
     }
     let size = member.size().to_bytes();
-    let metadata = read_member(&mut Bare(member), size).map_err(|source| {
-        let name = name.to_owned();
-        Failure::new(Kind::Input, ExamineError { name, source })
-    })?;
-    if arguments.brief {
-        return Ok(Shown::Brief(Box::new(metadata)));
-    }
     let options = DetailOptions {
         device: name,
         size,
         host,
         time: utc,
     };
+    let refused = |source| {
+        let name = name.to_owned();
+        Failure::new(Kind::Input, ExamineError { name, source })
+    };
+    let (metadata, fault) = examine_member(&mut Bare(member), size).map_err(refused)?;
+    if let Some(source) = fault {
+        // Shown as mdadm shows it; who reads lists and areas takes what is there for true.
+        if arguments.brief || arguments.bitmap || arguments.bad_blocks {
+            return Err(refused(source));
+        }
+        output::print(&examine(&metadata, &options))?;
+        let name = name.to_owned();
+        return Err(Failure::new(Kind::Input, DamagedError { name, source }));
+    }
+    if arguments.brief {
+        return Ok(Shown::Brief(Box::new(metadata)));
+    }
     text(arguments, &metadata, &options).map(Shown::Text)
 }
 
@@ -138,6 +148,15 @@ fn text(
 #[derive(Debug, thiserror::Error)]
 #[error("cannot examine {name}")]
 struct ExamineError {
+    name: String,
+    #[source]
+    source: ProbeError,
+}
+
+/// A device whose metadata are shown, though not sound.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} is damaged: no array takes it")]
+struct DamagedError {
     name: String,
     #[source]
     source: ProbeError,

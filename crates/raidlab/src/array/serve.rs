@@ -1,6 +1,7 @@
 //! `raidlab serve`: an array, a single file or a modelled disk over NBD.
 
 mod client_log;
+mod doors;
 mod model;
 mod source;
 mod tls;
@@ -10,17 +11,16 @@ use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::Args;
 use client_log::ClientLog;
+use doors::{Doors, announce, listen_failed, no_control};
 use model::Source;
-use raidlab_serve::array::{ArrayExport, Nest};
-use raidlab_serve::control::{ControlError, ControlServer, Controlled, control_path};
+use raidlab_serve::array::{ArrayExport, Assembled, Nest};
+use raidlab_serve::control::{ControlServer, Controlled};
 use raidlab_serve::disk::DiskExport;
 use raidlab_serve::export::{Export, MemoryExport, NullExport};
-use raidlab_serve::server::{Exports, Limits, Listen, Server, ServerOptions};
+use raidlab_serve::server::{Exports, Server};
 use raidlab_store::text::visible_path;
 pub use source::{Assembling, not_assembled};
-use std::fmt::Write;
 use std::net::SocketAddr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -190,42 +190,37 @@ impl Served {
 /// When a device cannot be used, the devices do not make an array that may be
 /// started, or nobody can listen there.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.ublk.prepare();
+    arguments.ublk.prepare()?;
     let stop = interrupt::listen()?;
-    let (served, default_name) = start(arguments)?;
-    let name = arguments.name.clone().unwrap_or(default_name);
+    // An array that has begun has thrown members out, taken others by force and grown. So what
+    // can be wrong with its doors is found out before.
+    let named = arguments.name.as_deref();
+    let named = named.map(|name| Doors::open(arguments, name)).transpose()?;
+    let (prepared, default_name) = prepare(arguments)?;
+    let Doors {
+        name,
+        mut control,
+        places,
+        listening,
+    } = named.map_or_else(|| Doors::open(arguments, &default_name), Ok)?;
+    let served = prepared.start(&name)?;
     let device = arguments.ublk.start(served.export())?;
-    let mut control = match &served {
-        Served::Array(..) => Some(control(arguments, &name)?),
-        _ => None,
-    };
-    let places = places(arguments, &name)?;
     let mut exports = Exports::new();
     exports
         .add(&name, served.export())
         .map_err(Failure::usage)?;
-    let options = ServerOptions {
-        limits: Limits {
-            connections: arguments.connections as usize,
-            stall_timeout: Duration::from_secs(arguments.client_timeout),
-            ..Limits::default()
-        },
-        tls: arguments.tls.files(),
-        ..ServerOptions::default()
-    };
     let log = ClientLog::new();
-    let server = Server::start(exports, &places, options, move |number, error| {
-        log.tell(number, error);
-    })
-    .map_err(listen_failed)?;
-    if let Served::Array(_, nest) = &served {
-        let help = "`--name` gives them other places";
-        let sockets = nest.listen(&name);
-        for path in sockets.map_err(|error| Failure::new(Kind::Run, error).help(help))? {
-            output::say(&format!("inner array: control {}", visible_path(&path)));
-        }
-    }
-    announce(&name, &served, &places, &server, control.as_ref());
+    let server = listening
+        .serve(exports, move |number, error| log.tell(number, error))
+        .map_err(listen_failed)?;
+    announce(
+        arguments,
+        &name,
+        &served,
+        &places,
+        &server,
+        control.as_ref(),
+    );
     if let Some(device) = &device {
         output::say(&format!("  as {}", visible_path(device.path())));
     }
@@ -254,6 +249,42 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// Something that is to be served.
+pub(super) enum Prepared {
+    /// An array that has not begun, and the arrays that are its members.
+    Array(Box<Assembled>, Arc<Nest>),
+    Other(Served),
+}
+
+impl Prepared {
+    /// Starts an array whose inner arrays are controlled by `name`.
+    fn start(self, name: &str) -> Result<Served, Failure> {
+        let (assembled, nest) = match self {
+            Self::Array(assembled, nest) => (assembled, nest),
+            Self::Other(served) => return Ok(served),
+        };
+        let help = "`--name` gives them other places";
+        let sockets = nest.listen(name);
+        for path in sockets.map_err(|error| Failure::new(Kind::Run, error).help(help))? {
+            output::say(&format!("inner array: control {}", visible_path(&path)));
+        }
+        let export = nest.start_top(*assembled).map_err(Failure::run)?;
+        for warning in export.status().map(|it| it.warnings).unwrap_or_default() {
+            output::say(&format!("warning: {warning}"));
+        }
+        Ok(Served::Array(Arc::new(export), nest))
+    }
+}
+
+fn prepare(arguments: &Arguments) -> Result<(Prepared, String), Failure> {
+    if arguments.assembling.has_devices() {
+        return arguments.assembling.array();
+    }
+    let (served, name) = start(arguments)?;
+    Ok((Prepared::Other(served), name))
+}
+
+/// Starts what is no array.
 fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
     if let Some(path) = &arguments.file {
         return Ok((arguments.assembling.file(path)?, "file".to_owned()));
@@ -280,104 +311,8 @@ fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
         })?;
         return Ok((Served::Other(Arc::new(export)), "memory".to_owned()));
     }
-    if !arguments.assembling.has_devices() {
-        return Err(Failure::words(Kind::Usage, "nothing to serve is named")
-            .help("name the members of an array, or --file, --model, --null or --memory"));
-    }
-    arguments.assembling.array()
-}
-
-/// A control socket that does not answer yet: another server of that name is found out before
-/// anything is served.
-fn control(arguments: &Arguments, name: &str) -> Result<ControlServer, Failure> {
-    let path = match &arguments.control {
-        Some(path) => path.clone(),
-        None => control_path(name)
-            .map_err(|error| Failure::new(Kind::Usage, error).help("name the array with --name"))?,
-    };
-    ControlServer::listen(&path).map_err(no_control)
-}
-
-fn no_control(error: ControlError) -> Failure {
-    Failure::new(Kind::Run, error).help("`--name` or `--control` gives it another place")
-}
-
-/// Where to listen: as asked, or beside the control socket if there is no
-/// other way to what is served.
-fn places(arguments: &Arguments, name: &str) -> Result<Vec<Listen>, Failure> {
-    let unix = arguments.unix.iter().cloned().map(Listen::Unix);
-    let tcp = arguments.tcp.iter().map(|address| Listen::Tcp {
-        address: *address,
-        anywhere: arguments.anywhere,
-    });
-    let mut places: Vec<Listen> = unix.chain(tcp).collect();
-    if places.is_empty() && !arguments.ublk.is_wanted() {
-        let path = control_path(&format!("{name}.nbd"));
-        let path = path.map_err(|error| {
-            Failure::new(Kind::Usage, error).help("say where to listen with --unix or --tcp")
-        })?;
-        places.push(Listen::Unix(path));
-    }
-    Ok(places)
-}
-
-fn listen_failed(error: raidlab_serve::server::ServeError) -> Failure {
-    use raidlab_serve::server::ServeError;
-    let help = match &error {
-        ServeError::NotLoopback(_) => "`--anywhere` allows it; better with TLS",
-        ServeError::Listen { .. } => "choose another place with --unix or --tcp",
-        ServeError::OnlyOffered(_) => {
-            "add `--require-tls`, or `--tls-client-authority` to say who is let in"
-        }
-        _ => "see `raidlab serve --help`",
-    };
-    Failure::new(Kind::Run, error).help(help)
-}
-
-fn announce(
-    name: &str,
-    served: &Served,
-    places: &[Listen],
-    server: &Server,
-    control: Option<&ControlServer>,
-) {
-    let export = served.export();
-    let size = raidlab_units::Bytes(export.size_bytes());
-    let mut tcp = server.addresses().iter();
-    let title = name;
-    let name = in_uri(name.as_bytes());
-    output::say(&format!(
-        "serving `{title}`: {}, {size}",
-        export.description()
-    ));
-    for place in places {
-        let uri = match place {
-            Listen::Unix(path) => {
-                let socket = in_uri(path.as_os_str().as_bytes());
-                format!("nbd+unix:///{name}?socket={socket}")
-            }
-            Listen::Tcp { address, .. } => {
-                format!("nbd://{}/{name}", tcp.next().unwrap_or(address))
-            }
-        };
-        output::say(&format!("  at {uri}"));
-    }
-    if let Some(control) = control {
-        output::say(&format!("  control {}", visible_path(control.path())));
-    }
-}
-
-/// A name or a path as a part of an address of NBD: what has a meaning there, or cannot be
-/// there, as `%` and two digits.
-fn in_uri(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, &byte| {
-        if byte.is_ascii_alphanumeric() || b"/-._~:".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-        text
-    })
+    Err(Failure::words(Kind::Usage, "nothing to serve is named")
+        .help("name the members of an array, or --file, --model, --null or --memory"))
 }
 
 /// Deletes the block device, answers what is in flight, then stops what is
@@ -413,16 +348,4 @@ fn end(
     }
     drop(control);
     deleted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_uri;
-
-    #[test]
-    fn a_name_stands_in_an_address_as_it_may() {
-        assert_eq!(in_uri(b"vm:home-1_2.3"), "vm:home-1_2.3");
-        assert_eq!(in_uri(b"my array & 100%?"), "my%20array%20%26%20100%25%3F");
-        assert_eq!(in_uri("/tmp/\u{e4}.sock".as_bytes()), "/tmp/%C3%A4.sock");
-    }
 }

@@ -1,7 +1,9 @@
 //! raidlab's own arrays, as their users meet them: made, served, broken,
 //! mended, killed, and looked at.
 
+mod filling;
 mod options;
+mod serving;
 mod verbs;
 
 use crate::client::{self, Client, Wishes};
@@ -332,8 +334,10 @@ fn nothing_is_lost_without_consent() {
         said.contains("will be lost") && said.contains("--run"),
         "{said}"
     );
-    let planned = place.must(&["create", "-l", "5", "-n", "2", "--dry-run", "m0", "m1"]);
+    let dry = ["create", "-l", "5", "-n", "2", "--dry-run", "m0", "m1"];
+    let planned = place.must(&[&dry[..], &["--run"]].concat());
     assert!(planned.contains("nothing was written"), "{planned}");
+    assert_eq!(place.refused(&dry, 2), said, "as without the option");
     assert!(std::fs::read(place.path("m0")).expect("a member") == before);
     place.member("none");
     let said = place.refused(&["zero-superblock", "m0", "none"], 3);
@@ -372,6 +376,11 @@ fn wrong_arguments_are_told_with_a_remedy() {
             &["create", "-l", "0", "-n", "2", "-z", "8m", "m0", "m1"],
             2,
             "takes no `--size`",
+        ),
+        (
+            &["create", "-l", "10", "-n", "3", "missing", "missing", "m0"],
+            2,
+            "instead of `missing`",
         ),
         (&["serve"], 2, "name the members"),
         (&["serve", "m0"], 3, "raidlab create"),

@@ -22,6 +22,8 @@ pub(crate) struct Served {
     child: Child,
     /// Where it says that it listens.
     pub(crate) place: Place,
+    /// Whether the address that it says is for TLS.
+    says_tls: bool,
     /// For its files.
     pub(crate) folder: tempfile::TempDir,
 }
@@ -48,14 +50,15 @@ impl Served {
             .spawn()
             .expect("the program");
         let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
-        let place = loop {
+        let (place, says_tls) = loop {
             let mut line = String::new();
             if errors.read_line(&mut line).expect("text") == 0 {
                 assert!(!child.wait().expect("its end").success());
                 return None;
             }
             if let Some(uri) = line.strip_prefix("  at ") {
-                break address(uri.trim()).expect("an address").0;
+                let place = address(uri.trim()).expect("an address").0;
+                break (place, uri.starts_with("nbds"));
             }
         };
         // Whatever else it says is read by somebody, as in a terminal.
@@ -67,6 +70,7 @@ impl Served {
         Some(Self {
             child,
             place,
+            says_tls,
             folder,
         })
     }
@@ -215,7 +219,12 @@ fn the_table_of_security_options_holds() {
             words.extend(place.iter().map(|word| (*word).to_owned()));
             let folder = tempfile::tempdir().expect("a folder");
             let served = Served::start(folder, &words);
+            let allowed = who(cell);
             let found = served.map(|mut served| {
+                let plain = allowed
+                    .as_ref()
+                    .is_some_and(|them| them.contains(&Comes::Plain));
+                assert_ne!(served.says_tls, plain, "{words:?}");
                 if let Place::Unix(path) = &served.place {
                     served.place = Place::Unix(served.folder.path().join(path));
                 }
@@ -224,7 +233,7 @@ fn the_table_of_security_options_holds() {
                     .filter(|comes| is_let_in(&served.place, *comes))
                     .collect::<BTreeSet<_>>()
             });
-            assert_eq!(found, who(cell), "{words:?}");
+            assert_eq!(found, allowed, "{words:?}");
         }
     }
     assert_eq!(seen.len(), 1 << options.len(), "a combination is missing");

@@ -129,7 +129,9 @@ impl Nest {
         };
         let array = ArrayExport::start(assembled, &options)?.among(Seen::from(self, depth));
         let mut arrays = self.lock();
-        let is_free = |name: &String| arrays.iter().all(|other| other.name != *name);
+        // The outer array's socket for clients stands where that of `nbd` would.
+        let is_free =
+            |name: &String| *name != "nbd" && arrays.iter().all(|other| other.name != *name);
         let name = std::iter::once(wanted.clone())
             .chain((2..).map(|number: u32| format!("{wanted}-{number}")))
             .find(is_free)

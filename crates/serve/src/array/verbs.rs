@@ -30,10 +30,6 @@ use std::time::{Duration, Instant};
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(30);
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
-/// md begins a replacement anew at once when `idle` has ended it.
-const REPLACEMENT_GOES_ON: &str =
-    "a replacement is ended by `--fail` of the device that is being filled";
-
 /// Why a verb is refused, in one line with its causes.
 type Refusal = String;
 
@@ -116,9 +112,7 @@ impl ArrayExport {
                     return Err("the least speed is above the highest".to_owned());
                 }
                 if maximum == 0 {
-                    let words =
-                        "at a highest speed of 0 no sync would end; `--action idle` ends one";
-                    return Err(words.to_owned());
+                    return Err("at a highest speed of 0 no sync would end".to_owned());
                 }
                 self.on_core(move |array, _, _| {
                     array.set_sync_speed(minimum, maximum);
@@ -185,17 +179,27 @@ impl ArrayExport {
         }
     }
 
-    /// Ends what runs, but for a replacement.
+    /// Ends what runs, but for what fills a device: md begins that anew at once when `idle` has
+    /// ended it, and here the array would stay degraded.
     fn end_sync(&self) -> Result<(), Refusal> {
         let status = self.on_array(|owner, _| match &owner.core {
             Core::Array(array) => Ok(array.status()),
             Core::Plain(_) => Err(no_array()),
         })?;
         let filled = |it: &&DeviceStatus| it.recovered_below.is_some();
-        let mut filled = status.devices.iter().filter(filled);
-        let is_recovery = status.sync.is_some_and(|it| it.kind == SyncKind::Recovery);
-        if is_recovery && filled.all(|it| it.replaces.is_some()) {
-            return Err(REPLACEMENT_GOES_ON.to_owned());
+        let mut filled = status.devices.iter().filter(filled).peekable();
+        let is_recovery = match status.sync {
+            Some(sync) => sync.kind == SyncKind::Recovery,
+            None => filled.peek().is_some(),
+        };
+        if is_recovery {
+            let what = match filled.all(|it| it.replaces.is_some()) {
+                true => "replacement",
+                false => "recovery",
+            };
+            return Err(format!(
+                "a {what} is ended by `--fail` of the device that is being filled"
+            ));
         }
         self.on_core(|array, now, out| {
             array.stop_sync(now, out);
@@ -224,25 +228,26 @@ impl ArrayExport {
         }
         let found = versions_on(&file);
         let new = NewDevice {
-            name,
+            name: name.clone(),
             size: file.size(),
             rotational: file.rotational(),
             write_mostly: false,
             uuid: random_uuid().map_err(|error| in_one_line(&error))?,
         };
         self.on_array(move |owner, now| {
-            let added = owner.add(now, &file, new, &found);
-            added.map(drop).map_err(|error| in_one_line(&error))
+            let added = owner.add(now, &file, new, &found).map(drop);
+            added.map_err(|error| format!("{name}: {}", in_one_line(&error)))
         })
     }
 
     fn re_add(&self, path: &str) -> Result<(), Refusal> {
         let file = self.open_new(path)?;
         let mut candidate = read_candidate(&file).map_err(|error| in_one_line(&error))?;
-        candidate.name = visible_path(Path::new(path));
+        let name = visible_path(Path::new(path));
+        candidate.name.clone_from(&name);
         self.on_array(move |owner, now| {
-            let added = owner.re_add(now, &file, candidate);
-            added.map(drop).map_err(|error| in_one_line(&error))
+            let added = owner.re_add(now, &file, candidate).map(drop);
+            added.map_err(|error| format!("{name}: {}", in_one_line(&error)))
         })
     }
 

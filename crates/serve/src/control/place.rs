@@ -5,13 +5,20 @@ use rustix::fs::{Mode, lstat, mkdir};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
+/// How the names of control sockets end.
+const CONTROL: &str = ".sock";
+/// What stands before that in the names of clients' sockets.
+const CLIENTS: &str = ".nbd";
+/// How the names of logs end; no socket's may end so.
+const LOG: &str = ".log";
+
 /// Why there is no place for a socket.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// A name that would lead elsewhere.
     #[error(
         "`{0}` cannot be an array's name: letters, digits, `-`, `_`, `.` and `:`, no dot at \
-         the start, at most 64 bytes"
+         the start, no `.nbd` at the end, at most 64 bytes"
     )]
     Name(String),
     /// The folder cannot be made.
@@ -35,15 +42,34 @@ pub enum PlaceError {
 ///
 /// # Errors
 /// When the name has other characters than letters, digits, `-`, `_`, `.` and
-/// `:` or is longer than 64 bytes, or the folder cannot be trusted.
+/// `:`, ends with `.nbd` or is longer than 64 bytes, or the folder cannot be trusted.
 pub fn control_path(name: &str) -> Result<PathBuf, PlaceError> {
+    file_in(&folder(), name, CONTROL)
+}
+
+/// The socket for the clients of the array `name`, beside its control socket.
+///
+/// # Errors
+/// As [`control_path`].
+pub fn clients_path(name: &str) -> Result<PathBuf, PlaceError> {
+    file_in(&folder(), name, &format!("{CLIENTS}{CONTROL}"))
+}
+
+/// The file for what the server of the array `name` says, beside its control socket.
+///
+/// # Errors
+/// As [`control_path`].
+pub fn log_path(name: &str) -> Result<PathBuf, PlaceError> {
+    file_in(&folder(), name, LOG)
+}
+
+fn folder() -> PathBuf {
     let user = rustix::process::geteuid();
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
+    match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(runtime) if Path::new(&runtime).is_absolute() => Path::new(&runtime).join("raidlab"),
         _ if user.is_root() => PathBuf::from("/run/raidlab"),
         _ => std::env::temp_dir().join(format!("raidlab-{}", user.as_raw())),
-    };
-    socket_in(&folder, name)
+    }
 }
 
 /// Whether an array of this name can be served: the name is its socket's too.
@@ -52,13 +78,15 @@ pub fn control_path(name: &str) -> Result<PathBuf, PlaceError> {
 /// As [`control_path`] for the name.
 pub fn check_name(name: &str) -> Result<(), PlaceError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
-    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.bytes().all(plain) {
+    // Such a name's control socket would be another's socket for clients.
+    let collides = name.starts_with('.') || name.ends_with(CLIENTS);
+    if name.is_empty() || name.len() > 64 || collides || !name.bytes().all(plain) {
         return Err(PlaceError::Name(name.to_owned()));
     }
     Ok(())
 }
 
-pub(super) fn socket_in(folder: &Path, name: &str) -> Result<PathBuf, PlaceError> {
+pub(super) fn file_in(folder: &Path, name: &str, ending: &str) -> Result<PathBuf, PlaceError> {
     check_name(name)?;
     match mkdir(folder, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -78,5 +106,5 @@ pub(super) fn socket_in(folder: &Path, name: &str) -> Result<PathBuf, PlaceError
     if !ours {
         return Err(PlaceError::NotOurs(folder.to_owned()));
     }
-    Ok(folder.join(format!("{name}.sock")))
+    Ok(folder.join(format!("{name}{ending}")))
 }

@@ -1,5 +1,5 @@
 use super::lines::{Line, read_line};
-use super::place::{PlaceError, socket_in};
+use super::place::{PlaceError, file_in};
 use super::{
     ClientError, ControlClient, ControlError, ControlRequest, ControlResponse, ControlServer,
     Controlled, DeviceReport, EventReport, MAXIMUM_LINE_BYTES, Publisher, StatusReport, converse,
@@ -175,7 +175,7 @@ proptest! {
 
 fn socket() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = socket_in(&folder.path().join("raidlab"), "here:data").expect("a place");
+    let path = file_in(&folder.path().join("raidlab"), "here:data", ".sock").expect("a place");
     (folder, path)
 }
 
@@ -264,8 +264,16 @@ fn a_subscriber_that_does_not_read_is_let_go() {
 #[test]
 fn names_lead_nowhere_else() {
     let folder = tempfile::tempdir().expect("a folder");
-    for name in ["", "../up", "a/b", ".hidden", "nul\0", &"x".repeat(65)] {
-        let place = socket_in(folder.path(), name);
+    for name in [
+        "",
+        "../up",
+        "a/b",
+        ".hidden",
+        "q.nbd",
+        "nul\0",
+        &"x".repeat(65),
+    ] {
+        let place = file_in(folder.path(), name, ".sock");
         assert!(matches!(place, Err(PlaceError::Name(_))), "{name:?}");
     }
     let open = folder.path().join("open");
@@ -273,7 +281,7 @@ fn names_lead_nowhere_else() {
     let everyone = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(&open, everyone).expect("opens");
     assert!(matches!(
-        socket_in(&open, "data"),
+        file_in(&open, "data", ".sock"),
         Err(PlaceError::NotOurs(_))
     ));
 }

@@ -21,8 +21,20 @@ use std::path::{Path, PathBuf};
 pub struct OpenOptions {
     /// Never past the page cache, even where the member allows it.
     pub buffered: bool,
-    /// For reading alone, without a claim: to examine a member.
-    pub read_only: bool,
+    /// What is done with it.
+    pub access: Access,
+}
+
+/// What is done with a member, and who else may use it meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// It is read and written, by nobody else.
+    #[default]
+    Write,
+    /// It is read, and nobody writes it. Others may read a file, but not a block device.
+    Read,
+    /// It is looked at, whatever others do with it.
+    Look,
 }
 
 /// What is said of a member whose end lies before that with which it was opened.
@@ -127,7 +139,8 @@ impl MemberFile {
             path: path.to_owned(),
             source: source.into(),
         };
-        let access = if options.read_only {
+        let read_only = options.access != Access::Write;
+        let access = if read_only {
             OFlags::RDONLY
         } else {
             OFlags::RDWR
@@ -146,13 +159,13 @@ impl MemberFile {
                 });
             }
         };
-        if !options.read_only {
+        if options.access != Access::Look {
             if block {
                 // Else it would seem to be held by this program.
                 drop(file);
                 file = claim::device(path, flags, found.st_rdev)?;
             } else {
-                claim::file(path, &file)?;
+                claim::file(path, &file, read_only)?;
             }
         }
         fcntl_setfl(&file, access).map_err(failed)?;
@@ -171,7 +184,7 @@ impl MemberFile {
             had_name: found.st_nlink > 0,
             logical_block_bytes,
             direct,
-            read_only: options.read_only,
+            read_only,
         })
     }
 

@@ -18,6 +18,18 @@ pub enum ExportsError {
     Twice(String),
 }
 
+/// Whether an export may have this name.
+///
+/// # Errors
+///
+/// It breaks the protocol's rules.
+pub fn check_export_name(name: &str) -> Result<(), ExportsError> {
+    if name.is_empty() || name.len() > 4096 || name.contains('\0') {
+        return Err(ExportsError::Name(name.to_owned()));
+    }
+    Ok(())
+}
+
 /// Exports in the order of the list. The first one is the default: it is
 /// served to clients that give no name.
 #[derive(Default)]
@@ -39,9 +51,7 @@ impl Exports {
     ///
     /// The name is taken or breaks the protocol's rules.
     pub fn add(&mut self, name: &str, export: Arc<dyn Export>) -> Result<(), ExportsError> {
-        if name.is_empty() || name.len() > 4096 || name.contains('\0') {
-            return Err(ExportsError::Name(name.to_owned()));
-        }
+        check_export_name(name)?;
         if self.list.iter().any(|(known, _)| known == name) {
             return Err(ExportsError::Twice(name.to_owned()));
         }

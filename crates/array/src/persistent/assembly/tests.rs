@@ -66,6 +66,7 @@ fn candidate(level: Level, count: u16, number: u16, events: u64) -> Candidate {
                 resync_offset: Superblock::IN_SYNC,
                 roles,
             },
+            checksum: raidlab_metadata::Checksum::default(),
             legacy: None,
             bitmap: None,
             bitmap_error: None,

@@ -34,7 +34,7 @@ impl Source<'_> {
             Some(path) => {
                 let options = OpenOptions {
                     buffered: true,
-                    read_only: false,
+                    ..OpenOptions::default()
                 };
                 DiskStorage::File(MemberFile::open(path, options).map_err(claim_refused)?)
             }

@@ -1,6 +1,6 @@
 //! What is served: arrays put together from devices, and files.
 
-use super::Served;
+use super::{Prepared, Served};
 use crate::array::devices::{Named, Opening, named};
 use crate::array::{LOOKING, bitmap_refused, claim_refused, look_at, mdadm_size, named_once};
 use crate::failure::{Failure, Kind};
@@ -14,7 +14,7 @@ use raidlab_geometry::Level;
 use raidlab_serve::array::{
     Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, decide,
 };
-use raidlab_serve::member::{BackendKind, Member, MemberFile, MembersConfig, OpenOptions};
+use raidlab_serve::member::{Access, BackendKind, Member, MemberFile, MembersConfig, OpenOptions};
 use raidlab_store::text::visible_path;
 use raidlab_units::{Nanos, SECTOR_BYTES, Sectors, count};
 use std::ffi::OsString;
@@ -138,7 +138,10 @@ impl Assembling {
     fn opening(&self) -> OpenOptions {
         OpenOptions {
             buffered: self.buffered,
-            read_only: self.readonly,
+            access: match self.readonly {
+                true => Access::Read,
+                false => Access::Write,
+            },
         }
     }
 
@@ -338,21 +341,17 @@ impl Assembling {
 }
 
 impl Assembling {
-    /// The array, started, and its name.
+    /// The array, not started but for arrays that are its members, and its name.
     ///
     /// # Errors
     /// When the devices do not make an array that may be started.
-    pub(super) fn array(&self) -> Result<(Served, String), Failure> {
+    pub(super) fn array(&self) -> Result<(Prepared, String), Failure> {
         let nest = self.nest(!self.no_log && !self.readonly);
         let assembled = self.assemble(&nest)?;
         let full = assembled.assembly.array.name.clone();
         let name = full.rsplit(':').next().unwrap_or_default();
         let name = if name.is_empty() { "array" } else { name }.to_owned();
-        let export = nest.start_top(assembled).map_err(Failure::run)?;
-        for warning in export.status().map(|it| it.warnings).unwrap_or_default() {
-            output::say(&format!("warning: {warning}"));
-        }
-        Ok((Served::Array(Arc::new(export), nest), name))
+        Ok((Prepared::Array(Box::new(assembled), nest), name))
     }
 }
 
@@ -384,6 +383,9 @@ pub fn not_assembled(error: FilesError) -> Failure {
         }
         FilesError::Assemble(AssembleError::LogUnreadable { .. }) => {
             Some("leave that device out: with `--run` the others start, and it can be added again")
+        }
+        FilesError::Assemble(AssembleError::ReplayNeedsWrite) => {
+            Some("without `--readonly` it starts, and the log makes good what was being written")
         }
         FilesError::Assemble(AssembleError::CannotGrow(_)) => {
             Some("without `--size` it starts as large as it is")

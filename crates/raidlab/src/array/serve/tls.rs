@@ -30,6 +30,11 @@ pub struct TlsArguments {
 }
 
 impl TlsArguments {
+    /// Whether clients are let in over TLS only.
+    pub fn is_required(&self) -> bool {
+        self.require || self.client_authority.is_some()
+    }
+
     /// The files, if TLS is to be offered.
     pub fn files(&self) -> Option<TlsFiles> {
         Some(TlsFiles {

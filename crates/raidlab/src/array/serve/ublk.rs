@@ -43,10 +43,15 @@ impl UblkArguments {
     }
 
     /// What must be done before any thread is started.
-    pub fn prepare(&self) {
+    ///
+    /// # Errors
+    /// When this machine has no block devices of this kind.
+    pub fn prepare(&self) -> Result<(), Failure> {
         if self.is_wanted() {
             prepare_process();
+            device::find_driver()?;
         }
+        Ok(())
     }
 
     /// The block device, if there is to be one.

@@ -373,3 +373,44 @@ fn a_host_that_the_name_has_no_place_for_is_refused() {
         assert!(said.contains("at most 31 bytes, and one `:`"), "{said}");
     }
 }
+
+/// Where the data begin too early for a log, none is kept without a word.
+#[test]
+fn a_log_without_room_is_refused_or_told() {
+    let place = Place::new(3);
+    let words = "create --dry-run -l 5 -n 3 --data-offset 100 m0 m1 m2";
+    let words: Vec<&str> = words.split(' ').collect();
+    let told = place.must(&words);
+    assert!(told.contains("no room for the log"), "{told}");
+    let said = place.refused(&[&words[..], &["-k", "log"]].concat(), 2);
+    for part in ["there is no room for the log", "`--data-offset`"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let told = place.must(&[&words[..], &["-k", "resync"]].concat());
+    assert!(!told.contains("room for the log"), "{told}");
+    let level_1 = "create --dry-run -l 1 -n 3 --data-offset 100 m0 m1 m2";
+    let told = place.must(&level_1.split(' ').collect::<Vec<_>>());
+    assert!(!told.contains("room for the log"), "{told}");
+}
+
+#[test]
+fn a_damaged_member_is_shown_and_said_to_be_damaged() {
+    let place = Place::new(2);
+    place.must(&["create", "-l", "1", "-n", "2", "m0", "m1"]);
+    let mut bytes = std::fs::read(place.path("m0")).expect("a member");
+    bytes[4096 + 32] ^= 1;
+    std::fs::write(place.path("m0"), bytes).expect("a byte");
+    let output = place.run(&["examine", "m0", "m1"]);
+    assert_eq!(output.status.code(), Some(3));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        shown.contains(" - expected ") && shown.contains("- correct"),
+        "{shown}"
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    for part in ["m0 is damaged: no array takes it", "sb_csum"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let said = place.refused(&["examine", "--brief", "m0"], 3);
+    assert!(said.contains("cannot examine m0"), "{said}");
+}

@@ -3,7 +3,8 @@
 //! A block device is opened with `O_EXCL`, which the kernel refuses while a file
 //! system, a swap area, md or the device mapper holds it or one of its
 //! partitions, or another program has opened it so. A file is locked with
-//! flock; a file behind a loop device is refused, and so is a device that the kernel
+//! flock, together with others that only read it, since NFS gives readers no other lock.
+//! A file behind a loop device is refused, and so is a device that the kernel
 //! exports by NVMe over Fabrics. Neither stops a program that asks nobody.
 //!
 //! A server that was killed leaves its members claimed until the kernel has
@@ -108,10 +109,10 @@ fn file_behind(device: u64) -> Option<PathBuf> {
 }
 
 /// Whether another program has locked a file, as a server does whose member it is.
-fn is_locked(path: &Path) -> bool {
+pub(super) fn is_locked(path: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     open(path, flags, Mode::empty()).is_ok_and(|file| {
-        flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+        flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
     })
 }
 
@@ -193,13 +194,21 @@ fn is_open(device: u64) -> bool {
     })
 }
 
-/// Locks a file for this program alone.
-pub(super) fn file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), OpenError> {
+/// Locks a file for this program alone, or for those that only read it.
+pub(super) fn file(
+    path: &Path,
+    file: &impl std::os::fd::AsFd,
+    read_only: bool,
+) -> Result<(), OpenError> {
     let in_use = |by: String| OpenError::InUse {
         path: path.to_owned(),
         by,
     };
-    match lock(file) {
+    let how = match read_only {
+        true => FlockOperation::NonBlockingLockShared,
+        false => FlockOperation::NonBlockingLockExclusive,
+    };
+    match lock(file, how) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Err(in_use("a program that has locked it".to_owned())),
         Err(source) => {
@@ -218,10 +227,10 @@ pub(super) fn file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), Ope
 /// Locks a file. The kernel lets go of the files of a ring some time after the
 /// end of a program that was killed: whoever starts it again must wait a moment,
 /// on a busy machine a long one.
-fn lock(file: &impl std::os::fd::AsFd) -> rustix::io::Result<()> {
+fn lock(file: &impl std::os::fd::AsFd, how: FlockOperation) -> rustix::io::Result<()> {
     let begun = Instant::now();
     loop {
-        let result = flock(file, FlockOperation::NonBlockingLockExclusive);
+        let result = flock(file, how);
         let waited = begun.elapsed();
         let waits = result == Err(Errno::WOULDBLOCK)
             && (waited < HELD_PATIENCE

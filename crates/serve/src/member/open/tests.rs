@@ -1,4 +1,4 @@
-use super::{MemberFile, OpenError, OpenOptions};
+use super::{Access, MemberFile, OpenError, OpenOptions};
 use raidlab_units::Sectors;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use std::io::{IoSlice, Write};
@@ -26,7 +26,7 @@ fn two_cannot_claim_a_file() {
     let second = MemberFile::open(file.path(), OpenOptions::default());
     assert!(matches!(second, Err(OpenError::InUse { .. })), "{second:?}");
     let examine = OpenOptions {
-        read_only: true,
+        access: Access::Look,
         ..OpenOptions::default()
     };
     MemberFile::open(file.path(), examine).expect("looking is free");
@@ -35,11 +35,31 @@ fn two_cannot_claim_a_file() {
 }
 
 #[test]
+fn who_reads_a_file_shares_it_with_readers_alone() {
+    let file = file(4096);
+    let open = |access| {
+        let options = OpenOptions {
+            access,
+            ..OpenOptions::default()
+        };
+        MemberFile::open(file.path(), options)
+    };
+    let in_use = |opened: Result<_, _>| matches!(opened, Err(OpenError::InUse { .. }));
+    let writer = open(Access::Write).expect("opens");
+    assert!(in_use(open(Access::Read)));
+    drop(writer);
+    let readers = [open(Access::Read), open(Access::Read)].map(|one| one.expect("opens"));
+    assert!(readers.iter().all(MemberFile::is_read_only));
+    assert!(in_use(open(Access::Write)));
+    assert!(super::claim::is_locked(file.path()));
+}
+
+#[test]
 fn what_holds_no_sectors_is_refused() {
     let directory = MemberFile::open(
         Path::new("/"),
         OpenOptions {
-            read_only: true,
+            access: Access::Look,
             ..OpenOptions::default()
         },
     );

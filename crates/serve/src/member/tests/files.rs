@@ -105,7 +105,7 @@ fn run(kind: BackendKind, registered_bytes: u64, place: Place, steps: &[Step]) {
         .expect("room");
     let options = OpenOptions {
         buffered: place == Place::Buffered,
-        read_only: false,
+        ..OpenOptions::default()
     };
     let member = Member::from(MemberFile::open(file.path(), options).expect("opens"));
     let (mut members, waker) = members_with(kind, registered_bytes);
@@ -268,7 +268,7 @@ fn an_attempt_goes_on_where_the_one_before_ended() {
         std::fs::write(file.path(), [9; 8192]).expect("writes");
         let options = OpenOptions {
             buffered: true,
-            read_only: false,
+            ..OpenOptions::default()
         };
         let member = MemberFile::open(file.path(), options).expect("opens");
         let member: Arc<dyn Storage> = Arc::new(member);

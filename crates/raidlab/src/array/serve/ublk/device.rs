@@ -84,6 +84,14 @@ impl BlockDevice {
     }
 }
 
+/// Looks whether there is a driver that this program may use.
+///
+/// # Errors
+/// When there is none.
+pub fn find_driver() -> Result<(), Failure> {
+    UblkDevice::find_driver().map_err(failed)
+}
+
 fn failed(error: UblkError) -> Failure {
     let help = match &error {
         UblkError::NoDriver => {
