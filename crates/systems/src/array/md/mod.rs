@@ -185,6 +185,12 @@ impl MdSpec {
         usize::from(self.consistency_policy == Some(ConsistencyPolicy::Journal))
     }
 
+    /// Whether it is built with a bitmap.
+    #[must_use]
+    pub fn has_bitmap(&self) -> bool {
+        self.bitmap() == Bitmap::Internal
+    }
+
     /// The bitmap that is built.
     fn bitmap(&self) -> Bitmap {
         match self.bitmap {
