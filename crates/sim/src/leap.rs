@@ -88,7 +88,8 @@ impl Machine {
             return None;
         }
         Some(LeapPlan {
-            sample_at: self.now + self.subject.leap_sample(),
+            // What is leaped over counts.
+            sample_at: self.now.max(jobs.counts_from) + self.subject.leap_sample(),
             sample: None,
         })
     }
