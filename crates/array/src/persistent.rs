@@ -290,11 +290,12 @@ impl PersistentArray {
         if !self.is_recorded() {
             return self.pass_to_engine(request, out);
         }
-        let span = self.sync_span(&request);
+        let range = Span::between(request.start, request.start + request.count);
+        let span = self.sync_span(range);
         let chunks = self.chunks_of(span);
         let write = Tracked {
             is_write: true,
-            range: Span::between(request.start, request.start + request.count),
+            range,
             span,
             chunks,
             is_marked: false,
@@ -324,13 +325,12 @@ impl PersistentArray {
 
     /// Where a write lies, as a resync and the bitmap count: whole rows for
     /// levels with parity.
-    fn sync_span(&self, request: &Request) -> Span {
-        let end = Sectors(request.start.0 + request.count.0);
+    fn sync_span(&self, write: Span) -> Span {
         match &self.stripes {
-            None => Span::between(request.start, end),
+            None => write,
             Some(map) => {
-                let first = map.locate(request.start).row;
-                let last = map.locate(Sectors(end.0 - 1)).row;
+                let first = map.locate(write.start).row;
+                let last = map.locate(Sectors(write.end.0 - 1)).row;
                 Span {
                     start: map.member_sector(first, Sectors::ZERO),
                     end: map.member_sector(

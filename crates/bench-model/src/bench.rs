@@ -248,7 +248,8 @@ impl Run<'_> {
         match event.kind {
             EventKind::Fail => self.machine.fail(slot),
             EventKind::Remove => self.machine.remove(slot),
-            EventKind::Insert | EventKind::ReAdd => self.machine.insert(slot),
+            EventKind::Insert => self.machine.insert(slot),
+            EventKind::ReAdd => self.machine.re_add(slot),
         }
     }
 

@@ -101,6 +101,14 @@ pub enum BuildError {
         /// What the model does not have.
         what: String,
     },
+    /// The same of one of its steps, with its place in the suite's file.
+    #[error("{place}: the model has no {what}")]
+    Step {
+        /// Where the step stands: `own.toml:14: step[2]`.
+        place: String,
+        /// What the model does not have, and what to write instead.
+        what: String,
+    },
     /// Discards that nobody takes: a real fio's job would end with an error.
     #[error("job `{job}` discards blocks, and {why}")]
     Discards {

@@ -15,8 +15,8 @@ use raidlab_metadata::create::{
 };
 use raidlab_metadata::{DeviceFlags, MemberMetadata, Uuid, Version};
 use raidlab_sim::{ArrayKind, ArrayPaths, BitmapWrites, OldLocks, PersistentSubject};
-use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::{Bitmap, MdLevel, MdSpec, Metadata};
+use raidlab_systems::{ArraySpec, ArraySystem, Member, SystemError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
 
@@ -32,6 +32,9 @@ pub enum MdError {
         /// The setting that the model does not have.
         what: &'static str,
     },
+    /// The system would refuse these members.
+    #[error(transparent)]
+    System(#[from] SystemError),
     /// md has no layout of this name at the array's level.
     #[error("the layout cannot be used")]
     Layout(#[source] raidlab_geometry::UnknownLayout),
@@ -66,6 +69,7 @@ impl MdArray {
             return Err(MdError::NotModelled { what });
         };
         let create = specification(spec, sizes.len())?;
+        spec.check(&real_members(sizes))?;
         let members: Vec<NewDevice> = (1_u8..)
             .zip(sizes.iter().zip(rotational))
             .map(|(number, (size, &rotational))| NewDevice {
@@ -238,6 +242,17 @@ pub(crate) fn paths(subject: &Subject, host: &Host) -> ArrayPaths {
         unplugged: host.bitmap_writes == lab::BitmapWrites::Thread,
         group_threads: md.and_then(|spec| spec.group_thread_count).unwrap_or(0),
     }
+}
+
+/// Members of these sizes, as a real system is asked whether it takes them.
+fn real_members(sizes: &[Bytes]) -> Vec<Member> {
+    let member = |(number, size): (usize, &Bytes)| Member {
+        device: format!("disk{number}"),
+        size: *size,
+        backing: None,
+        away: false,
+    };
+    sizes.iter().enumerate().map(member).collect()
 }
 
 /// The subject's `[build.md]` in `raidlab create`'s words.

@@ -49,6 +49,9 @@ pub struct Experiment {
     /// What is done, in this order. Experiments that differ in nothing but the parameter set,
     /// the file system or the repetition share it.
     pub steps: Arc<[PlannedStep]>,
+    /// Where each of them stands in the suite's file, as errors tell it; nothing of those that
+    /// no file has.
+    pub places: Arc<[String]>,
     /// The place of what arrays do in the background among the rows: behind all of the
     /// suite's jobs, those included that this subject cannot do.
     pub background_sequence: u32,
@@ -234,6 +237,11 @@ impl Experiment {
         let for_it = suite.steps.iter().enumerate().filter(own).count();
         let its_steps = suite_steps(suite, &subject, queue);
         let left_out = for_it - its_steps.len();
+        let place = |(place, _)| suite.places.steps.get(place).cloned().unwrap_or_default();
+        let its_places = suite.steps.iter().enumerate().filter(own).map(place);
+        let added = std::iter::repeat_n(String::new(), steps.len());
+        let places = added.chain(its_places).take(steps.len() + its_steps.len());
+        let places: Vec<String> = places.collect();
         steps.extend(its_steps);
         let disks = subject.choose(if host.disks.is_empty() {
             &suite.disks
@@ -263,6 +271,7 @@ impl Experiment {
             processor: modelled.then(processor).flatten(),
             left_out,
             steps: steps.into(),
+            places: places.into(),
             background_sequence: suite.jobs().count().try_into().unwrap_or(u32::MAX),
         }
     }

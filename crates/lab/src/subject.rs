@@ -448,6 +448,29 @@ impl Subject {
         self.kind != SubjectKind::Disk && !bare
     }
 
+    /// How many of its `members` may be gone at a time, at most; with which of them it goes on
+    /// is another matter.
+    pub(crate) fn may_miss(&self, members: usize) -> usize {
+        let build = self.build.as_ref().filter(|_| self.can_lose_a_member());
+        let most = build.and_then(|build| build.may_miss(members));
+        let all_but_one = members.saturating_sub(1);
+        most.map_or(all_but_one, |most| most.min(all_but_one))
+    }
+
+    /// Why it cannot go on with `gone` of its `members` taken out, whichever they are; `None`:
+    /// it may be able to.
+    pub(crate) fn cannot_miss(&self, gone: usize, members: usize) -> Option<String> {
+        let most = self.may_miss(members);
+        let name = &self.name;
+        match gone {
+            _ if gone <= most => None,
+            _ if gone >= members => Some("this leaves the array without a member".to_owned()),
+            _ => Some(format!(
+                "this leaves `{name}` without {gone} of {members} members, and it survives {most}"
+            )),
+        }
+    }
+
     /// Bytes of the array that members of `member` bytes give: what jobs may
     /// use. `None` when a member is too small to hold any, and for
     /// [`SubjectKind::Array`], whose metadata decide it: the bench knows.

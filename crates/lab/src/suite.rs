@@ -77,7 +77,8 @@ pub struct Suite {
     pub remarks: Vec<String>,
 }
 
-/// Where a suite's file names what is described by files of others: `own.toml:6: disks[2]`.
+/// Where a suite's file names what is described by files of others, `own.toml:6: disks[2]`, and
+/// where its steps stand, which a bench may refuse.
 /// Nothing where somebody else has named it since.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places {
@@ -85,6 +86,8 @@ pub struct Places {
     pub disks: Vec<String>,
     /// Where the processor is named; `None` where the file names none.
     pub processor: Option<String>,
+    /// Where each of the steps stands.
+    pub steps: Vec<String>,
 }
 
 /// How an array that has just been created stands when the first step begins.

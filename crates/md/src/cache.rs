@@ -18,8 +18,8 @@ use super::stripe::{Stripe, SyncStage};
 use raidlab_array::{Mixed, StripeWork};
 use std::collections::{HashMap, VecDeque};
 
-/// Lists of free places (`NR_STRIPE_HASH_LOCKS`).
-const LISTS: usize = 8;
+/// Lists of free places (`NR_STRIPE_HASH_LOCKS`). A list without a place would never get one.
+pub(super) const LISTS: usize = 8;
 
 /// Chains of the table in which stripes are looked up: a page of pointers (`NR_HASH` in
 /// drivers/md/raid5.h).

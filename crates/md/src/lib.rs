@@ -103,6 +103,12 @@ impl Raid5d {
         config: StripeConfig,
         resync: Option<&NeededSync>,
     ) -> Result<Self, StripeConfigError> {
+        if config.stripes < cache::LISTS {
+            return Err(StripeConfigError::Stripes {
+                stripes: config.stripes,
+                least: cache::LISTS,
+            });
+        }
         let (map, _) = config.check()?;
         let rules = MemberRules {
             blocks: Some((map.member_size(), BLOCK)),

@@ -166,6 +166,14 @@ impl Clone {
         Nanos(self.begins.0.saturating_add(self.job.ramp_time.0))
     }
 
+    /// The same, where it has a ramp time or searches a depth.
+    fn ramps_until(&self) -> Nanos {
+        match self.search.is_some() || self.job.ramp_time > Nanos::ZERO {
+            true => self.counts_from(),
+            false => Nanos::ZERO,
+        }
+    }
+
     /// fio's `runt`: a delay and ramp time do not count, nor a search for a depth.
     fn runtime(&self) -> Nanos {
         let search = self.search.as_ref().map(|search| search.since);
@@ -243,6 +251,10 @@ pub(crate) struct Jobs {
     /// Clones that sleep in the subject.
     sleepers: usize,
     started: Nanos,
+    /// From when the rows count, as far as it is known: the last ramp time is over and the last
+    /// search for a depth has begun its last window. What waits for others counts from its
+    /// start on; zero: all counts.
+    pub(crate) counts_from: Nanos,
     stop_together: bool,
     flows: Flows,
     pub(crate) results: Vec<JobOperations>,
@@ -279,7 +291,9 @@ impl Jobs {
             clone.schedule(machine, index, clone.begins, clone.depth);
         }
         let watches = endings::watches(group, machine);
+        let begun = clones.iter().filter(|clone| clone.begun);
         Ok(Self {
+            counts_from: begun.map(Clone::ramps_until).max().unwrap_or(Nanos::ZERO),
             flows,
             zones: ZonedDevice::default(),
             watches,
@@ -470,6 +484,7 @@ impl Jobs {
             let clone = &mut self.clones[index];
             clone.begun = true;
             clone.begins = begin;
+            self.counts_from = self.counts_from.max(clone.ramps_until());
             if let Some(search) = &mut clone.search {
                 search.since = begin + clone.job.ramp_time;
             }

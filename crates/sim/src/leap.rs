@@ -88,7 +88,8 @@ impl Machine {
             return None;
         }
         Some(LeapPlan {
-            sample_at: self.now + self.subject.leap_sample(),
+            // What is leaped over counts.
+            sample_at: self.now.max(jobs.counts_from) + self.subject.leap_sample(),
             sample: None,
         })
     }
@@ -280,7 +281,7 @@ impl Machine {
         let mut has_agreed = false;
         loop {
             let (sample, worth) = self.sample_of(gait);
-            if self.sync().is_none() || self.now + worth >= end {
+            if self.sync().is_none() || self.subject.sync_skips() || self.now + worth >= end {
                 return Ok(());
             }
             self.run_until(self.now + sample / 4, watch)?;

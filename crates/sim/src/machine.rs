@@ -11,6 +11,7 @@ mod departures;
 mod error;
 mod standstill;
 mod turns;
+mod verbs;
 mod waits;
 
 pub use error::SimError;
@@ -23,11 +24,10 @@ use crate::host::Host;
 use crate::processor::{Processor, ProcessorConfig, ProcessorUse};
 use crate::result::MemberStatistics;
 use crate::steps::answer;
-use crate::subject::{Subject, SubjectError, SubjectState};
+use crate::subject::{Subject, SubjectState};
 use departures::Departures;
 use raidlab_array::{
-    Event, Finished, Outputs, Request, RequestError, RequestId, Slot, StepId, StepResult,
-    SyncProgress,
+    Event, Finished, Outputs, Request, RequestError, RequestId, StepId, StepResult, SyncProgress,
 };
 use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;
@@ -229,49 +229,6 @@ impl Machine {
     /// How the subject stood after each event of its array since the last call.
     pub fn take_states(&mut self) -> Vec<SubjectState> {
         std::mem::take(&mut self.states)
-    }
-
-    /// Marks a member as failed.
-    ///
-    /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
-    pub fn fail(&mut self, slot: Slot) -> Result<(), SimError> {
-        let result = self.subject.fail(self.now, slot, &mut self.outputs);
-        self.after_verb(result)
-    }
-
-    /// Takes a member out.
-    ///
-    /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
-    pub fn remove(&mut self, slot: Slot) -> Result<(), SimError> {
-        let result = self.subject.remove(self.now, slot, &mut self.outputs);
-        self.after_verb(result)
-    }
-
-    /// Puts a member in; its recovery starts by itself.
-    ///
-    /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
-    pub fn insert(&mut self, slot: Slot) -> Result<(), SimError> {
-        let result = self.subject.insert(self.now, slot, &mut self.outputs);
-        self.after_verb(result)
-    }
-
-    /// Begins a check of all that the subject has more than once.
-    ///
-    /// # Errors
-    /// Whatever the subject says, and what [`Self::run`] says.
-    pub fn check(&mut self) -> Result<(), SimError> {
-        let result = self.subject.check(self.now, &mut self.outputs);
-        self.after_verb(result)
-    }
-
-    fn after_verb(&mut self, result: Result<(), SubjectError>) -> Result<(), SimError> {
-        result.map_err(SimError::Subject)?;
-        self.pump();
-        self.finished.clear();
-        Ok(())
     }
 
     /// When the next thing happens without jobs; `u64::MAX` for never.

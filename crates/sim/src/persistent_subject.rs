@@ -14,8 +14,8 @@
 
 use crate::subject::{Subject, SubjectError};
 use raidlab_array::{
-    ArrayStatus, Behind, CommandId, Copies, Layout, Level, MemberError, NewDevice, Outputs,
-    PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
+    ArrayStatus, Behind, Candidate, CommandId, Copies, Layout, Level, MemberError, NewDevice,
+    Outputs, PersistentArray, Request, Slot, StepId, StepResult, SyncProgress, VerbError,
 };
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -28,6 +28,7 @@ const NEVER: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 enum Verb {
     Remove(usize),
     Insert(usize),
+    ReAdd(usize),
 }
 
 /// An array that keeps md's metadata.
@@ -38,6 +39,10 @@ pub struct PersistentSubject {
     members: Vec<NewDevice>,
     /// The handle of each disk.
     handles: Vec<Slot>,
+    /// What is on each disk that was in sync when it failed.
+    former: Vec<Option<Candidate>>,
+    /// Which disks came back with what they had, so that the rebuild skips most of them.
+    skips: Vec<bool>,
     /// What the array's start ordered, until somebody takes it.
     start: Option<Outputs>,
     verbs: VecDeque<Verb>,
@@ -62,9 +67,11 @@ impl PersistentSubject {
         used: Sectors,
     ) -> Self {
         let ArrayStatus { level, layout, .. } = array.status();
-        let (handles, members) = members.into_iter().unzip();
+        let (handles, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         Self {
             array,
+            former: vec![None; members.len()],
+            skips: vec![false; members.len()],
             members,
             handles,
             start: Some(start),
@@ -93,10 +100,22 @@ impl PersistentSubject {
                 Verb::Remove(disk) => self.array.remove(now, self.handles[disk], out),
                 Verb::Insert(disk) => {
                     let member = self.members[disk].clone();
+                    self.skips[disk] = false;
                     self.array.add(now, self.handles[disk], member, out)
                 }
+                Verb::ReAdd(disk) => {
+                    let Some(former) = self.former[disk].clone() else {
+                        return;
+                    };
+                    // All bits are set in an array that is seconds old, as mdadm made it: that
+                    // is a rebuild like any other.
+                    let bits = self.array.status().bitmap_chunks;
+                    self.skips[disk] = bits.is_some_and(|(set, all)| set < all);
+                    self.array.re_add(now, self.handles[disk], former, out)
+                }
             };
-            if done == Err(VerbError::Busy) {
+            // A slot is free once all members say that what was there has failed.
+            if matches!(done, Err(VerbError::Busy | VerbError::SlotTaken(_))) {
                 return;
             }
             debug_assert!(done.is_ok(), "{verb:?} was checked when it was asked for");
@@ -206,6 +225,7 @@ impl Subject for PersistentSubject {
     fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
         self.begin(out);
         self.state(slot)?;
+        self.former[slot.index()] = self.array.former(self.handles[slot.index()]);
         let failed = self.array.fail(now, self.handles[slot.index()], out);
         failed.map_err(|error| refused(&error))
     }
@@ -231,6 +251,29 @@ impl Subject for PersistentSubject {
         self.verbs.push_back(Verb::Insert(slot.index()));
         self.follow_verbs(now, out);
         Ok(())
+    }
+
+    fn re_add(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.begin(out);
+        let leaves = self.verbs.contains(&Verb::Remove(slot.index()));
+        if self.state(slot)?.is_some() && !leaves {
+            return Err(SubjectError(format!("disk {} is in the array", slot.0)));
+        }
+        if self.former[slot.index()].is_none() {
+            return Err(SubjectError(format!(
+                "disk {} was not in sync when it left: insert it as a new one",
+                slot.0
+            )));
+        }
+        self.verbs.push_back(Verb::ReAdd(slot.index()));
+        self.follow_verbs(now, out);
+        Ok(())
+    }
+
+    fn sync_skips(&self) -> bool {
+        let rebuilds = |disk: Slot| matches!(self.state(disk), Ok(Some("spare rebuilding")));
+        let mut disks = (0..).map(Slot).zip(&self.skips);
+        disks.any(|(disk, skips)| *skips && rebuilds(disk))
     }
 
     fn check(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), SubjectError> {
@@ -278,9 +321,10 @@ impl Subject for PersistentSubject {
         self.array.leap_sync(now, position, out);
     }
 
-    fn leap_write(&mut self, _start: Sectors, _count: Sectors) {
-        // Nothing is kept of what was written where: a bitmap's bits of the past
-        // are cleared again by the time that the leap has taken.
+    fn leap_write(&mut self, start: Sectors, count: Sectors) {
+        // With all members a bitmap's bits of the past are cleared again by the time that the
+        // leap has taken.
+        self.array.leap_write(start, count);
     }
 
     fn leap_sample(&self) -> Nanos {

@@ -264,10 +264,10 @@ pub struct JobResult {
     /// From the start to the last completion, of the job that took longest: fio's `runt` of the
     /// group. What a job waited before it began does not count, nor does its ramp time.
     pub runtime: Nanos,
-    /// All that time and what does not count in it: what counters of members and of the
-    /// processor are about.
+    /// What counters of members and of the processor are about: from the start, or from when the
+    /// last ramp time was over and the last search for a depth began its last window, to the end.
     pub elapsed: Nanos,
-    /// Per member, resync included.
+    /// Per member, resync included, in the time that `elapsed` tells.
     pub members: Vec<MemberStatistics>,
     /// mdstat's letters at the start and at the end.
     pub health: [String; 2],

@@ -2,6 +2,7 @@
 
 use crate::jobs::Jobs;
 use crate::machine::{LOOK, Machine, SimError, Watch};
+use crate::processor::ProcessorUse;
 use crate::result::{JobResult, MemberStatistics};
 use raidlab_units::Nanos;
 use raidlab_workload::JobGroup;
@@ -9,7 +10,24 @@ use raidlab_workload::JobGroup;
 /// A job that has not ended after this much virtual time never will: a year.
 const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
 
+/// What members and processor had done when a group's rows began to count.
+struct Before {
+    at: Nanos,
+    members: Vec<MemberStatistics>,
+    overflows: u64,
+    processor: Option<ProcessorUse>,
+}
+
 impl Machine {
+    fn done_so_far(&self) -> Before {
+        Before {
+            at: self.now,
+            members: self.member_statistics(),
+            overflows: self.tag_overflows(),
+            processor: self.processor_used(),
+        }
+    }
+
     /// Runs a group of jobs to its end. What the jobs left in the subject's
     /// and the disks' caches goes on being written while later things run.
     ///
@@ -32,18 +50,15 @@ impl Machine {
     ) -> Result<JobResult, SimError> {
         // fio's randrepeat: every run of a job draws from the same seed.
         let random = self.random.clone();
-        let before: Vec<MemberStatistics> = self.member_statistics();
-        let overflows: u64 = self.tag_overflows();
-        let processor = self.processor_used();
         let health = self.health();
         let sync = self.sync().map(|sync| sync.percent());
         if let Some(explain) = &mut self.explain {
             explain.begin(self.now);
         }
         self.subject.job_begins();
-        let started = self.now;
+        let mut before = self.done_so_far();
         let mut jobs = Jobs::start(group, self, &random)?;
-        self.step_until_done(&mut jobs, watch)?;
+        self.step_until_done(&mut jobs, &mut before, watch)?;
         // Turns that the clones no longer take: a stopped one may still have been
         // thinking. They belong to nobody now.
         self.calendar.clear();
@@ -53,7 +68,9 @@ impl Machine {
         }
         let mut members: Vec<MemberStatistics> = self.member_statistics();
         for (index, member) in members.iter_mut().enumerate() {
-            *member = member.since(before[index]).plus(jobs.leaped_member(index));
+            *member = member
+                .since(before.members[index])
+                .plus(jobs.leaped_member(index));
         }
         Ok(JobResult {
             runtime: jobs
@@ -62,11 +79,11 @@ impl Machine {
                 .map(|job| job.runtime)
                 .max()
                 .unwrap_or_default(),
-            elapsed: self.now - started,
+            elapsed: self.now - before.at,
             members,
             health: [health, self.health()],
             sync_percent: [sync, self.sync().map(|sync| sync.percent())],
-            tag_overflows: self.tag_overflows() - overflows,
+            tag_overflows: self.tag_overflows() - before.overflows,
             leaped: jobs.leaped(),
             depths: jobs.depths(),
             steady: jobs.steady(),
@@ -74,13 +91,19 @@ impl Machine {
             explained: self.explain.as_ref().map(|explain| explain.explained()),
             processor: self
                 .processor_used()
-                .zip(processor)
+                .zip(before.processor)
                 .map(|(now, before)| now.since(&before)),
             jobs: jobs.results,
         })
     }
 
-    fn step_until_done(&mut self, jobs: &mut Jobs, watch: &mut Watch<'_>) -> Result<(), SimError> {
+    /// `before` becomes what was done when the rows began to count.
+    fn step_until_done(
+        &mut self,
+        jobs: &mut Jobs,
+        before: &mut Before,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
         let limit = self.now + ENDLESS;
         let mut leap = self.leap_plan(jobs);
         let mut look_at = self.now + LOOK;
@@ -95,7 +118,13 @@ impl Machine {
             if let Some(plan) = leap.as_mut() {
                 self.leap_job(plan, jobs, watch)?;
             }
-            if !self.step(Some(jobs), Nanos::MAX, watch)? {
+            let due = Some(jobs.counts_from).filter(|from| *from > before.at);
+            if !self.step(Some(jobs), due.unwrap_or(Nanos::MAX), watch)? {
+                if let Some(from) = due {
+                    self.now = self.now.max(from);
+                    *before = self.done_so_far();
+                    continue;
+                }
                 return Err(SimError::Stuck {
                     at: self.now,
                     in_flight: jobs.in_flight(),

@@ -68,6 +68,18 @@ pub trait Subject {
     /// # Errors
     /// Where the subject's state does not allow it.
     fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
+    /// Puts a member back that was only away: what it missed is copied where the subject knows
+    /// that, and everything where it does not.
+    ///
+    /// # Errors
+    /// Where the subject's state does not allow it.
+    fn re_add(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.insert(now, slot, out)
+    }
+    /// Whether the sync passes over what is equal anyway, so that no sample tells its pace.
+    fn sync_skips(&self) -> bool {
+        false
+    }
     /// Begins to read and compare all that is there more than once.
     ///
     /// # Errors

@@ -75,6 +75,12 @@ pub enum OutputError {
         /// The path that both name.
         path: PathBuf,
     },
+    /// There is no folder for it.
+    #[error("cannot write {}: there is no folder {}; make it first", visible_path(.path), visible_path(folder_of(.path)))]
+    NoFolder {
+        /// The path that the output was to have.
+        path: PathBuf,
+    },
     /// The system does not let it be written.
     #[error(transparent)]
     Write(#[from] PathError),
@@ -97,8 +103,11 @@ impl OutputFile {
     /// written to.
     pub fn begin(path: &Path, format: Format) -> Result<Self, OutputError> {
         let old = replaceable(path, format)?;
-        let part = temporary(path, old.as_ref()).map_err(cannot("write", path))?;
         let path = path.to_owned();
+        if !folder_of(&path).is_dir() {
+            return Err(OutputError::NoFolder { path });
+        }
+        let part = temporary(&path, old.as_ref()).map_err(cannot("write", &path))?;
         Ok(Self { path, format, part })
     }
 
@@ -121,11 +130,12 @@ impl OutputFile {
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.part.write(bytes)
+        // Not through the part itself, whose errors tell a name that nobody knows.
+        self.part.as_file_mut().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.part.flush()
+        self.part.as_file_mut().flush()
     }
 }
 
@@ -254,7 +264,9 @@ fn temporary(path: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let part = builder.tempfile_in(folder_of(&place))?;
+    // The error of a part tells the part's name, which nobody knows.
+    let part = builder.tempfile_in(folder_of(&place));
+    let part = part.map_err(|error| io::Error::from(error.kind()))?;
     if let Some(old) = old {
         #[cfg(unix)]
         {

@@ -303,10 +303,19 @@ pub trait ArraySystem: Described + ChangeMembers + ReadState + Send + Sync {
     /// What must be there before anything can be built.
     fn needs(&self) -> Vec<Need>;
 
+    /// Whether its settings go together and the system takes them, whatever its members: what
+    /// a file is told as it is read, on every bench.
+    ///
+    /// # Errors
+    /// The first setting that the system does not take so.
+    fn check_settings(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether so many members of such sizes can be built into it.
     ///
     /// # Errors
-    /// Too few or too many members, settings that exclude each other.
+    /// Too few or too many members, and as [`ArraySystem::check_settings`].
     fn check(&self, members: &[Member]) -> Result<()>;
 
     /// The bytes it will hold, roughly: what sizes of jobs are checked

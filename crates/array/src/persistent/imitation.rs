@@ -7,7 +7,7 @@
 use super::{PersistentArray, Tracked};
 use crate::engine::{Behind, Imitation};
 use crate::request::{Finished, Outputs, Request, RequestId, Slot};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Flushes of an array whose md has one at a time (Linux 6.1 drivers/md/md.c,
@@ -385,7 +385,12 @@ impl PersistentArray {
         let mut wakes_by_itself = self.daemon_at.is_some();
         if self.now >= self.daemon_ran + sleep {
             self.daemon_ran = self.now;
-            wakes_by_itself = intent.age_as_md(self.array.events);
+            // md counts what is cleared with all members only (md-bitmap.c, `bitmap_endwrite`).
+            let events = match self.degraded {
+                true => intent.superblock().events_cleared,
+                false => self.array.events,
+            };
+            wakes_by_itself = intent.age_as_md(events);
         }
         wakes_by_itself |= !intent.is_all_clean();
         self.daemon_at = wakes_by_itself.then_some(self.now + sleep);
@@ -459,5 +464,13 @@ impl PersistentArray {
         self.now = now;
         self.with_engine_do(out, |engine, out| engine.leap_sync(now, position, out));
         self.pump(out);
+    }
+
+    /// A leap has written these sectors of the array: bits of what a missing member lacks stay.
+    pub fn leap_write(&mut self, start: Sectors, count: Sectors) {
+        let span = self.sync_span(Span::between(start, start + count));
+        if let Some(intent) = self.intent.as_mut().filter(|_| self.degraded) {
+            intent.need(span);
+        }
     }
 }

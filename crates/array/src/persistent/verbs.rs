@@ -10,8 +10,8 @@ use crate::engine::{SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
 use crate::request::{Outputs, Slot};
-use raidlab_metadata::{Features, Role, Superblock};
-use raidlab_units::Nanos;
+use raidlab_metadata::{Features, MemberMetadata, Role, Superblock};
+use raidlab_units::{Nanos, Sectors};
 
 impl PersistentArray {
     /// mdadm's `--fail`: a device is no longer used.
@@ -145,6 +145,28 @@ impl PersistentArray {
         }
         self.pump(out);
         Ok(())
+    }
+
+    /// What would be found on a device in sync, did it leave now: [`Self::re_add`] takes it back
+    /// by that. `None` of all others, which md takes back as new ones only.
+    #[must_use]
+    pub fn former(&self, handle: Slot) -> Option<Candidate> {
+        let device = self.devices.get(&handle)?;
+        let is_current = matches!(device.place, Place::InSync(_));
+        is_current.then(|| Candidate {
+            name: device.name.clone(),
+            size: device.size,
+            metadata: MemberMetadata {
+                superblock: device.superblock(&self.array, self.has_internal_bitmap()),
+                legacy: None,
+                bitmap: None,
+                bitmap_error: None,
+                bad_blocks: device.bad_blocks.clone(),
+                log_area: Sectors::ZERO..Sectors::ZERO,
+            },
+            log: None,
+            rotational: device.rotational,
+        })
     }
 
     /// The slot that a former member may take again.

@@ -109,6 +109,14 @@ pub enum StripeConfigError {
     /// Nothing could be gathered, or windows of no whole block.
     #[error("at least one stripe and windows of whole blocks of 8 sectors are needed")]
     Window,
+    /// The engine would wait for a stripe for ever.
+    #[error("a cache of {stripes} stripes is too small: at least {least} are needed")]
+    Stripes {
+        /// How many stripes the cache was to have.
+        stripes: usize,
+        /// The smallest cache with which the engine works.
+        least: usize,
+    },
     /// A log that a window does not fit into.
     #[error("the log of member {slot} needs at least 64 sectors beside the data, in whole blocks")]
     Log {

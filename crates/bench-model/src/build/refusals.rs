@@ -42,34 +42,59 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     if experiment.filesystem.is_some() {
         return refuse(format!("file system {}", experiment.filesystem_label()));
     }
-    for step in experiment.steps.iter() {
-        match step {
-            PlannedStep::Wait(Wait::Until {
-                condition: Condition::SyncPercent(_),
-                ..
-            }) => {
-                return refuse("wait for a part of a sync: give a time".to_owned());
-            }
-            PlannedStep::Wait(_) => {}
-            PlannedStep::Event(event) if event.kind == EventKind::ReAdd => {
-                return refuse("write-intent bitmap to re-add a member by".to_owned());
-            }
-            PlannedStep::Check if experiment.subject.kind != SubjectKind::Array => {
-                return refuse(format!("check of subject `{}`", experiment.subject.name));
-            }
-            PlannedStep::Event(_) | PlannedStep::Check => {}
-            PlannedStep::Rounds(rounds) => return refuse(format!("rounds (`{}`)", rounds.name)),
-            PlannedStep::Job(job) => {
-                if !job.events.is_empty() {
-                    return refuse(format!("event within a job (`{}`)", job.name));
-                }
-                if let Err(reason) = job.work.group() {
-                    return refuse(format!("job like `{}`: {reason}", job.name));
-                }
-            }
+    for (step, place) in experiment.steps.iter().zip(experiment.places.iter()) {
+        if let Some(what) = not_modelled(step, &experiment.subject) {
+            let place = place.clone();
+            return Err(BuildError::Step { place, what });
         }
     }
     Ok(())
+}
+
+/// What of a step the model does not have, if anything.
+fn not_modelled(step: &PlannedStep, subject: &Subject) -> Option<String> {
+    match step {
+        PlannedStep::Wait(Wait::Until {
+            condition: Condition::SyncPercent(_),
+            ..
+        }) => Some("wait for a part of a sync: give a time (`wait = \"10m\"`)".to_owned()),
+        PlannedStep::Wait(_) => None,
+        PlannedStep::Event(event) if event.kind == EventKind::ReAdd => {
+            let reason = re_add_refused(subject)?;
+            Some(format!("re-add of member {}: {reason}", event.member))
+        }
+        PlannedStep::Check if subject.kind != SubjectKind::Array => {
+            Some(format!("check of subject `{}`", subject.name))
+        }
+        PlannedStep::Event(_) | PlannedStep::Check => None,
+        PlannedStep::Rounds(rounds) => Some(format!(
+            "rounds (`{}`), as each of its repetitions is like the first",
+            rounds.name
+        )),
+        PlannedStep::Job(job) if !job.events.is_empty() => Some(format!(
+            "event within a job (`{}`): put it into a step before the job",
+            job.name
+        )),
+        PlannedStep::Job(job) => {
+            let reason = job.work.group().err()?;
+            Some(format!("job like `{}`: {reason}", job.name))
+        }
+    }
+}
+
+/// Why a subject's former member cannot come back with what it has; `None` where it can.
+/// gmirror copies everything, and others than md and gmirror know more of what a member missed
+/// than their models do.
+fn re_add_refused(subject: &Subject) -> Option<&'static str> {
+    match (subject.kind, &subject.build) {
+        (SubjectKind::Array, Some(ArraySpec::Md(md))) if md.has_bitmap() => None,
+        (SubjectKind::Mirror, Some(ArraySpec::Gmirror(_))) => None,
+        (SubjectKind::Array, _) => Some(
+            "without a bitmap md does not know what it missed: write `event = \"insert\"`, or \
+             give the subject a bitmap",
+        ),
+        _ => Some("write `event = \"insert\"`, which copies everything"),
+    }
 }
 
 /// Refuses a pool's cache that is larger than its host's memory.

@@ -1,6 +1,7 @@
 use super::{BuildError, Plan};
 use raidlab_disk::{DiskParameters, Order};
 use raidlab_lab::{Choices, Experiment, Files, SubjectKind, Suite, catalogue};
+use raidlab_systems::ArraySpec;
 use raidlab_units::Nanos;
 
 /// The experiments of a suite with these disks.
@@ -199,4 +200,20 @@ fn a_cache_above_the_memory_of_its_host_is_refused() {
     let error = refused(experiment).expect("two GiB are less than four");
     let words = "a cache of 4 GiB is more than the 2 GiB of memory of host `linux-6.12-2g`";
     assert_eq!(error.to_string(), words);
+}
+
+/// A slot that is not there was passed over without a word.
+#[test]
+fn members_that_the_system_would_refuse_are_refused() {
+    let mut all = experiments(r#""pm9a3", "pm883""#);
+    let of_array = |it: &&mut Experiment| it.subject.kind == SubjectKind::Array;
+    let experiment = all.iter_mut().find(of_array).expect("one of md-raid1");
+    let Some(ArraySpec::Md(spec)) = &mut experiment.subject.build else {
+        panic!("no array of md");
+    };
+    spec.write_mostly = vec![7];
+    let refused = Plan::new(experiment, &Files::default()).map(drop);
+    let said = refused.map_err(|error| error.to_string());
+    let words = "md raid1 cannot be built: write-mostly slot 7 is not below 2";
+    assert_eq!(said, Err(words.to_owned()));
 }

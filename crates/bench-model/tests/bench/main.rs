@@ -7,6 +7,7 @@ mod kernel_bench_host;
 mod md_levels;
 mod mirror_2015;
 mod processor;
+mod re_add;
 mod rebuild_time;
 mod rows;
 mod waits;

@@ -190,7 +190,7 @@ filesystems = ["none", "ext4"]
 repetitions = {repetitions}
 subjects = [
     {{ subject = "md-raid1", name = "two", members = [3, 1] }},
-    {{ subject = "md-raid5", removed = [2], filesystems = ["xfs"] }},
+    {{ subject = "md-raid6", removed = [2], filesystems = ["xfs"] }},
     {{ subject = "disk", members = [2], filesystems = ["none"] }},
 ]
 
@@ -230,7 +230,7 @@ fn subjects_run_on_their_own_disks_and_file_systems() {
         [
             ("two", "", "d b"),
             ("two", "ext4", "d b"),
-            ("md-raid5", "xfs", "a b c d"),
+            ("md-raid6", "xfs", "a b c d"),
             ("disk", "", "c"),
         ]
         .map(|(name, on, disks)| (repetition, name, on.to_owned(), disks.to_owned()))

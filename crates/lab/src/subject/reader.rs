@@ -113,6 +113,7 @@ impl Subject {
         if let Some(build) = &raw.build {
             let checked = build.get_ref().check_words();
             checked.map_err(|refused| document.refused(build.span().start, &refused))?;
+            check_settings(document, build)?;
         }
         let recovery = raw.recovery.map(|table| read_recovery(document, table));
         let recovery = recovery.transpose()?;
@@ -270,6 +271,21 @@ fn array_level(document: &Document, raw: &RawSubject) -> Result<Option<MdLevel>,
             Err(document.missing(raw.kind.span(), "build.md", remedy))
         }
     }
+}
+
+/// Refuses settings that the system would refuse, at the first that it names if it names one:
+/// no bench would get so far, and the model would not know of it.
+fn check_settings(document: &Document, build: &Spanned<ArraySpec>) -> Result<(), FileError> {
+    let Err(refused) = build.get_ref().check_settings() else {
+        return Ok(());
+    };
+    let what = refused.to_string();
+    let start = build.span().start;
+    let named = what.split('`').nth(1);
+    let found = named.and_then(|name| document.text.get(start..)?.find(name));
+    let start = start + found.unwrap_or(0);
+    let remedy = "leave this setting out, or write what the system takes";
+    Err(document.invalid(start..start + 1, what, remedy))
 }
 
 /// Checks that there is a policy of this name, which takes this parameter.

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::catalogue::{Kind, hosts};
 use crate::document::Document;
+use crate::files::Files;
 use raidlab_units::{Bytes, Nanos};
 use std::fmt::Write;
 
@@ -257,4 +258,52 @@ fn every_mistake_gets_file_line_field_and_remedy() {
         let _ = writeln!(seen, "{name}\n    {error}");
     }
     insta::assert_snapshot!(seen);
+}
+
+#[test]
+fn settings_that_the_system_does_not_take_are_refused_on_every_bench() {
+    for (subject, settings, said) in [
+        (
+            "md-raid5-clean",
+            "stripe_cache_size = 1",
+            "`stripe_cache_size` must be from 17",
+        ),
+        (
+            "md-raid5-clean",
+            "group_thread_count = 9000",
+            "must be from 0 to 8192",
+        ),
+        (
+            "md-raid5-clean",
+            "bitmap = 'none'\nbitmap_chunk = '64m'",
+            "there is no bitmap",
+        ),
+        (
+            "md-raid0",
+            "bitmap = 'internal'",
+            "a bitmap means nothing without redundancy",
+        ),
+        (
+            "md-raid0",
+            "sync_speed_max = '1m'",
+            "there is no resync without redundancy",
+        ),
+        (
+            "md-raid10-clean",
+            "stripe_cache_size = 256",
+            "a stripe cache and its threads",
+        ),
+        ("gflash", "ram = '3k'", "gflash cannot be built: `ram`"),
+        (
+            "openzfs-2.3",
+            "ashift = 30",
+            "`ashift` must be from 9 to 16",
+        ),
+    ] {
+        let table: toml::Table = toml::from_str(settings).expect(settings);
+        let loaded = Subject::load_built(&Files::default(), subject, table, "own");
+        let error = loaded.map(drop).map_err(|error| error.to_string());
+        let error = error.expect_err(subject);
+        assert!(error.contains(": build") && error.contains(said), "{error}");
+    }
 }

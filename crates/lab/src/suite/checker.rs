@@ -60,7 +60,10 @@ impl<'a> Checker<'a> {
         let mut arrays: Vec<Array<'a>> = subjects.map(array).collect();
         if are_alike {
             // Equal arrays make equal mistakes.
-            arrays.dedup_by(|one, other| one.members == other.members);
+            arrays.dedup_by(|one, other| {
+                let may_miss = |array: &Array<'_>| array.subject.may_miss(array.members.len());
+                one.members == other.members && may_miss(one) == may_miss(other)
+            });
         }
         Self {
             document,
@@ -184,12 +187,10 @@ impl Array<'_> {
             }
         };
         self.members[index] = next;
-        if !self.members.contains(&Place::Present) {
-            return Err((
-                "this leaves the array without a member".to_owned(),
-                "insert another one before".to_owned(),
-            ));
+        let gone = (self.members.iter()).filter(|place| **place != Place::Present);
+        match self.subject.cannot_miss(gone.count(), count) {
+            Some(what) => Err((what, "insert another one before".to_owned())),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

@@ -116,7 +116,7 @@ impl Suite {
             subject.steps = Some(own);
         }
         let draw = grid.draw();
-        let places = places(document, &raw);
+        let places = places(document, &raw, built.places);
         let processor = raw.processor.map(Spanned::into_inner);
         Ok(Self {
             name: raw.name,
@@ -143,12 +143,13 @@ impl Suite {
     }
 }
 
-/// Where a suite names other files.
-fn places(document: &Document, raw: &RawSuite) -> Places {
+/// Where a suite names other files, and where its steps stand.
+fn places(document: &Document, raw: &RawSuite, steps: Vec<String>) -> Places {
     let disks = raw.disks.get_ref().iter();
     Places {
         disks: disks.map(|disk| document.place(disk.span())).collect(),
         processor: raw.processor.as_ref().map(|one| document.place(one.span())),
+        steps,
     }
 }
 
@@ -171,6 +172,8 @@ fn read_steps(
         let doers = grid.doers(step.get_ref(), &read)?;
         checker.check(&read, &doers)?;
         builder.add(read, step.get_ref(), &doers)?;
+        let place = context.document.place(step.span());
+        builder.places.resize(builder.steps.len(), place);
     }
     let mut built = builder.finish()?;
     let mut steps = steps.get_ref().iter();
@@ -234,6 +237,8 @@ struct Builder<'a> {
     document: &'a Document,
     tables: &'a BTreeMap<Spanned<String>, RawRounds>,
     steps: Vec<Step>,
+    /// Where each of them stands in the file.
+    places: Vec<String>,
     /// Of each subject the places of the steps that are for it.
     own: Vec<BTreeSet<usize>>,
     /// What the step before did, for each subject.
@@ -245,6 +250,8 @@ struct Builder<'a> {
 /// A suite's steps, put together.
 struct Built {
     steps: Vec<Step>,
+    /// Where each of them stands in the file.
+    places: Vec<String>,
     /// Of each subject the places of the steps that are for it; none where all are for all.
     own: Vec<BTreeSet<usize>>,
     remarks: Vec<String>,
@@ -260,6 +267,7 @@ impl<'a> Builder<'a> {
             document,
             tables,
             steps: Vec::new(),
+            places: Vec::new(),
             own: vec![BTreeSet::new(); subjects],
             before: vec![Footprint::default(); subjects],
             fresh: Vec::new(),
@@ -386,6 +394,7 @@ impl<'a> Builder<'a> {
         }
         Ok(Built {
             steps: self.steps,
+            places: self.places,
             own: self.own,
             remarks: freshness::remark(&self.fresh).into_iter().collect(),
         })

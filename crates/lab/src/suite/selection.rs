@@ -297,15 +297,14 @@ fn select(
     let members = subject.member_count(disks);
     subject.removed = distinct(document, &table.removed, members, "the subject has")?;
     if let Some(last) = table.removed.last() {
-        let (what, remedy) = if subject.removed.len() == members {
-            ("this leaves the array without a member", "leave one in")
+        let gone = subject.removed.len();
+        let (what, remedy) = if let Some(what) = subject.cannot_miss(gone, members) {
+            (what, "leave one in")
         } else if subject.can_lose_a_member() {
             return Ok(());
         } else {
-            (
-                "nothing can be taken out of this subject",
-                "leave `removed` out",
-            )
+            let what = "nothing can be taken out of this subject";
+            (what.to_owned(), "leave `removed` out")
         };
         return Err(document.invalid(last.span(), what, remedy));
     }

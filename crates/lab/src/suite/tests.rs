@@ -3,6 +3,7 @@
 mod grid;
 mod option_notes;
 mod real;
+mod redundancy;
 
 use super::{QueueRule, Step, Suite, Wait};
 use crate::catalogue::LoadError;

@@ -1,6 +1,7 @@
 //! md's rules, one by one, as figures of commands.
 
 use super::bench::{Bench, OFFSET, config};
+use crate::Raid5d;
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
 use raidlab_array::{
@@ -14,6 +15,15 @@ use raidlab_units::{Nanos, Sectors, Span};
 /// 2, parity on 3.
 pub(super) fn raid5(stripes: usize) -> Bench {
     Bench::new(config(Level::Raid5, 4, 100, stripes))
+}
+
+/// With one stripe each request whose stripe is in another list waited for ever.
+#[test]
+fn a_cache_with_an_empty_list_is_refused() {
+    for (stripes, is_taken) in [(0, false), (7, false), (8, true)] {
+        let built = Raid5d::new(config(Level::Raid5, 4, 100, stripes), None);
+        assert_eq!(built.is_ok(), is_taken, "{stripes}");
+    }
 }
 
 #[test]

@@ -94,6 +94,7 @@ impl Jobs {
             search.last_window_begins = false;
             search.results = JobOperations::new();
             search.since = now;
+            self.counts_from = self.counts_from.max(now);
         }
         if step == Step::Drain && in_flight == 0 {
             // Nothing to wait for: the next window begins at once.

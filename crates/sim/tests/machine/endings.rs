@@ -31,7 +31,21 @@ fn a_depth_is_found_that_keeps_the_latency_and_measured_alone() {
     assert!((2..32).contains(&found.depth), "{}", found.depth);
     let seconds = result.runtime.as_secs_f64();
     assert!((5.0..5.2).contains(&seconds), "the last window: {seconds}");
+    // The members' counters are of that window too: a disk was busy for seven times of it.
+    assert_eq!(result.elapsed, result.runtime);
+    let busy = result.members.iter().map(|member| member.busy);
+    assert!(
+        busy.clone().all(|busy| busy <= result.runtime),
+        "{:?}",
+        busy.max()
+    );
     let reads = result.reads();
+    let seen: u64 = result.members.iter().map(|member| member.read_ios).sum();
+    assert!(
+        seen.abs_diff(reads.ios) <= u64::from(found.depth),
+        "{seen} and {}",
+        reads.ios
+    );
     let late = reads.latency.len() - reads.latency.count_between(0, target.target.0);
     assert!(late * 20 <= reads.ios, "{late} of {} are late", reads.ios);
     // At twice the depth the latency is not kept.

@@ -47,6 +47,35 @@ fn a_file_of_ours_is_replaced_whole_and_nothing_else_is_left() {
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
 
+/// The part's name, which nobody has ever heard of, was in both errors.
+#[test]
+fn errors_name_what_was_asked_for_and_no_part_of_it() {
+    let folder = folder();
+    let path = folder.path().join("none/report.html");
+    let refused = super::check_writable(&path, Format::Page).expect_err("no folder");
+    let said = raidlab_units::in_one_line(&refused);
+    assert!(
+        said.contains("there is no folder") && said.ends_with("/none; make it first"),
+        "{said}"
+    );
+    assert!(!said.contains(".part"), "{said}");
+    #[cfg(target_os = "linux")]
+    {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let part = tempfile::TempPath::try_from_path(folder.path().join("x.part"));
+        let mut file = OutputFile {
+            path: folder.path().join("report.html"),
+            format: Format::Page,
+            part: tempfile::NamedTempFile::from_parts(
+                full.expect("it opens"),
+                part.expect("a path"),
+            ),
+        };
+        let said = file.write(b"page").expect_err("full").to_string();
+        assert!(said.contains("space") && !said.contains(".part"), "{said}");
+    }
+}
+
 #[test]
 fn every_export_is_known_again() {
     let rows = [crate::tests::measurement(1), crate::tests::measurement(2)];

@@ -55,6 +55,12 @@ pub trait Described {
         None
     }
 
+    /// How many of `count` members may be missing at a time, at most: with more gone, data are
+    /// lost whichever they are. `None` where nobody here knows it.
+    fn may_miss(&self, _count: usize) -> Option<usize> {
+        None
+    }
+
     /// Whether data that are written again go to another place, so that the old ones
     /// stay until the new ones are whole.
     fn copies_on_write(&self) -> bool {

@@ -6,7 +6,7 @@ use super::options::{FioJob, FioJobs, FioOption};
 use super::table::{self, Rule};
 use super::{JobFile, Note};
 use crate::job::{JobError, JobSpec, group_jobs};
-use crate::shape::Runs;
+use crate::shape::{Rate, Runs};
 use raidlab_units::Nanos;
 
 impl FioJobs {
@@ -150,6 +150,12 @@ impl Collector {
             let text =
                 "ignored, as in fio: a synchronous engine has one request in flight per clone";
             note(&["iodepth"], "iodepth", text);
+        }
+        let is_open = |rate: Rate| rate.offload && rate.per_second != [0; 3];
+        if spec.rate.is_some_and(is_open) {
+            let text = "a latency counts in the model from when its request was due; fio counts it \
+                        from when the request has its place in `iodepth`";
+            note(&["io_submit_mode"], "io_submit_mode", text);
         }
         let sizes = |spec: &JobSpec| (spec.block_size, spec.sizes.clone());
         let beside = self.jobs.last().filter(|_| !spec.stonewall);

@@ -287,6 +287,18 @@ fn notes_tell_what_is_left_out() {
     insta::assert_snapshot!(notes.join("\n"));
 }
 
+/// The wait for a place counts in the model; without a rate no request is due at a time.
+#[test]
+fn an_open_loop_is_noted_to_count_the_wait_for_a_place() {
+    for (rate, is_noted) in [("rate_iops=100", true), ("rate=1m", true), ("bs=4k", false)] {
+        let text = format!("[a]\nrw=randread\nioengine=libaio\nio_submit_mode=offload\n{rate}\n");
+        let notes: Vec<String> = read(&text).notes.iter().map(ToString::to_string).collect();
+        let words = "jobs.fio, line 4: `io_submit_mode`: a latency counts in the model from when";
+        let said = notes.iter().any(|note| note.starts_with(words));
+        assert_eq!(said, is_noted, "{rate}: {notes:?}");
+    }
+}
+
 /// In a group of jobs that run together, not in a file.
 #[test]
 fn more_clones_than_fio_has_are_refused() {

@@ -21,7 +21,7 @@ repetitions = 3
 subjects = [
     "md-raid1",
     { subject = "md-raid1", name = "md-of-two", members = [0, 2] },
-    { subject = "md-raid5", title = "degraded", removed = [3], filesystems = ["none"] },
+    { subject = "md-raid6", title = "degraded", removed = [3], filesystems = ["none"] },
     { subject = "disk", members = [2] },
 ]
 
@@ -116,7 +116,7 @@ fn subjects_choose_their_disks() {
     assert_eq!(two.choose(&suite.disks), ["wd4000fyyz", "b"]);
     assert_eq!(
         (degraded.name.as_str(), degraded.title.as_str()),
-        ("md-raid5", "degraded")
+        ("md-raid6", "degraded")
     );
     assert_eq!(
         (&degraded.removed, &degraded.filesystems),

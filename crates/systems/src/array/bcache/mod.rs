@@ -96,26 +96,6 @@ named! {
 const DATA_START_BYTES: u64 = 16 * 512;
 
 impl BcacheSpec {
-    fn check_settings(&self) -> Result<()> {
-        let whole = |size: Option<Bytes>, least: u64, most: u64| {
-            size.is_none_or(|size| size.0.is_power_of_two() && (least..=most).contains(&size.0))
-        };
-        if !whole(self.block, 512, 4096) {
-            return self.refuse("`block` must be a power of two from 512 to 4k");
-        }
-        if !whole(self.bucket, 8 << 10, 16 << 20) {
-            return self.refuse("`bucket` must be a power of two from 8k to 16m");
-        }
-        if self.writeback_percent.is_some_and(|percent| percent > 40) {
-            return self.refuse("`writeback_percent` is at most 40");
-        }
-        let dirty = self.writeback_percent.is_some() || self.writeback_delay_s.is_some();
-        if dirty && self.mode != CacheMode::WriteBack {
-            return self.refuse("only `writeback` has dirty data to be written back");
-        }
-        Ok(())
-    }
-
     /// The array behind the cache, with the members that are its own.
     fn behind<'a>(&'a self, array: &Built) -> Option<(&'a MdSpec, Built)> {
         let md = self.md.as_ref()?;
@@ -150,6 +130,26 @@ impl ArraySystem for BcacheSpec {
         ];
         needs.extend(self.md.iter().flat_map(ArraySystem::needs));
         needs
+    }
+
+    fn check_settings(&self) -> Result<()> {
+        let whole = |size: Option<Bytes>, least: u64, most: u64| {
+            size.is_none_or(|size| size.0.is_power_of_two() && (least..=most).contains(&size.0))
+        };
+        if !whole(self.block, 512, 4096) {
+            return self.refuse("`block` must be a power of two from 512 to 4k");
+        }
+        if !whole(self.bucket, 8 << 10, 16 << 20) {
+            return self.refuse("`bucket` must be a power of two from 8k to 16m");
+        }
+        if self.writeback_percent.is_some_and(|percent| percent > 40) {
+            return self.refuse("`writeback_percent` is at most 40");
+        }
+        let dirty = self.writeback_percent.is_some() || self.writeback_delay_s.is_some();
+        if dirty && self.mode != CacheMode::WriteBack {
+            return self.refuse("only `writeback` has dirty data to be written back");
+        }
+        self.md.as_ref().map_or(Ok(()), ArraySystem::check_settings)
     }
 
     fn check(&self, members: &[Member]) -> Result<()> {

@@ -153,7 +153,15 @@ impl ArraySystem for BtrfsSpec {
         ]
     }
 
+    fn check_settings(&self) -> Result<()> {
+        if self.nodatacow && self.compression.is_some() {
+            return self.refuse("data written in place cannot be compressed");
+        }
+        Ok(())
+    }
+
     fn check(&self, members: &[Member]) -> Result<()> {
+        self.check_settings()?;
         for profile in [self.data, self.metadata()] {
             let fewest = profile.fewest();
             if members.len() < fewest {
@@ -168,9 +176,6 @@ impl ArraySystem for BtrfsSpec {
         let small = Bytes(256 << 20);
         if smallest(members) < small {
             return self.refuse(format!("each member needs {small}"));
-        }
-        if self.nodatacow && self.compression.is_some() {
-            return self.refuse("data written in place cannot be compressed");
         }
         Ok(())
     }

@@ -24,6 +24,11 @@ pub(in crate::array) trait GeomArray: ChangeMembers + Send + Sync {
     /// The verb that takes an array down.
     const STOP: &'static str;
 
+    /// Whether its settings go together and the class takes them, whatever its members.
+    fn settings_agree(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether so many members of such sizes can be built into it.
     fn accepts(&self, members: &[Member]) -> Result<()>;
 
@@ -63,7 +68,12 @@ impl<T: GeomArray> ArraySystem for T {
         ]
     }
 
+    fn check_settings(&self) -> Result<()> {
+        self.settings_agree()
+    }
+
     fn check(&self, members: &[Member]) -> Result<()> {
+        self.settings_agree()?;
         self.accepts(members)
     }
 
@@ -72,7 +82,7 @@ impl<T: GeomArray> ArraySystem for T {
     }
 
     fn create(&self, array: &Built) -> Result<Vec<Command>> {
-        self.accepts(&array.members)?;
+        self.check(&array.members)?;
         let mut commands = T::CLASS.prepare(&array.members);
         commands.push(Command::destroys(T::CLASS.tool, self.label(array)));
         commands.extend(self.configure(array));

@@ -85,11 +85,7 @@ impl GeomArray for GflashSpec {
     const STOP: &'static str = "stop";
 
     /// One disk is enough where there is a cache.
-    fn accepts(&self, members: &[Member]) -> Result<()> {
-        if members.len() < 2 {
-            let count = members.len();
-            return Err(CLASS.cannot(format!("it takes 2 members or more and there are {count}")));
-        }
+    fn settings_agree(&self) -> Result<()> {
         match self.ram {
             Some(_) if !self.cache => Err(CLASS.cannot("`ram` is the cache's; set `cache`")),
             Some(Bytes(size)) if size == 0 || !size.is_multiple_of(1 << 20) => {
@@ -97,6 +93,14 @@ impl GeomArray for GflashSpec {
             }
             _ => Ok(()),
         }
+    }
+
+    fn accepts(&self, members: &[Member]) -> Result<()> {
+        if members.len() < 2 {
+            let count = members.len();
+            return Err(CLASS.cannot(format!("it takes 2 members or more and there are {count}")));
+        }
+        Ok(())
     }
 
     fn room(&self, members: &[Member]) -> Bytes {

@@ -61,15 +61,19 @@ impl GeomArray for Graid3Spec {
     // It has no `destroy`.
     const STOP: &'static str = "stop";
 
+    fn settings_agree(&self) -> Result<()> {
+        if self.round_robin && self.verify {
+            return Err(CLASS.cannot("`round_robin` and `verify` exclude each other"));
+        }
+        Ok(())
+    }
+
     fn accepts(&self, members: &[Member]) -> Result<()> {
         let count = members.len();
         if count < 3 || !(count - 1).is_power_of_two() {
             return Err(CLASS.cannot(format!(
                 "it takes 3, 5, 9, 17 ... members and there are {count}"
             )));
-        }
-        if self.round_robin && self.verify {
-            return Err(CLASS.cannot("`round_robin` and `verify` exclude each other"));
         }
         Ok(())
     }

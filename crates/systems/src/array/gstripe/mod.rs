@@ -58,6 +58,15 @@ impl GeomArray for GstripeSpec {
     const CLASS: Class = CLASS;
     const STOP: &'static str = "destroy";
 
+    fn settings_agree(&self) -> Result<()> {
+        match self.stripesize {
+            Some(Bytes(size)) if size < 512 || !size.is_power_of_two() => Err(CLASS.cannot(
+                format!("`stripesize` is {size} bytes and must be a power of two from 512"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn accepts(&self, members: &[Member]) -> Result<()> {
         if members.len() < 2 {
             return Err(CLASS.cannot(format!(
@@ -65,12 +74,7 @@ impl GeomArray for GstripeSpec {
                 members.len()
             )));
         }
-        match self.stripesize {
-            Some(Bytes(size)) if size < 512 || !size.is_power_of_two() => Err(CLASS.cannot(
-                format!("`stripesize` is {size} bytes and must be a power of two from 512"),
-            )),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn room(&self, members: &[Member]) -> Bytes {

@@ -150,19 +150,10 @@ impl ArraySystem for LvmSpec {
         needs
     }
 
-    fn check(&self, members: &[Member]) -> Result<()> {
-        let (level, count) = (self.level, self.data_count(members.len()));
+    fn check_settings(&self) -> Result<()> {
+        let level = self.level;
         if let Some(Err(reason)) = self.cache.as_ref().map(LvmCacheSpec::check) {
             return self.refuse(reason);
-        }
-        if count < level.fewest() {
-            return self.refuse(format!(
-                "it needs {} members and there are {count}",
-                level.fewest()
-            ));
-        }
-        if level == LvmLevel::Raid10 && !count.is_multiple_of(2) {
-            return self.refuse(format!("{count} members make no pairs"));
         }
         if let Some(size) = self.stripe_size {
             if !level.striped() {
@@ -193,6 +184,21 @@ impl ArraySystem for LvmSpec {
                     "region size {size} is no power of two from 4 KiB on"
                 ));
             }
+        }
+        Ok(())
+    }
+
+    fn check(&self, members: &[Member]) -> Result<()> {
+        self.check_settings()?;
+        let (level, count) = (self.level, self.data_count(members.len()));
+        if count < level.fewest() {
+            return self.refuse(format!(
+                "it needs {} members and there are {count}",
+                level.fewest()
+            ));
+        }
+        if level == LvmLevel::Raid10 && !count.is_multiple_of(2) {
+            return self.refuse(format!("{count} members make no pairs"));
         }
         Ok(())
     }

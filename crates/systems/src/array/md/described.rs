@@ -29,6 +29,21 @@ impl Described for MdSpec {
         written(members, data)
     }
 
+    /// Spares take the place of what is gone, and a journal is no member of the array proper.
+    fn may_miss(&self, count: usize) -> Option<usize> {
+        if self.active(count) < count {
+            return None;
+        }
+        match self.level {
+            MdLevel::Linear | MdLevel::Raid0 => Some(0),
+            MdLevel::Raid1 => Some(count.saturating_sub(1)),
+            MdLevel::Raid4 | MdLevel::Raid5 => Some(1),
+            MdLevel::Raid6 => Some(2),
+            // What is left has to hold a copy of everything.
+            MdLevel::Raid10 => Some(count - count.div_ceil(self.raid10_copies().max(1))),
+        }
+    }
+
     fn version_command(&self) -> Option<(&'static str, &'static [&'static str])> {
         Some(("mdadm", &["--version"]))
     }

@@ -185,6 +185,12 @@ impl MdSpec {
         usize::from(self.consistency_policy == Some(ConsistencyPolicy::Journal))
     }
 
+    /// Whether it is built with a bitmap.
+    #[must_use]
+    pub fn has_bitmap(&self) -> bool {
+        self.bitmap() == Bitmap::Internal
+    }
+
     /// The bitmap that is built.
     fn bitmap(&self) -> Bitmap {
         match self.bitmap {
@@ -209,7 +215,40 @@ impl MdSpec {
         self.layout_number().unwrap_or(layout::NEAR_2)
     }
 
-    /// Settings that exclude each other, whatever the members.
+    fn check_numbers(&self) -> Result<()> {
+        // What the kernel takes (`raid5_set_cache_size` and `raid5_store_group_thread_cnt` of
+        // drivers/md/raid5.c).
+        for (name, number, known) in [
+            ("stripe_cache_size", self.stripe_cache_size, 17..=32768),
+            ("group_thread_count", self.group_thread_count, 0..=8192),
+        ] {
+            if number.is_some_and(|number| !known.contains(&number)) {
+                let (least, most) = known.into_inner();
+                return self.refuse(format!("`{name}` must be from {least} to {most}"));
+            }
+        }
+        for (name, size) in [
+            ("bitmap_chunk", self.bitmap_chunk),
+            ("sync_speed_min", self.sync_speed_min),
+            ("sync_speed_max", self.sync_speed_max),
+            ("read_ahead", self.read_ahead),
+        ] {
+            if size.is_some_and(|size| !size.0.is_multiple_of(1024)) {
+                return self.refuse(format!("`{name}` must be whole KiB"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ArraySystem for MdSpec {
+    fn needs(&self) -> Vec<Need> {
+        vec![
+            Need::program("mdadm", "apt-get install mdadm"),
+            Need::Module(self.level.module()),
+        ]
+    }
+
     fn check_settings(&self) -> Result<()> {
         let level = self.level;
         if let Some(chunk) = self.chunk {
@@ -261,40 +300,6 @@ impl MdSpec {
             return self.refuse("there is no resync without redundancy");
         }
         self.check_numbers()
-    }
-
-    fn check_numbers(&self) -> Result<()> {
-        // What the kernel takes (`raid5_set_cache_size` and `raid5_store_group_thread_cnt` of
-        // drivers/md/raid5.c).
-        for (name, number, known) in [
-            ("stripe_cache_size", self.stripe_cache_size, 17..=32768),
-            ("group_thread_count", self.group_thread_count, 0..=8192),
-        ] {
-            if number.is_some_and(|number| !known.contains(&number)) {
-                let (least, most) = known.into_inner();
-                return self.refuse(format!("`{name}` must be from {least} to {most}"));
-            }
-        }
-        for (name, size) in [
-            ("bitmap_chunk", self.bitmap_chunk),
-            ("sync_speed_min", self.sync_speed_min),
-            ("sync_speed_max", self.sync_speed_max),
-            ("read_ahead", self.read_ahead),
-        ] {
-            if size.is_some_and(|size| !size.0.is_multiple_of(1024)) {
-                return self.refuse(format!("`{name}` must be whole KiB"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl ArraySystem for MdSpec {
-    fn needs(&self) -> Vec<Need> {
-        vec![
-            Need::program("mdadm", "apt-get install mdadm"),
-            Need::Module(self.level.module()),
-        ]
     }
 
     fn check(&self, members: &[Member]) -> Result<()> {

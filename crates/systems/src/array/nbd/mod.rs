@@ -142,14 +142,19 @@ impl ArraySystem for NbdSpec {
         }
     }
 
-    /// It takes no members of this machine.
-    fn check(&self, members: &[Member]) -> Result<()> {
+    fn check_settings(&self) -> Result<()> {
         self.export()?;
-        if !members.is_empty() {
-            return Err(cannot_build(TITLE, "it takes no disks of this machine"));
-        }
         if self.connections == Some(0) {
             return Err(cannot_build(TITLE, "it needs a connection"));
+        }
+        Ok(())
+    }
+
+    /// It takes no members of this machine.
+    fn check(&self, members: &[Member]) -> Result<()> {
+        self.check_settings()?;
+        if !members.is_empty() {
+            return Err(cannot_build(TITLE, "it takes no disks of this machine"));
         }
         Ok(())
     }

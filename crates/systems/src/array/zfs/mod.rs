@@ -341,7 +341,7 @@ impl ZfsSpec {
     }
 
     /// Whether the settings agree with each other.
-    fn check_settings(&self) -> Result<(), String> {
+    fn settings_agree(&self) -> Result<(), String> {
         if self.copies.is_some() && self.topology != Topology::StripedMirrors {
             return Err("`copies` is for striped mirrors".to_owned());
         }
@@ -403,10 +403,14 @@ impl ArraySystem for ZfsSpec {
         vec![program("zpool"), program("zfs"), Need::Module("zfs")]
     }
 
+    fn check_settings(&self) -> Result<()> {
+        self.settings_agree().or_else(|reason| self.refuse(reason))
+    }
+
     fn check(&self, members: &[Member]) -> Result<()> {
         self.check_members(members.len())
-            .and_then(|()| self.check_settings())
-            .or_else(|reason| self.refuse(reason))
+            .or_else(|reason| self.refuse(reason))?;
+        self.check_settings()
     }
 
     fn capacity(&self, members: &[Member]) -> Bytes {

@@ -54,7 +54,7 @@ pub(super) fn broken() -> Vec<(&'static str, String)> {
         (
             "removed from what is bare",
             with(
-                "\"md-raid5\", title = \"degraded\"",
+                "\"md-raid6\", title = \"degraded\"",
                 "\"md-raid0\", title = \"degraded\"",
             ),
         ),
@@ -68,7 +68,7 @@ pub(super) fn broken() -> Vec<(&'static str, String)> {
         ),
         (
             "subject unknown",
-            with("subject = \"md-raid5\"", "subject = \"md-raid7\""),
+            with("subject = \"md-raid6\"", "subject = \"md-raid7\""),
         ),
         (
             "event beyond a subject's members",
