@@ -163,8 +163,8 @@ pub struct Server {
     accepting: Option<thread::JoinHandle<()>>,
 }
 
-/// A server that listens and serves nothing yet: who connects waits. Dropped, its sockets are
-/// gone.
+/// A server that listens and serves nothing yet. Who connects waits; the sockets go if it is
+/// dropped before it serves.
 pub struct Listening {
     listeners: Vec<Listener>,
     tls: Option<Arc<rustls::ServerConfig>>,

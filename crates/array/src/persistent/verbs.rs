@@ -10,7 +10,7 @@ use crate::engine::{SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
 use crate::request::{Outputs, Slot};
-use raidlab_metadata::{Features, MemberMetadata, Role, Superblock};
+use raidlab_metadata::{Checksum, Features, MemberMetadata, Role, Superblock};
 use raidlab_units::{Nanos, Sectors};
 
 impl PersistentArray {
@@ -158,6 +158,7 @@ impl PersistentArray {
             size: device.size,
             metadata: MemberMetadata {
                 superblock: device.superblock(&self.array, self.has_internal_bitmap()),
+                checksum: Checksum::default(),
                 legacy: None,
                 bitmap: None,
                 bitmap_error: None,

@@ -297,7 +297,7 @@ impl Superblock {
         Ok(superblock)
     }
 
-    /// What 1.x superblock's bytes say, sound or not; roles that are not there are left out.
+    /// What a 1.x superblock's bytes say, sound or not; roles that are not there are left out.
     pub(crate) fn decode_unchecked(bytes: &[u8], version: Version) -> Option<(Self, Checksum)> {
         let (head, _) = Head::read_from_prefix(bytes).ok()?;
         let roles = usize::try_from(head.max_dev.get()).unwrap_or(usize::MAX);

@@ -347,8 +347,8 @@ fn device(path: &Path) -> Result<String, Failure> {
 /// Waits for the end of syncs.
 ///
 /// # Errors
-/// When nobody serves the array, the time is over, or a member waits for a recovery that does
-/// not begin.
+/// When nobody serves the array, the time is over, or a member waits for a recovery and none
+/// begins for some time.
 pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut client = arguments.which.connect()?;
