@@ -323,6 +323,8 @@ impl From<OutputError> for Failure {
             OutputError::Twice { .. } => {
                 Self::new(Kind::Usage, error).help("give each output a file of its own")
             }
+            // It says itself what to make.
+            OutputError::NoFolder { .. } => Self::new(Kind::Output, error),
             _ => Self::new(Kind::Output, error).help("name another file, or move that one away"),
         }
     }
