@@ -320,7 +320,9 @@ impl Period {
             latest: now,
         });
         let (took, band) = self.from.until(end);
-        let bytes = match (self.member, self.percent) {
+        let passes_over = self.op == Operation::Recovery && experiment.re_adds_by_bitmap();
+        let member = self.member.filter(|_| !passes_over);
+        let bytes = match (member, self.percent) {
             (Some(member), [Some(first), Some(last)]) => part(member, last - first),
             _ => Bytes(0),
         };

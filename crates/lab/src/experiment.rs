@@ -10,7 +10,7 @@ pub use planned_job::PlannedJob;
 
 use crate::host::QueueStyle;
 use crate::subject::Subject;
-use crate::suite::{Condition, Region, Step, Suite, Wait};
+use crate::suite::{Condition, Event, EventKind, Region, Step, Suite, Wait};
 use planning::{first_sync, removals, suite_steps};
 use raidlab_store::{Measurement, Scope};
 use raidlab_systems::FileSystemSpec;
@@ -293,6 +293,19 @@ impl Experiment {
     /// The jobs in order, those of rounds once.
     pub fn jobs(&self) -> impl Iterator<Item = &PlannedJob> {
         self.steps.iter().flat_map(Step::jobs)
+    }
+
+    /// Whether a member comes back that misses only what a bitmap knows: how far that recovery is
+    /// says nothing of how much it copies.
+    pub(crate) fn re_adds_by_bitmap(&self) -> bool {
+        let is_re_add = |event: &Event| event.kind == EventKind::ReAdd;
+        let timed = self.jobs().flat_map(|job| &job.events);
+        let mut events = timed.map(|timed| &timed.event);
+        let steps = self
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::Event(event) if is_re_add(event)));
+        self.subject.has_bitmap() && (steps || events.any(is_re_add))
     }
 
     /// Whether its array may copy something, or have a member less: then it has rows of

@@ -448,6 +448,11 @@ impl Subject {
         self.kind != SubjectKind::Disk && !bare
     }
 
+    /// Whether it is md's with a bitmap.
+    pub(crate) fn has_bitmap(&self) -> bool {
+        matches!(&self.build, Some(ArraySpec::Md(md)) if md.has_bitmap())
+    }
+
     /// How many of its `members` may be gone at a time, at most; with which of them it goes on
     /// is another matter.
     pub(crate) fn may_miss(&self, members: usize) -> usize {
