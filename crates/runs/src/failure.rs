@@ -323,8 +323,9 @@ impl From<OutputError> for Failure {
             OutputError::Twice { .. } => {
                 Self::new(Kind::Usage, error).help("give each output a file of its own")
             }
-            // It says itself what to make.
-            OutputError::NoFolder { .. } => Self::new(Kind::Output, error),
+            OutputError::NoFolder { .. } => {
+                Self::new(Kind::Output, error).help("or name a file in a folder that is there")
+            }
             _ => Self::new(Kind::Output, error).help("name another file, or move that one away"),
         }
     }
