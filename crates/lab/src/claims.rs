@@ -11,7 +11,7 @@
 //! measures a subject on several; the operation may be left out where the job has
 //! one only. What arrays do in the background is the job `background`: `md background
 //! recovery` is the time that a rebuild takes, `md background recovery rate` its rate;
-//! one that the run did not see the end of has no time. Its value is the mean of the rows of the newest run that has any:
+//! one that the run did not see the end of has no time. Its value is the mean of the rows of the first run that has any:
 //! repetitions, and parts such as iozone's record sizes. Where these lie so far apart
 //! that others of them would have given the opposite answer, the comparison says so.
 
@@ -222,7 +222,7 @@ impl Claims {
         })
     }
 
-    /// Holds every claim against rows, run by run, the newest first.
+    /// Holds every claim against rows, run by run: those of the first run that has a cell count.
     #[must_use]
     pub fn judge(&self, runs: &[Vec<Measurement>]) -> Vec<Judged<'_>> {
         let claims = self.claims.iter();
@@ -316,7 +316,7 @@ impl Selector {
             && (self.operation.as_ref()).is_none_or(|name| name == row.op.name())
     }
 
-    /// What the newest run with such rows says; 0 is what a row has that lacks the figure.
+    /// What the first run with such rows says; 0 is what a row has that lacks the figure.
     fn value(&self, suites: &[String], runs: &[Vec<Measurement>], metric: Metric) -> Option<Value> {
         runs.iter().find_map(|rows| {
             let is_known = |row: &&Measurement| metric != Metric::Seconds || !row.is_unfinished();
@@ -339,7 +339,7 @@ impl Selector {
         })
     }
 
-    /// What the newest run's rows count of their own accord.
+    /// What the first such run's rows count of their own accord.
     fn metric(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Metric> {
         let mut rows = runs.iter().flatten();
         let row = rows.find(|row| self.covers(suites, row))?;

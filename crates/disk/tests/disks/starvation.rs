@@ -32,9 +32,9 @@ fn strict() -> DiskParameters {
 
 /// What a minute gave.
 struct Minute {
-    /// Random reads.
+    /// How many random reads ended.
     random: u64,
-    /// Commands beside them.
+    /// How many of the other commands ended.
     beside: u64,
     /// The longest that a random read took.
     longest: Nanos,
