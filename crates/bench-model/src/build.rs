@@ -1,21 +1,22 @@
 //! From an experiment's description to a machine.
 
 mod ablation;
+mod error;
 mod refusals;
 
 pub use ablation::{Ablation, UnknownAblation};
+pub use error::BuildError;
 
 use crate::md_array::{self, MdArray};
 use crate::pool_subject::{self, PoolSubject};
-use crate::presets::{self, LoadPresetError};
-use crate::wiring::{self, WiringError};
+use crate::presets;
+use crate::wiring;
 use raidlab_array::{
-    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, HostRequests, MdThreads,
-    MemberConfig, ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
-    Throttle, WriteBarrier,
+    Array, ArrayConfig, CheckpointRule, EngineOptions, HostRequests, MdThreads, MemberConfig,
+    ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
 };
-use raidlab_disk::{DiskParameters, Order, Preset, PresetError, StateError, UnknownOrder};
-use raidlab_lab::{self as lab, CapacityError, Experiment, Files, SubjectKind};
+use raidlab_disk::{DiskParameters, Order, Preset};
+use raidlab_lab::{self as lab, Experiment, Files, SubjectKind};
 use raidlab_md::Raid5d;
 use raidlab_policies::read_policy;
 use raidlab_random::Stream;
@@ -26,106 +27,6 @@ use raidlab_sim::{
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::{Pool, PoolConfig};
 use refusals::{check_cache, check_discards, check_modelled};
-use thiserror::Error;
-
-/// Why an experiment cannot be built.
-#[derive(Debug, Error)]
-pub enum BuildError {
-    /// A disk that the suite names has no preset, or one that cannot be read.
-    #[error("disk `{disk}` cannot be had")]
-    Preset {
-        /// The name of the preset, as the suite has it.
-        disk: String,
-        /// Why the preset cannot be loaded.
-        #[source]
-        source: LoadPresetError,
-    },
-    /// What is wrong with the processor's file, or that there is none.
-    #[error("the modelled host's processor cannot be had")]
-    Processor(#[source] LoadPresetError),
-    /// A parameter set cannot be used for a disk.
-    #[error("parameter set `{set}` cannot be used")]
-    Set {
-        /// The name of the set that was asked for.
-        set: String,
-        /// Why the set cannot be used.
-        #[source]
-        source: PresetError,
-    },
-    /// A disk cannot begin in the state that the suite asks for.
-    #[error("disk `{disk}` of the suite cannot be had")]
-    State {
-        /// The name of the disk, as the suite has it.
-        disk: String,
-        /// What is wrong with the state.
-        #[source]
-        source: StateError,
-    },
-    /// A member's part of a drive cannot be as the suite says.
-    #[error("the suite's disks cannot be had")]
-    Wiring(#[from] WiringError),
-    /// The jobs reach behind the end of the array.
-    #[error("the suite does not fit")]
-    Capacity(#[source] CapacityError),
-    /// The read policy of a subject is unknown or does not fit its array.
-    #[error("the subject's read policy cannot be used")]
-    ReadPolicy(#[source] ReadPolicyError),
-    /// The order of the host's queue.
-    #[error("the scheduler of the modelled host cannot be used")]
-    Scheduler(#[source] UnknownOrder),
-    /// The array core refuses what the subject says.
-    #[error("the array cannot be set up")]
-    Array(#[source] ConfigError),
-    /// An array of md.
-    #[error(transparent)]
-    Md(#[from] md_array::MdError),
-    /// The model of ZFS refuses what the subject says.
-    #[error("the pool cannot be set up")]
-    Pool(#[source] raidlab_zfs::ConfigError),
-    /// A pool may keep more in its cache than the host has memory.
-    #[error("a cache of {cache} is more than the {memory} of memory of host `{host}`")]
-    Cache {
-        /// What the pool's cache may hold.
-        cache: Bytes,
-        /// The name of the host.
-        host: String,
-        /// The host's memory.
-        memory: Bytes,
-    },
-    /// A feature that is to be left out is none.
-    #[error(transparent)]
-    Ablation(#[from] UnknownAblation),
-    /// The experiment has something that only real systems do.
-    #[error("the model has no {what}")]
-    NotModelled {
-        /// What the model does not have.
-        what: String,
-    },
-    /// The same of one of its steps, with its place in the suite's file.
-    #[error("{place}: the model has no {what}")]
-    Step {
-        /// Where the step stands: `own.toml:14: step[2]`.
-        place: String,
-        /// What the model does not have, and what to write instead.
-        what: String,
-    },
-    /// Discards that nobody takes: a real fio's job would end with an error.
-    #[error("job `{job}` discards blocks, and {why}")]
-    Discards {
-        /// The name of the job that discards.
-        job: String,
-        /// What does not take discards, in words.
-        why: &'static str,
-    },
-    /// A subject file without what its kind needs.
-    #[error("subject `{subject}` has no {what}")]
-    Incomplete {
-        /// The subject whose file lacks something.
-        subject: String,
-        /// The table or field that the subject's file lacks.
-        what: &'static str,
-    },
-}
 
 /// Everything decided, before the machine is made.
 pub(crate) struct Plan {

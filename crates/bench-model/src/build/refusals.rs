@@ -44,8 +44,7 @@ pub(super) fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> 
     }
     for (step, place) in experiment.steps.iter().zip(experiment.places.iter()) {
         if let Some(what) = not_modelled(step, &experiment.subject) {
-            let place = place.clone();
-            return Err(BuildError::Step { place, what });
+            return Err(BuildError::NotModelled { what }.at(place));
         }
     }
     Ok(())
@@ -122,15 +121,16 @@ pub(super) fn check_discards(
     let discards = |spec: &JobSpec| {
         spec.pattern.trims() && spec.zones.is_none() && spec.engine != Engine::Null
     };
-    let mut jobs = experiment.steps.iter().filter_map(|step| match step {
-        PlannedStep::Job(job) => Some(job),
+    let steps = experiment.steps.iter().zip(experiment.places.iter());
+    let mut jobs = steps.filter_map(|(step, place)| match step {
+        PlannedStep::Job(job) => Some((job, place)),
         _ => None,
     });
-    let found = jobs.find(|job| {
+    let found = jobs.find(|(job, _)| {
         let group = job.work.group();
         group.is_ok_and(|group| group.jobs.iter().any(discards))
     });
-    let Some(job) = found else {
+    let Some((job, place)) = found else {
         return Ok(());
     };
     let subject = &experiment.subject;
@@ -150,8 +150,6 @@ pub(super) fn check_discards(
     } else {
         return Ok(());
     };
-    Err(BuildError::Discards {
-        job: job.name.clone(),
-        why,
-    })
+    let job = job.name.clone();
+    Err(BuildError::Discards { job, why }.at(place))
 }
