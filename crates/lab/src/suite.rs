@@ -394,7 +394,11 @@ impl Suite {
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = read_job_file(&name, &text, folder, files)?;
         let mut steps = Vec::new();
+        let mut places = Places::default();
         for (index, jobs) in file.groups().into_iter().enumerate() {
+            let first = jobs.jobs.first();
+            let place = first.map(|job| format!("{}: [{}]", job.place, job.name().unwrap_or("")));
+            places.steps.push(place.unwrap_or_default());
             let reading = match read_group(jobs) {
                 Ok(reading) => reading,
                 Err(GroupError::Fio(error)) => return Err(error.into()),
@@ -427,7 +431,7 @@ impl Suite {
             figures_of: regions.clone(),
             regions,
             processor: None,
-            places: Places::default(),
+            places,
             filesystems: vec![None],
             repetitions: 1,
             begin: Begin::InSync,

@@ -110,7 +110,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// The same, of the step that stands at this place.
+    /// The same error for the step that stands at this place in the suite's file.
     pub(super) fn at(self, place: &str) -> Self {
         Self::Step {
             place: place.to_owned(),

@@ -441,6 +441,12 @@ fn a_job_file_is_a_suite_of_its_groups() {
             ),
         ]
     );
+    let file = path.display();
+    let places = [
+        format!("{file}, line 3: [a]"),
+        format!("{file}, line 6: [b]"),
+    ];
+    assert_eq!(suite.places.steps, places);
     // An option of `[global]` is one of both jobs.
     let remark = format!(
         "{}, line 2: `randrepeat`: a modelled run always repeats itself; `randseed` asks for another sequence",
