@@ -196,6 +196,7 @@ impl Plan {
             order: asked.map_or_else(|| order(&self.host.scheduler), Ok)?,
             nvme_order: asked.unwrap_or(Order::None),
             maximum_request: self.host.maximum_request,
+            flush_after_sync: self.host.flush_after_sync,
             // With a processor it is the processor that has turns.
             scheduler_clock: self
                 .host

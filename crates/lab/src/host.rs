@@ -49,6 +49,9 @@ pub struct Host {
     pub scheduler: String,
     /// The largest request that reaches a drive whole; larger ones are split.
     pub maximum_request: Bytes,
+    /// The system call of a durable write (`O_SYNC`) flushes the device once more before it
+    /// returns, behind what makes the write itself durable.
+    pub flush_after_sync: bool,
     /// How a queue depth above one was reached.
     pub queue: QueueStyle,
     /// Main memory: what a file system's cache can take of.
@@ -129,6 +132,8 @@ struct RawHost {
     #[serde(default = "sweep")]
     scheduler: String,
     maximum_request: Spanned<Size>,
+    #[serde(default = "yes")]
+    flush_after_sync: bool,
     queue: QueueStyle,
     memory: Size,
     #[serde(default)]
@@ -149,6 +154,11 @@ const fn start_up() -> Time {
 /// The time for a host whose file has none: quiet members are not waited for.
 const fn no_time() -> Time {
     Time(Nanos::ZERO)
+}
+
+/// What a host does that says nothing else.
+const fn yes() -> bool {
+    true
 }
 
 /// The scheduler of a host that does not name it.
@@ -207,6 +217,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             tags: host.tags.into_inner(),
             scheduler: host.scheduler,
             maximum_request: host.maximum_request.get_ref().0,
+            flush_after_sync: host.flush_after_sync,
             queue: host.queue,
             memory: host.memory.0,
             old_locks: host.old_locks,

@@ -16,6 +16,9 @@ pub struct Host {
     pub nvme_order: Order,
     /// Largest request to a member; larger ones are split by the subject.
     pub maximum_request: Bytes,
+    /// The system call of a durable write (`O_SYNC`) flushes the device once more before it
+    /// returns, behind what makes the write itself durable.
+    pub flush_after_sync: bool,
     /// From one tick to the next, above zero, of the clock of a scheduler that lets threads of an
     /// array with parity, and of a RAID 10's sync, go before the process that it last found
     /// running; the threads compute for what they send. `None`: a process goes on until it
@@ -39,6 +42,7 @@ impl Host {
             order: Order::None,
             nvme_order: Order::None,
             maximum_request: Bytes(512 << 10),
+            flush_after_sync: true,
             scheduler_clock: None,
             one_processor: None,
         }

@@ -76,6 +76,8 @@ struct Clone {
     /// The subject has it sleep with a request; turns that came meanwhile are
     /// counted.
     asleep: bool,
+    /// The write, by its number, that is durable and whose system call has yet to flush.
+    owes_flush: Option<usize>,
     /// No new requests: the amount is done or the time is up.
     stopped: bool,
     /// Issuing is held back for a leap.
@@ -138,6 +140,7 @@ impl Clone {
             flushed_last: false,
             submitted: Vec::new(),
             flushing: false,
+            owes_flush: None,
             turns_owed: 0,
             turns_slept: 0,
             asleep: false,
@@ -240,6 +243,8 @@ struct Flight {
     first: usize,
     ranges: u32,
     failed: bool,
+    /// Its system call flushes the device behind a durable write, or has to no longer.
+    has_flushed: bool,
 }
 
 /// The jobs of a group while they run.

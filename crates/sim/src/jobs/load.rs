@@ -86,6 +86,10 @@ impl Jobs {
     fn turn(&mut self, machine: &mut Machine, index: usize) {
         let now = machine.now;
         let clone = &mut self.clones[index];
+        if let Some(id) = clone.owes_flush.take() {
+            self.flush_after_sync(machine, index, id);
+            return;
+        }
         if clone.stopped {
             self.end_if_drained(machine, index);
             return;

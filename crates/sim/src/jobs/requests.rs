@@ -53,6 +53,10 @@ impl Jobs {
             first: 0,
             ranges: 1 + u32::try_from(further.len()).unwrap_or(0),
             failed: false,
+            has_flushed: !clone.job.sync_writes
+                || clone.job.engine != Engine::Sync
+                || unit.direction != Direction::Write
+                || !machine.host.flush_after_sync,
         };
         let first = self.fly(flight);
         if let Some(flight) = &mut self.flights[first] {
@@ -110,11 +114,32 @@ impl Jobs {
         }
     }
 
+    /// Flushes the device for a write that is durable: the system call of a synchronous engine
+    /// does that before it returns (Linux block/fops.c, `blkdev_write_iter`, by
+    /// `generic_write_sync`). Of a write that is handed over, as by libaio, nobody waits there.
+    pub(super) fn flush_after_sync(&mut self, machine: &mut Machine, index: usize, id: usize) {
+        let flush = IoUnit {
+            direction: Direction::Flush,
+            offset: Bytes(0),
+            length: Bytes(0),
+        };
+        self.hand_over(machine, index, &flush, id);
+    }
+
     /// All of a request is done.
     pub(super) fn ended(&mut self, machine: &mut Machine, id: usize) {
-        let Some(flight) = self.flights[id].take() else {
+        let Some(mut flight) = self.flights[id].take() else {
             return;
         };
+        if !flight.has_flushed && !flight.failed {
+            flight.has_flushed = true;
+            flight.ranges = 1;
+            self.flights[id] = Some(flight);
+            let clone = &mut self.clones[flight.clone];
+            clone.owes_flush = Some(id);
+            clone.schedule(machine, flight.clone, machine.now, 1);
+            return;
+        }
         self.free.push(id);
         let clone = &mut self.clones[flight.clone];
         let flushes = clone.job.fsync_every > 0 || clone.job.fdatasync_every > 0;

@@ -5,7 +5,7 @@ use crate::bench::{Bench, group, random, sequential, timed};
 use raidlab_array::{AdminError, Event, Operation, Slot};
 use raidlab_sim::{DiskCommand, SimError, SubjectError};
 use raidlab_units::{Bytes, Nanos, Sectors};
-use raidlab_workload::{JobSpec, Pattern};
+use raidlab_workload::{Engine, JobSpec, Pattern};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -224,27 +224,12 @@ fn members_on_a_cable_read_in_turns() {
 /// a write is on its way.
 #[test]
 fn durable_writes_share_flushes() {
-    let mut machine = Bench {
-        members: 1,
-        ..Bench::default()
-    }
-    .machine();
-    let commands: Rc<RefCell<Vec<DiskCommand>>> = Rc::default();
-    let log = commands.clone();
-    machine.watch_commands(Box::new(move |command| log.borrow_mut().push(*command)));
     let job = JobSpec {
-        sync_writes: true,
         num_jobs: 4,
+        engine: Engine::Libaio,
         ..random(Pattern::RandWrite, 1, 100)
     };
-    let result = machine.run(&group([job])).expect("runs");
-    assert_eq!(result.writes().ios, 400);
-    let commands = commands.borrow();
-    let of = |operation| {
-        let all = commands.iter().filter(move |it| it.operation == operation);
-        all.map(|it| (it.arrived, it.completed)).collect::<Vec<_>>()
-    };
-    let (writes, flushes) = (of(Operation::Write), of(Operation::Flush));
+    let [writes, flushes] = writes_and_flushes(job);
     assert_eq!(writes.len(), 400);
     assert!((100..400).contains(&flushes.len()), "{}", flushes.len());
     assert!(flushes.windows(2).all(|pair| pair[0].1 <= pair[1].0));
@@ -256,4 +241,41 @@ fn durable_writes_share_flushes() {
                 .any(|(begun, _)| since < begun && begun < until)
         );
     }
+}
+
+/// Linux block/fops.c, `blkdev_write_iter`: a synchronous engine's system call flushes behind the
+/// write that is durable already. A request that is handed over has returned by then.
+#[test]
+fn a_synchronous_engine_flushes_twice_for_each_durable_write() {
+    for (engine, each) in [(Engine::Libaio, 1), (Engine::Sync, 2)] {
+        let job = JobSpec {
+            engine,
+            ..random(Pattern::RandWrite, 1, 100)
+        };
+        let [writes, flushes] = writes_and_flushes(job);
+        assert_eq!((writes.len(), flushes.len()), (100, 100 * each));
+    }
+}
+
+/// When each write, and each flush, of durable writes to a disk began and ended.
+fn writes_and_flushes(job: JobSpec) -> [Vec<(Nanos, Nanos)>; 2] {
+    let mut machine = Bench {
+        members: 1,
+        ..Bench::default()
+    }
+    .machine();
+    let commands: Rc<RefCell<Vec<DiskCommand>>> = Rc::default();
+    let log = commands.clone();
+    machine.watch_commands(Box::new(move |command| log.borrow_mut().push(*command)));
+    let job = JobSpec {
+        sync_writes: true,
+        ..job
+    };
+    machine.run(&group([job])).expect("runs");
+    let commands = commands.borrow();
+    let of = |operation| {
+        let all = commands.iter().filter(move |it| it.operation == operation);
+        all.map(|it| (it.arrived, it.completed)).collect()
+    };
+    [Operation::Write, Operation::Flush].map(of)
 }
