@@ -113,6 +113,20 @@ pub enum ChildSelection {
     Zol06,
 }
 
+/// When and where the blocks of the intent log are written (`zil.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntentLog {
+    /// One batch of commits after the other, where the pool writes (until OpenZFS 0.7).
+    Batches,
+    /// One log block behind the other, without waiting for it (OpenZFS 2.3).
+    Pipeline {
+        /// The size of the metaslab at the front of each disk that has the log alone, in
+        /// sectors of 512 bytes; zero on disks of less than 64 metaslabs, where the log lies
+        /// where the pool writes (`spa_embedded_log_min_ms`).
+        metaslab: Sectors,
+    },
+}
+
 /// How data blocks are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataReads {
@@ -234,6 +248,8 @@ pub struct PoolConfig {
     pub level_2_pointer_bytes: u64,
     /// Copies of every metadata block (2: `copies` + 1, "ditto blocks").
     pub metadata_copies: u64,
+    /// When and where the intent log is written.
+    pub intent_log: IntentLog,
     /// The smallest allocation is 2^ashift bytes (9: the disks report 512).
     pub ashift: u32,
     /// The most that the cache of data and indirect blocks may hold, in bytes (`arc_max`).

@@ -12,6 +12,7 @@
 //! - `cache`: indirect blocks and data in memory;
 //! - `map`: copy-on-write allocation and where everything lies;
 //! - `prefetch`: sequential streams are read ahead;
+//! - `log`: the intent log, which makes writes durable before their group is on disk;
 //! - `txg`: dirty data, the write throttle, transaction groups and their sync;
 //! - `scan`: the resilver, in the order of the block tree or sorted by address.
 //!
@@ -19,9 +20,7 @@
 //! a pool then takes no time of its own (`PoolConfig::charged`).
 //!
 //! Not modelled: what data compresses to (each block takes what the configuration says),
-//! the intent log
-//! (every write is asynchronous; a flush waits for the current transaction
-//! group), level 3 and above of the block tree, fragmentation, snapshots.
+//! log devices, level 3 and above of the block tree, fragmentation, snapshots.
 //!
 //! Releases differ in constants and in rules: the queue's, prefetch, whether each data
 //! block chooses its child, by what of it (`config::ChildSelection`, `DataReads`), how
@@ -63,7 +62,7 @@ mod prefetch;
 mod slab;
 
 pub use config::{
-    ChildSelection, ClassLimits, ConfigError, Courtesy, DataReads, HostTime, MemberConfig,
-    PoolConfig, PoolMetadata, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
+    ChildSelection, ClassLimits, ConfigError, Courtesy, DataReads, HostTime, IntentLog,
+    MemberConfig, PoolConfig, PoolMetadata, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
 };
 pub use pool::{Pool, SyncStatus};

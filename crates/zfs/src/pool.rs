@@ -16,9 +16,8 @@
 //! first is read, because ditto copies on the same top-level device "prefer
 //! the lowest index" (`vdev_mirror_dva_select`).
 //!
-//! A flush waits until everything written before it is on disk, by a sync of
-//! the transaction group. (The intent log would write a copy of recent writes
-//! instead; no measured job flushes.)
+//! A flush waits until everything written before it is on disk, in the intent log or by the
+//! sync of a transaction group; so does a write that is to be durable (see `log`).
 //!
 //! A discard frees the blocks that lie in it as a whole (`zvol_discard`): they are holes
 //! from then on, and those of the open group are never written. It takes the host the
@@ -30,6 +29,7 @@ mod admin;
 mod ahead;
 mod data;
 mod io;
+mod log;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -70,6 +70,13 @@ struct Job {
     failed: bool,
 }
 
+impl Job {
+    /// Whether it is a write that ends only when it is durable.
+    fn is_durable(&self) -> bool {
+        self.request.operation == Operation::Write && self.request.force_unit_access
+    }
+}
+
 /// What waits until an indirect block is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiter {
@@ -102,6 +109,8 @@ enum Timer {
     Emit,
     /// The scanning thread may order the next block.
     Scan,
+    /// The open log block is sent.
+    Log,
 }
 
 /// A mirror pool with one volume. See the crate's and the file's head.
@@ -131,6 +140,7 @@ pub struct Pool {
     timers: BinaryHeap<Reverse<(Nanos, u64, Timer)>>,
     timer_count: u64,
     txg: txg::Groups,
+    log: log::Log,
     scan: scan::Scan,
     /// The last sequential write: its end, and the blocks written up to there
     /// without a gap.
@@ -184,6 +194,7 @@ impl Pool {
             timers: BinaryHeap::new(),
             timer_count: 0,
             txg: txg::Groups::new(first_deadline),
+            log: log::Log::default(),
             scan: scan::Scan::default(),
             stream: (0, 0),
             last_foreground: None,
@@ -219,6 +230,7 @@ impl Pool {
         self.jobs.is_empty()
             && self.commands.is_empty()
             && self.txg.is_clean()
+            && self.log.is_quiet()
             && self.scan.is_quiet()
     }
 
@@ -227,7 +239,10 @@ impl Pool {
         let end = request.start.0.checked_add(request.count.0);
         let in_range = end.is_some_and(|end| end <= self.size().0) && request.count.0 > 0;
         match request.operation {
-            Operation::Flush => self.submit_flush(now, request.id, out),
+            Operation::Flush => {
+                self.commit(now, vec![request.id], out);
+                self.issue(out);
+            }
             _ if !in_range => finish(request.id, Err(RequestError::OutOfRange), out),
             Operation::Discard => self.discard(now, request),
             Operation::Read | Operation::Write => {
@@ -290,9 +305,10 @@ impl Pool {
             self.timers.pop();
             match timer {
                 Timer::Admit(job) => self.admitted(now, job),
-                Timer::Finish(job) => self.finish_job(job, out),
+                Timer::Finish(job) => self.finish_job(now, job, out),
                 Timer::Emit => self.emit(now, out),
                 Timer::Scan => self.scan_step(now, out),
+                Timer::Log => self.send_open_block(now, out),
             }
         }
         self.start_sync_if_due(now, out);

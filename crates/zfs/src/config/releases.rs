@@ -1,8 +1,8 @@
 //! The constants of each release.
 
 use super::{
-    ChildSelection, ClassLimits, Courtesy, DataReads, HostTime, MemberConfig, PoolConfig,
-    PoolMetadata, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
+    ChildSelection, ClassLimits, Courtesy, DataReads, HostTime, IntentLog, MemberConfig,
+    PoolConfig, PoolMetadata, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
 };
 use raidlab_units::{Bytes, Nanos, Sectors};
 
@@ -28,6 +28,7 @@ impl PoolConfig {
             level_1_pointer_bytes: 13,
             level_2_pointer_bytes: 37,
             metadata_copies: 2,
+            intent_log: IntentLog::Batches,
             ashift: 9,
             cache: Bytes(cache),
             metadata_limit: Bytes(cache / 4 - headers(cache)),
@@ -127,7 +128,13 @@ impl PoolConfig {
             pieces: 3,
             sectors: Sectors(16),
         };
-        config.copies_apart = Some(metaslab(config.smallest_member()));
+        let member = config.smallest_member();
+        let metaslab = metaslab(member);
+        config.copies_apart = Some(metaslab);
+        let has_own = member.0 / metaslab.0 >= 64;
+        config.intent_log = IntentLog::Pipeline {
+            metaslab: if has_own { metaslab } else { Sectors::ZERO },
+        };
         // `zfs_vdev_def_queue_depth`; `zfs_vdev_async_write_max_active` times
         // `zfs_vdev_queue_depth_pct`.
         config.allocations = Some((32, 100));

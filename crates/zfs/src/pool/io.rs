@@ -75,6 +75,8 @@ pub(super) enum WriteFor {
     Sync { dirty_blocks: u64 },
     /// The new disk of a resilver: this many blocks.
     Resilver { blocks: u64 },
+    /// The intent log: the block of this number, or the flush behind it.
+    Log { block: u64 },
 }
 
 /// A logical write or flush.
@@ -255,12 +257,11 @@ impl Pool {
         remaining > 0
     }
 
-    /// Sends a flush to every disk: the number of answers to wait for, 1 or,
-    /// without disks, 0.
-    pub(super) fn start_flush(&mut self, out: &mut Outputs) -> u32 {
+    /// Sends a flush to every disk; false if there is none.
+    pub(super) fn start_flush(&mut self, purpose: WriteFor, out: &mut Outputs) -> bool {
         let index = self.writes.insert(Write {
             remaining: 0,
-            purpose: WriteFor::Sync { dirty_blocks: 0 },
+            purpose,
         });
         let mut remaining = 0;
         for slot in (0..).map(Slot).take(self.leaves.len()) {
@@ -287,7 +288,7 @@ impl Pool {
                 remaining += 1;
             }
         }
-        u32::from(self.sent_to(index, remaining))
+        self.sent_to(index, remaining)
     }
 
     /// Hands to the disks what their queues allow.
@@ -397,6 +398,7 @@ impl Pool {
                 match purpose {
                     WriteFor::Sync { dirty_blocks } => self.sync_write_done(now, dirty_blocks, out),
                     WriteFor::Resilver { blocks } => self.scan_blocks_done(now, blocks),
+                    WriteFor::Log { block } => self.log_block_done(now, block, out),
                 }
             }
         }

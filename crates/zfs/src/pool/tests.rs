@@ -2,6 +2,7 @@
 
 mod bench;
 mod comparison;
+mod intent_log;
 mod openzfs_2_3;
 mod resilver;
 mod rules;

@@ -2,8 +2,7 @@
 //!
 //! One group is open and takes writes, one is being synced. The sync of the
 //! open group begins when no other is running and the group is 5 s old, or
-//! holds 64 MiB, or a resilver is running (`txg_sync_thread`), or somebody
-//! waits for a flush.
+//! holds 64 MiB, or a resilver is running (`txg_sync_thread`).
 //!
 //! Throttle (`dmu_tx_delay`): with more than 60 % of the dirty limit dirty, a
 //! write is delayed by `scale * (dirty - min) / (max - dirty)`, at most 100
@@ -29,11 +28,12 @@
 
 mod place;
 
-use super::{Pool, Timer, finish};
+use super::io::WriteFor;
+use super::{Pool, Timer};
 use crate::cache::IndirectId;
 use crate::leaf_queue::Class;
 use crate::map::Place;
-use raidlab_array::{Outputs, RequestId};
+use raidlab_array::Outputs;
 use raidlab_units::{Bytes, Nanos};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -48,7 +48,6 @@ pub(super) struct Groups {
     open_blocks: u64,
     /// Indirect blocks above them, where these count.
     open_parents: BTreeSet<IndirectId>,
-    open_flushes: Vec<RequestId>,
     deadline: Nanos,
     /// Dirty blocks, those of the syncing group that are not yet on disk
     /// included.
@@ -85,7 +84,6 @@ struct Sync {
     written: u32,
     /// Looks at the blocks that wait for places, see `place`.
     looks: u32,
-    flushes: Vec<RequestId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +103,6 @@ impl Groups {
         Self {
             open_blocks: 0,
             open_parents: BTreeSet::new(),
-            open_flushes: Vec::new(),
             deadline,
             dirty: 0,
             dirty_parents: 0,
@@ -116,7 +113,7 @@ impl Groups {
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.open_blocks == 0 && self.open_flushes.is_empty() && self.sync.is_none()
+        self.open_blocks == 0 && self.sync.is_none()
     }
 }
 
@@ -132,12 +129,6 @@ impl Pool {
     fn open_bytes(&self) -> Bytes {
         let parents = self.config.indirect_dirty.0 * self.txg.open_parents.len() as u64;
         Bytes(self.block_bytes(self.txg.open_blocks).0 + parents)
-    }
-
-    pub(super) fn submit_flush(&mut self, now: Nanos, id: RequestId, out: &mut Outputs) {
-        self.txg.open_flushes.push(id);
-        self.start_sync_if_due(now, out);
-        self.issue(out);
     }
 
     /// A write that has all it needs passes the throttle.
@@ -176,6 +167,7 @@ impl Pool {
             return;
         };
         let (first, end) = (job.request.start.0 / block_sectors, job.end);
+        self.log.record(job.request.count.to_bytes());
         if self.txg.open_blocks == 0 && self.txg.deadline <= now {
             let late = now.0 - self.txg.deadline.0;
             let timeout = self.config.txg_timeout.0.max(1);
@@ -236,7 +228,7 @@ impl Pool {
             return None;
         }
         let full = self.open_bytes() >= self.config.txg_dirty_sync;
-        if full || !self.txg.open_flushes.is_empty() || self.scan.wants_group() {
+        if full || self.scan.wants_group() {
             return Some(Nanos::ZERO);
         }
         (self.txg.open_blocks > 0).then_some(self.txg.deadline)
@@ -249,6 +241,7 @@ impl Pool {
         let blocks = std::mem::take(&mut self.txg.open_blocks);
         let prepared = now + self.config.sync_prepare_time * blocks;
         self.txg.deadline = now + self.config.txg_timeout;
+        self.log.group_closes();
         self.txg.sync = Some(Sync {
             stage: Stage::Blocks,
             now,
@@ -262,7 +255,6 @@ impl Pool {
             outstanding: 0,
             written: 0,
             looks: u32::MAX,
-            flushes: std::mem::take(&mut self.txg.open_flushes),
         });
         if prepared > now {
             self.set_timer(prepared, Timer::Emit);
@@ -345,7 +337,10 @@ impl Pool {
                     self.sync_copies(&mut sent, (now, place), self.config.metadata_copies + 1);
                 }
             }
-            Stage::FlushBefore | Stage::FlushAfter => sent = self.start_flush(out),
+            Stage::FlushBefore | Stage::FlushAfter => {
+                let purpose = WriteFor::Sync { dirty_blocks: 0 };
+                sent = u32::from(self.start_flush(purpose, out));
+            }
             Stage::Uberblocks => {
                 let last = self.map.space() - UBERBLOCK_SECTORS;
                 for start in [0, LABEL_SECTORS, last - LABEL_SECTORS, last] {
@@ -389,20 +384,15 @@ impl Pool {
     }
 
     fn sync_finished(&mut self, now: Nanos, out: &mut Outputs) {
-        if let Some(sync) = self.txg.sync.take() {
-            for id in sync.flushes {
-                finish(id, Ok(()), out);
-            }
-        }
+        self.txg.sync = None;
+        self.log.group_is_synced();
         self.start_sync_if_due(now, out);
     }
 
     /// Whether a group waits that would be synced without its time being up.
     pub(super) fn group_waits(&self, now: Nanos) -> bool {
         let open = self.open_bytes();
-        open >= self.config.txg_dirty_sync
-            || !self.txg.open_flushes.is_empty()
-            || (self.txg.open_blocks > 0 && self.txg.deadline <= now)
+        open >= self.config.txg_dirty_sync || (self.txg.open_blocks > 0 && self.txg.deadline <= now)
     }
 
     /// Whether a sorted resilver must give way to a group after its least time
@@ -412,7 +402,6 @@ impl Pool {
         let open = self.open_bytes();
         let (low, _) = self.config.async_write_ramp_percent;
         open >= self.config.txg_dirty_sync
-            || !self.txg.open_flushes.is_empty()
             || self.dirty().0 >= self.config.dirty_data_max.0 / 100 * low
             || self.txg.deadline <= now
     }

@@ -139,7 +139,7 @@ impl Pool {
     }
 
     pub(super) fn finish_at(&mut self, time: Nanos, index: u32) {
-        if !self.config.charged {
+        if !self.config.charged || self.jobs.get_mut(index).is_some_and(|job| job.is_durable()) {
             self.set_timer(time, Timer::Finish(index));
         } else if let Some(job) = self.jobs.remove(index) {
             let id = job.request.id;
@@ -147,9 +147,11 @@ impl Pool {
         }
     }
 
-    pub(super) fn finish_job(&mut self, index: u32, out: &mut Outputs) {
-        if let Some(job) = self.jobs.remove(index) {
-            finish(job.request.id, Ok(()), out);
+    pub(super) fn finish_job(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
+        match self.jobs.remove(index) {
+            Some(job) if job.is_durable() => self.commit(now, vec![job.request.id], out),
+            Some(job) => finish(job.request.id, Ok(()), out),
+            None => {}
         }
     }
 }

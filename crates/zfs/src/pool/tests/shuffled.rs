@@ -1,9 +1,9 @@
 //! Whatever the order in which commands complete: every request finishes
-//! exactly once, a resilvering member is never read, and what was written and
-//! synced has a place.
+//! exactly once, a resilvering member is never read, what was written and
+//! synced has a place, and what was to be durable was flushed.
 
 use super::rules::config;
-use crate::{ChildSelection, DataReads, Pool, PrefetchConfig, QueueConfig, ScanOrder};
+use crate::{ChildSelection, DataReads, IntentLog, Pool, PrefetchConfig, QueueConfig, ScanOrder};
 use proptest::prelude::*;
 use raidlab_array::{MemberCommand, Operation, Outputs, Request, RequestId, Slot};
 use raidlab_random::Stream;
@@ -26,7 +26,7 @@ const SPAN: u64 = 1 << 14;
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (0_u8..5, 0..SPAN, 1_u64..300).prop_map(|(kind, start, count)| {
+        6 => (0_u8..6, 0..SPAN, 1_u64..300).prop_map(|(kind, start, count)| {
             Step::Submit(kind, start, count)
         }),
         8 => any::<u64>().prop_map(Step::Complete),
@@ -47,6 +47,14 @@ struct Driver {
     next_id: u64,
     written: BTreeMap<u64, (u64, u64)>,
     resilvering: bool,
+    /// Flushes that the first disk has ended.
+    flushes: u64,
+    /// How many it had ended when each write under way was submitted.
+    writes: BTreeMap<u64, u64>,
+    /// With so many of them all writes that have ended are durable.
+    flushed_with: u64,
+    /// The same for each flush, and each durable write, that is under way.
+    commits: BTreeMap<u64, u64>,
 }
 
 impl Driver {
@@ -62,6 +70,13 @@ impl Driver {
         }
         for finished in self.out.finished.drain(..) {
             assert!(self.open.remove(&finished.id.0), "{finished:?} twice");
+            if let Some(since) = self.writes.remove(&finished.id.0) {
+                self.flushed_with = self.flushed_with.max(since + 1);
+            }
+            if let Some(flushes) = self.commits.remove(&finished.id.0) {
+                let is_durable = finished.result.is_err() || self.flushes >= flushes;
+                assert!(is_durable, "{finished:?} is not durable");
+            }
             if finished.result.is_err() {
                 self.written.remove(&finished.id.0);
             }
@@ -111,11 +126,17 @@ impl Driver {
             operation,
             start: Sectors(start),
             count: Sectors(count),
-            force_unit_access: false,
+            force_unit_access: kind == 3,
             process: 0,
+        };
+        match kind {
+            0 => self.commits.insert(self.next_id, self.flushed_with),
+            3 => self.commits.insert(self.next_id, self.flushes + 1),
+            _ => None,
         };
         if operation == Operation::Write {
             self.written.insert(self.next_id, (start, count));
+            self.writes.insert(self.next_id, self.flushes);
         }
         self.open.insert(self.next_id);
         self.pool.submit(self.now, request, &mut self.out);
@@ -127,6 +148,8 @@ impl Driver {
             let command = self
                 .flying
                 .swap_remove(usize::try_from(index).expect("small"));
+            let is_flush = command.operation == Operation::Flush;
+            self.flushes += u64::from(is_flush && command.slot == Slot(0));
             self.pool
                 .complete(self.now, command.id, result, &mut self.out);
         }
@@ -165,6 +188,7 @@ proptest! {
             config.selection = ChildSelection::OpenZfs2;
             config.data_reads = DataReads::Blocks;
             config.queue = QueueConfig::of_2_3();
+            config.intent_log = IntentLog::Pipeline { metaslab: Sectors(512) };
             config.prefetch = PrefetchConfig::of_2_3();
             // So few and so little that all of it runs out now and then.
             config.allocations = Some((2, 4));
@@ -190,6 +214,10 @@ proptest! {
             next_id: 0,
             written: BTreeMap::new(),
             resilvering: false,
+            flushes: 0,
+            writes: BTreeMap::new(),
+            flushed_with: 0,
+            commits: BTreeMap::new(),
         };
         for step in steps {
             driver.step(step);
