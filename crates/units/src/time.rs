@@ -13,31 +13,31 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// The start of virtual time, or no time at all.
     pub const ZERO: Self = Self(0);
-    /// The greatest time, which is later than anything that happens.
+    /// The greatest time; it stands for one later than every event.
     pub const MAX: Self = Self(u64::MAX);
     /// One second of a thousand million nanoseconds.
     pub const SECOND: Self = Self(1_000_000_000);
 
-    /// So many whole seconds; the product must fit 64 bits.
+    /// A span of this many whole seconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)
     }
 
-    /// So many whole milliseconds; the product must fit 64 bits.
+    /// A span of this many whole milliseconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
-    /// So many whole microseconds; the product must fit 64 bits.
+    /// A span of this many whole microseconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds * 1_000)
     }
 
-    /// Seconds with a fraction, rounded to the nearest nanosecond; negative
-    /// and non-finite values give zero.
+    /// A span of seconds with a fraction, rounded to the nearest nanosecond; negative and
+    /// non-finite values give zero.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
