@@ -20,10 +20,10 @@ macro_rules! mutations {
         }
 
         impl Mutation {
-            /// Every one, in the order of the table.
+            /// All bugs, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Its name in tables and options.
+            /// Returns the bug's name in tables and options.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! mutations {
                 }
             }
 
-            /// What the code does wrong with this bug, in words.
+            /// Returns what the code does wrong with this bug, in words.
             #[must_use]
             pub const fn what(self) -> &'static str {
                 match self {
@@ -249,13 +249,13 @@ mutations! {
 }
 
 impl Mutation {
-    /// Whether it is one of the real-time driver's.
+    /// Whether the bug is one of the real-time driver's.
     #[must_use]
     pub fn is_of_driver(self) -> bool {
         self >= Self::ShortWriteTaken
     }
 
-    /// The one with this name.
+    /// Returns the bug with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|it| it.name() == name)
@@ -276,7 +276,7 @@ mod active {
         static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
     }
 
-    /// The whole process's bug.
+    /// The bug of the whole process, from its environment.
     static EVERYWHERE: LazyLock<Option<Mutation>> = LazyLock::new(|| {
         let name = std::env::var(VARIABLE).ok()?;
         let found = Mutation::from_name(&name);
@@ -284,13 +284,13 @@ mod active {
         found
     });
 
-    /// Whether this bug is to show itself in this thread.
+    /// Whether this bug is active in this thread.
     #[must_use]
     pub fn is(mutation: Mutation) -> bool {
         ACTIVE.get().or(*EVERYWHERE) == Some(mutation)
     }
 
-    /// Chooses this thread's bug; gives back the one before.
+    /// Chooses this thread's bug; returns the one before.
     pub fn choose(mutation: Option<Mutation>) -> Option<Mutation> {
         ACTIVE.replace(mutation)
     }
@@ -299,7 +299,7 @@ mod active {
 #[cfg(feature = "mutations")]
 pub use active::{choose, is};
 
-/// Whether this bug is to show itself: never in this build.
+/// Whether this bug is active: never in this build.
 #[cfg(not(feature = "mutations"))]
 #[must_use]
 #[inline]
