@@ -226,9 +226,9 @@ impl Bitmap {
 
     /// Returns those of [`Self::set_spans`] that have to be synchronised when the array starts
     /// (`md_bitmap_init_from_disk`): a set bit counts only if its chunk reaches beyond
-    /// `in_sync_below`, the array's `resync_offset`. For an array with missing members whose bits
-    /// date from before the loss (`events_cleared` differs from its events), pass 0: then every set
-    /// bit counts, for the missing member's sake.
+    /// `in_sync_below`, the array's `resync_offset`. For an array that has missing members, and has
+    /// set bits since all of them were present (`events_cleared` differs from its events), pass 0:
+    /// then every set bit counts, for the missing member's sake.
     pub fn needed_spans(&self, in_sync_below: Sectors) -> impl Iterator<Item = Range<Sectors>> {
         let size = self.chunk_sectors();
         // The first chunk that ends beyond that sector; even the last chunk counts as a whole one.
