@@ -1,11 +1,11 @@
-//! What is said of a seed that fails.
+//! The report of a seed that fails.
 
 use crate::options::Filter;
 use crate::run::{Outcome, run_seed};
 use crate::shrink::shrink;
 use std::fmt;
 
-/// A failing seed, ready to be told.
+/// A failing seed with all facts for a report.
 #[derive(Debug)]
 pub struct Failure {
     /// The run as the seed made it.
@@ -16,8 +16,7 @@ pub struct Failure {
     pub commit: String,
 }
 
-/// Shrinks a failing seed's script and tells everything about it. `None` if it
-/// does not fail.
+/// Shrinks a failing seed's script and collects everything about it. `None` if it does not fail.
 #[must_use]
 pub fn explain(filter: &Filter, seed: u64, commit: &str, most_runs: usize) -> Option<Failure> {
     let outcome = run_seed(filter, seed, true);
