@@ -69,7 +69,7 @@ use timing::Models;
 pub struct Violation {
     /// The promise that was broken.
     pub kind: &'static str,
-    /// What was seen, and what should have been.
+    /// The observation, and what was expected instead.
     pub detail: String,
 }
 
@@ -151,7 +151,7 @@ pub struct World<'a> {
     /// The time when the driver sees the commands that have ended, if that is not at once.
     turn_at: Option<u64>,
     models: Models,
-    /// What the simulation knows of each disk, by the disk's number.
+    /// The simulation's facts about each disk, by the disk's number.
     standing: Vec<Standing>,
     /// Whether the array has a write log.
     logged: bool,

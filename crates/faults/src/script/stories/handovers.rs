@@ -5,8 +5,8 @@
 //! delays them so much that a lot can happen before the last of them is written:
 //!
 //! - *Failed twice.* A member fails while superblocks are being written that do not record it any
-//!   more. There is a spare, and the disk that takes the slot then is failed by the administrator as
-//!   well, in the next superblocks or those after them. The power is cut as soon as the write that
+//!   more. There is a spare, and the disk that takes the slot then is failed by the administrator
+//!   too, in the next superblocks or those after them. The power is cut as soon as the write that
 //!   waited for all this is acknowledged.
 //! - *Cut at the change.* A member is replaced by a disk that is slow, and the power is cut when
 //!   that disk has just taken the slot: the others may have their superblocks long before it. In

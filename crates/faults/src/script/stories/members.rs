@@ -131,7 +131,7 @@ impl Draw<'_> {
                 steps.extend(aside.writes(2));
                 missing = aside.random.percent(70).then_some(member);
             }
-            // Reading and writing all windows and the superblocks takes some twenty writes.
+            // Reading and writing all windows and the superblocks takes some twenty latencies.
             let restart = Restart {
                 missing,
                 stale: false,
