@@ -132,7 +132,7 @@ pub struct Write {
     pub bytes: Vec<u8>,
 }
 
-/// What is written to one member.
+/// A member of the plan, with all that is written to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMember {
     /// The member's index among the members given.

@@ -26,7 +26,7 @@ pub enum BitmapError {
     /// Fewer bytes than the bitmap needs.
     #[error("a bitmap of {needed} bytes does not fit {given} bytes")]
     Short {
-        /// How many bytes the bitmap takes.
+        /// Bytes that the bitmap takes.
         needed: u64,
         /// Bytes given or free at its place.
         given: u64,
@@ -34,7 +34,7 @@ pub enum BitmapError {
     /// A bitmap larger than [`MAXIMUM_BITMAP_BYTES`].
     #[error("a bitmap of {needed} bytes is larger than {MAXIMUM_BITMAP_BYTES}")]
     TooLarge {
-        /// How many bytes the bitmap takes.
+        /// Bytes that the bitmap takes.
         needed: u64,
     },
     /// A bitmap whose first sector lies outside the member, in the data or on the superblock.
