@@ -15,7 +15,7 @@ pub enum Level {
     Raid1,
     /// Parity on the last member.
     Raid4,
-    /// One parity block a stripe, on members in turn.
+    /// One parity block per stripe, on the members in turn.
     Raid5,
     /// Two parity blocks (P and Q) a stripe.
     Raid6,
