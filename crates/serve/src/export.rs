@@ -60,7 +60,7 @@ pub trait Completions: Send + Sync {
 /// It has to be answered by [`Request::complete`]; a request that is dropped without is
 /// answered with [`ErrorCode::Io`].
 pub struct Request {
-    /// What the request does.
+    /// The operation of the request.
     pub operation: Operation,
     /// The first byte; 0 for a flush.
     pub offset: u64,

@@ -31,7 +31,7 @@ const ENTRIES: u32 = 4;
 /// Memory for the bytes of any command.
 type Memory = [u64; 16];
 
-/// Why a command was not carried out.
+/// The reason why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
     #[error(transparent)]
@@ -279,7 +279,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ublk-control");
         std::fs::write(&path, "").expect("a file");
-        // Where io_uring itself is refused, that is told instead.
+        // Where io_uring itself is refused, that is the error.
         let opened = Control::open_at(&path);
         assert!(matches!(
             opened,

@@ -128,7 +128,7 @@ pub(super) mod part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Parameters {
-    /// How many bytes of the structure are filled in.
+    /// The number of bytes of the structure that are filled in.
     pub length: u32,
     pub parts: u32,
     pub attributes: u32,
