@@ -86,7 +86,7 @@ pub struct ExportInfo {
     pub description: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What the export can do, as it is told to clients.
+    /// The features of the export, as they are announced to clients.
     pub flags: TransmissionFlags,
     /// Constraints on requests.
     pub block_sizes: BlockSizes,

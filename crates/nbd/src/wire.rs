@@ -129,7 +129,7 @@ pub const MAXIMUM_OPTION_BYTES: usize = 64 << 10;
 /// The longest read or write that is ever agreed on, in bytes.
 pub const MAXIMUM_PAYLOAD_BYTES: u32 = 32 << 20;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Command {

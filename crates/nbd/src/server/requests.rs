@@ -14,7 +14,7 @@ use crate::{
 /// A request that keeps the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What to do; never [`Command::Disconnect`].
+    /// The operation; never [`Command::Disconnect`].
     pub command: Command,
     /// The number by which the client knows the request, repeated in the reply.
     pub cookie: u64,
