@@ -417,5 +417,5 @@ impl Raid5d {
     }
 }
 
-/// What a virtio disk takes in one command: 254 pages.
+/// The longest command of a virtio disk: 254 pages.
 const LONGEST_COMMAND: raidlab_units::Bytes = raidlab_units::Bytes(1016 << 10);
