@@ -3,7 +3,7 @@
 use crate::{Bytes, Nanos};
 use thiserror::Error;
 
-/// Why a size or a time could not be read.
+/// The reason why a size or a time could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseUnitError {
     /// No digits where a number should be.
