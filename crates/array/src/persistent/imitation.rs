@@ -328,7 +328,6 @@ impl PersistentArray {
         self.with_imitation(now, out, |it, out| it.end_turn(now, thread, out));
     }
 
-    /// Makes processes take time to go from stripe to
     /// Makes processes take time to go from stripe to stripe, which
     /// [`Imitation::take_time`](crate::Imitation::take_time) describes in full.
     pub fn take_time(&mut self, has_plug: bool) {
