@@ -91,11 +91,11 @@ pub struct Array {
     recovery: Recovery,
     /// The processes that run after the thread of a sync when both are woken.
     behind: Behind,
-    /// For each block of a sync, the copies that are being compared.
+    /// The copies that are being compared, by the number of their sync block.
     comparisons: Vec<Option<Comparison>>,
     questions: Slab<Question>,
     corrections: Corrections,
-    /// For a dirty array, the sector above which the ends of reads are not balanced.
+    /// The sector of a dirty array up to which reads are balanced, by their end; `None`: all are.
     resynced_below: Option<Sectors>,
     /// Members in service by force, which may lack writes that others have.
     doubtful: SlotSet,

@@ -54,7 +54,7 @@ pub enum ConfigError {
     /// An array without members.
     #[error("an array needs at least one member")]
     NoMembers,
-    /// More members than slots.
+    /// More members than an array can have.
     #[error("{count} members are too many; at most {MAXIMUM_MEMBERS} are possible")]
     TooManyMembers {
         /// The number of slots that were asked for.
@@ -63,18 +63,18 @@ pub enum ConfigError {
     /// An array of no sectors.
     #[error("an array needs at least one sector")]
     NoSize,
-    /// A member that cannot hold the array.
+    /// A member is too small for the array.
     #[error(transparent)]
     MemberTooSmall(#[from] MemberTooSmall),
     /// The shape has another number of slots.
     #[error("{count} members are given for {slots} slots")]
     Slots {
-        /// The number of members given.
+        /// The number of members that were given.
         count: usize,
         /// The number of slots of the shape.
         slots: usize,
     },
-    /// A shape that no array of copies can have.
+    /// A shape that an array of copies cannot have.
     #[error("there can be no such array")]
     Shape(#[source] ShapeError),
     /// Some data has no member that is in sync.

@@ -57,7 +57,7 @@ mod senders;
 mod slab;
 mod stripes;
 
-/// The parts of engines and read policies, for those in other crates.
+/// The parts of which other crates build engines and read policies.
 pub mod parts {
     pub use crate::admission::blocks_of;
     pub use crate::member::{EngineParts, MemberRules, MemberVerbs, Members};

@@ -418,7 +418,7 @@ impl Recovery {
         self.barrier.counts_io()
     }
 
-    /// Whether requests are under way that a barrier for all of the array waits for.
+    /// Whether requests are in flight that a barrier of the whole array waits for.
     pub(crate) fn has_io(&self) -> bool {
         self.barrier.has_io()
     }

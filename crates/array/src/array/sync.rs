@@ -12,7 +12,7 @@ use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_units::{Sectors, Span, SpanSet};
 
 impl Array {
-    /// Lets waiting writes and the sync go as far as they can.
+    /// Continues waiting writes and the sync as far as possible.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) {
         let waits = !self.waiting.is_empty() || !self.waiting_reads.is_empty();
         if !self.recovery.walk.is_running() && !waits || self.thread.has_more {

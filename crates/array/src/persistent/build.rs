@@ -287,7 +287,7 @@ impl Assembly {
         Ok(Box::new(engine))
     }
 
-    /// The slots of members that are in sync only because of `force`.
+    /// Returns the slots of members that are in sync only because of `force`.
     fn forced_slots(&self) -> SlotSet {
         let is_forced = |member: &&AssembledMember| self.forced.contains(&member.candidate.name);
         let slots = self.members.iter().filter(is_forced);

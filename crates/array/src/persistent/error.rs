@@ -133,7 +133,7 @@ pub enum AssembleError {
         "the write log must be replayed before the degraded array is read; not while read-only"
     )]
     ReplayNeedsWrite,
-    /// The array cannot be made larger, for this reason.
+    /// The array cannot grow, for this reason.
     #[error("the array cannot grow: {0}")]
     CannotGrow(&'static str),
     /// The external bitmap belongs to another array.
@@ -274,7 +274,8 @@ pub enum VerbError {
     /// The level has no redundancy.
     #[error("an array without redundancy has nothing to sync, and takes no members")]
     NoRedundancy,
-    /// The array or the device is in use by something that has to end before the verb is possible.
+    /// The array or the device is in use by an operation that has to end before the
+    /// verb is possible.
     #[error("the array is in use")]
     Busy,
 }

@@ -239,8 +239,8 @@ impl PersistentArray {
         true
     }
 
-    /// Whether md keeps the bits of a write that has ended, until all members are there and
-    /// filled.
+    /// Whether md keeps the bits of a write that has ended, until all members are
+    /// present and filled.
     pub(super) fn keeps_bits_of(&self, write: &Tracked) -> bool {
         let imitation = self.engine.imitation();
         self.imitates_md

@@ -45,8 +45,8 @@ pub(super) struct Intent {
     /// Pages of the bitmap that are being written.
     sending: BTreeSet<usize>,
     set_count: u64,
-    /// md's `allclean`: nothing has been written since bits aged last, and none is set
-    /// that might go.
+    /// md's `allclean`: whether nothing has been written since bits aged last, and no set bit
+    /// may be cleared.
     all_clean: bool,
 }
 
@@ -234,7 +234,7 @@ impl Intent {
         !was_clean
     }
 
-    /// Whether nothing has been written since bits aged last, and none might go.
+    /// Whether nothing has been written since bits aged last, and no bit may be cleared.
     pub(super) const fn is_all_clean(&self) -> bool {
         self.all_clean
     }

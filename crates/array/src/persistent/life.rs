@@ -274,8 +274,7 @@ impl PersistentArray {
         })
     }
 
-    /// Gives a device a slot of the engine, whose member, if it has one, has
-    /// failed.
+    /// Assigns a device to a slot of the engine whose member, if it has one, has failed.
     pub(super) fn seat(
         &mut self,
         handle: Slot,

@@ -61,7 +61,7 @@ pub(super) struct Pass {
     behind_flush: BTreeMap<Slot, Vec<Placed>>,
     /// The number of commands that have not been answered.
     outstanding: usize,
-    /// The buffers that commands of this phase use; they are given back at its end.
+    /// The buffers that commands of this phase use, which are released at its end.
     scratches: Vec<ScratchId>,
     /// The devices of the pass, with the superblocks that they will get.
     targets: Vec<(Slot, Superblock)>,
@@ -329,7 +329,7 @@ impl PersistentArray {
     fn send_pages(&mut self, out: &mut Outputs) {
         self.encode_superblocks(out);
         if self.pass.as_ref().is_some_and(|pass| pass.catches_up) {
-            // Their bitmaps were written before a superblock of this count.
+            // Their bitmaps were written before a superblock with this count.
             return;
         }
         self.send_bitmap(out);

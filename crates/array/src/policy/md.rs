@@ -151,7 +151,7 @@ impl<T: PartialOrd + Copy> Lowest<T> {
         }
     }
 
-    /// Takes a value if it is lower than all before.
+    /// Replaces the lowest value by this one if it is lower.
     #[inline]
     pub fn offer(&mut self, value: T, slot: Slot) {
         if value < self.value {

@@ -91,8 +91,8 @@ impl MdThreads {
 /// The member that is read for a sync block. Members that fail the read are passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncSource {
-    /// The lowest slot in sync that is not write-mostly, where copies begin on another
-    /// member with each chunk the first one in md's order (md).
+    /// The lowest slot in sync that is not write-mostly; where copies begin on another member with
+    /// each chunk, the one with the first copy in md's order (md).
     LowestInSync,
     /// The member that the read policy chooses (gmirror).
     Balanced,

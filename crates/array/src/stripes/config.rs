@@ -5,7 +5,7 @@ use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use raidlab_geometry::{Level, ParityLayout, Slot, StripeMap, StripeMapError};
 use raidlab_units::{Sectors, Span};
 
-/// Sectors of a block: what md calls a stripe's page.
+/// Sectors of a block, which is the page of md's stripe.
 pub(super) const BLOCK: u64 = 8;
 
 /// The choice for a write that could read either the old data and parity (read-modify-write) or the

@@ -24,7 +24,7 @@ pub(super) enum Role {
     JobWrite(JobId),
     /// A member's share of the flush with this number.
     Flush(u64),
-    /// A part of the log batch.
+    /// A part of the log's batch.
     Log,
     /// A write of zeros to a member's log area that is being emptied.
     Wipe(ScratchId),
@@ -158,7 +158,7 @@ impl StripeArray {
                 self.lose_member(command.slot, out);
             }
         } else {
-            // Another member has the slot by now, which has not failed.
+            // The slot has another member by now, which has not failed.
             result = Err(MemberError::Gone);
         }
         match command.role {

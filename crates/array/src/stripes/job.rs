@@ -6,7 +6,7 @@ use crate::request::{BufferId, ComputeStep, Purpose, RequestId, ScratchId};
 use raidlab_geometry::{BlockRole, Row, Slot, SlotSet};
 use raidlab_units::{Sectors, Span};
 
-/// The number by which a job is known.
+/// The number of a job.
 pub(super) type JobId = u64;
 
 /// The purpose of a job.

@@ -50,8 +50,8 @@ impl StripeArray {
         }
     }
 
-    /// Makes jobs of the windows that may go. Those that wait for more writes go when no
-    /// window reads for a write (md's `IO_THRESHOLD`, 1), or when too many are gathered.
+    /// Makes jobs of the windows that may be written. Those that wait for more writes follow when
+    /// no window reads for a write (md's `IO_THRESHOLD`, 1), or when too many are gathered.
     pub(super) fn dispatch_writes(&mut self, out: &mut Outputs) -> bool {
         let mut moved = self.dispatch_ready(out);
         if self.prereads == 0 || self.pending.len() > self.config.stripes {

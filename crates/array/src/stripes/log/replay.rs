@@ -39,7 +39,7 @@ pub struct ReplayWrite {
     pub bytes: Vec<u8>,
 }
 
-/// Logs that cannot be of one array.
+/// The reason why logs cannot belong to one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// A slot that no array has.

@@ -1,4 +1,4 @@
-//! Records on their way to the members.
+//! The sealing and writing of log records.
 
 use super::super::StripeArray;
 use super::super::config::BLOCK;
