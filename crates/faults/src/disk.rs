@@ -72,7 +72,7 @@ pub struct Disk {
     current: Pages,
     durable: Pages,
     cache: Vec<PendingWrite>,
-    /// Per sector, the stamp up to which cached writes are older than its durable bytes.
+    /// For each sector, the stamp below which cached writes are older than its durable bytes.
     pinned: BTreeMap<u64, u64>,
     overlays: BTreeMap<u64, Overlay>,
     next_stamp: u64,

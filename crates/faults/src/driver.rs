@@ -106,7 +106,7 @@ impl Driver {
         self.array().map(PersistentArray::status)
     }
 
-    /// Whether writes go through a log, so that no crash opens the write hole.
+    /// Whether writes go through a log, so that a crash opens no write hole.
     pub(crate) fn keeps_log(&self) -> bool {
         self.status()
             .is_some_and(|status| status.log > Sectors::ZERO)

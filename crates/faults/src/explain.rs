@@ -8,11 +8,11 @@ use std::fmt;
 /// A failing seed with all facts for a report.
 #[derive(Debug)]
 pub struct Failure {
-    /// The run as the seed made it.
+    /// The run that the seed made.
     pub outcome: Outcome,
     /// The smallest script found that still fails, with its trace.
     pub shrunk: Outcome,
-    /// The source's commit, as the caller gave it.
+    /// The commit of the sources, as the caller gave it.
     pub commit: String,
 }
 

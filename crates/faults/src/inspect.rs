@@ -215,7 +215,7 @@ impl Said {
         self.current
     }
 
-    /// Whether every current member says that everything agrees.
+    /// Whether the superblock of every current member calls the array in sync.
     #[must_use]
     pub const fn is_clean_by_all(&self) -> bool {
         self.clean_by_all

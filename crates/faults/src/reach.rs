@@ -42,7 +42,7 @@ pub enum State {
     Unreadable,
     /// A disk is slow, does not answer, or fails commands now and then.
     Ailing,
-    /// A disk that was taken out waits to come back.
+    /// A disk that was removed waits to come back.
     Retired,
     /// The array is read-only, so writes are refused.
     ReadOnly,

@@ -56,7 +56,7 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
-        // Lists are whole after every step that could panic.
+        // The lists are consistent after every step that could panic.
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

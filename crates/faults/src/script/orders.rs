@@ -80,7 +80,7 @@ pub enum Mistake {
     },
     /// A disk is added that is too small for a member's data.
     AddSmall,
-    /// A member is replaced that is not in sync, or though there is no spare.
+    /// A member is replaced that is not in sync, or for which there is no spare.
     ReplaceWithNothing {
         /// The slot whose member is to be replaced.
         member: usize,

@@ -11,7 +11,7 @@ use crate::script::Restart;
 use raidlab_geometry::{Layout, SlotSet};
 
 impl World<'_> {
-    /// Whether the array is to grow at a start, as far as the seed says.
+    /// Whether the array is to grow at a start, by its seed.
     pub(super) fn is_to_grow(&self, restart: Restart) -> bool {
         self.options.seldom.room.is_some() && (restart.seed >> 40).is_multiple_of(2)
     }
