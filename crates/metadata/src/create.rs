@@ -173,7 +173,7 @@ pub enum CreateError {
         /// Members that were given, missing ones included.
         given: usize,
     },
-    /// More members than a superblock has roles for.
+    /// More members than a superblock has room for.
     #[error("{0} members are too many; at most {MAXIMUM_ROLES} are possible")]
     TooManyMembers(usize),
     /// All members are given as missing.

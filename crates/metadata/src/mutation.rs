@@ -10,7 +10,7 @@
 //! `if mutation::is(Mutation::FlushForgotten) { .. }` and does the wrong thing
 //! at the one place that its name says, nothing else.
 
-/// Declares the bugs with their names and what each does.
+/// Declares the bugs with their names and descriptions.
 macro_rules! mutations {
     ($($variant:ident $name:literal $what:literal;)*) => {
         /// A seeded bug.

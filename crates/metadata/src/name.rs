@@ -1,4 +1,4 @@
-//! The name of an array.
+//! The name of an array in its superblocks.
 
 use crate::superblock::version_1::NAME_BYTES;
 

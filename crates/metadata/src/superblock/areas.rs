@@ -27,8 +27,8 @@ impl Superblock {
     pub fn data_area(&self) -> Range<Sectors> {
         let start = self.data_offset.0;
         let held = if self.level > 0 && self.version == Version::V1_0 {
-            // mdadm leaves the offset in data_size when it puts one before a
-            // superblock at the end.
+            // mdadm does not subtract the data offset from data_size where the superblock lies
+            // at the end.
             let room = self.super_offset.0.saturating_sub(start);
             self.data_size.0.min(room)
         } else {
