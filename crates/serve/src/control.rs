@@ -190,7 +190,7 @@ pub struct DeviceReport {
     pub counters: MemberCounters,
     /// Sectors with read errors that were corrected in the device's life.
     pub corrected_read_errors: u32,
-    /// Sectors in its bad-block list.
+    /// Sectors whose correct bytes are lost.
     pub bad_sectors: u64,
     /// The reason why the device counts as gone, in words, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -269,7 +269,7 @@ impl UblkDevice {
     /// Whether the device is mounted, part of an array, swap, or otherwise claimed.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        // Bits of open(2), which the library wants as a number of its own kind.
+        // The flags of open(2), which the library expects in an integer type of its own.
         let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
         let opened = OpenOptions::new()
             .read(true)

@@ -50,7 +50,7 @@ pub enum FilesError {
     /// A device could not be read or written.
     #[error("cannot {what} {}", visible_path(.path))]
     Io {
-        /// `read` or `write`.
+        /// The failed operation: `read` or `write`.
         what: &'static str,
         /// The file or device.
         path: PathBuf,

@@ -276,7 +276,7 @@ impl Nest {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Inner>> {
-        // The list is whole after every step that could panic.
+        // The list is consistent after every step that could panic.
         self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -144,7 +144,7 @@ impl Memory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Borrow>> {
-        // A list of ranges is whole after every step that could panic.
+        // The list of ranges is consistent after every step that could panic.
         self.borrows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! One client: its handshake, then its requests.
+//! The connection of one client: its handshake, then its requests.
 
 use super::{
     Limits,

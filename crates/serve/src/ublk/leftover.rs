@@ -86,7 +86,7 @@ fn is_left(control: &mut Control, number: u32) -> Result<bool, CommandError> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// The device is another program's, or a server serves it.
+    /// The device belongs to another program, or a server serves it.
     InUse,
     /// The server is dead, and the kernel has not finished its end.
     Going,

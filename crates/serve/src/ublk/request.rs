@@ -108,7 +108,7 @@ fn fits(wanted: &Wanted, shape: &Shape) -> bool {
 /// Returns the result for the block layer: the bytes that were done, or a negative errno.
 pub(super) fn result(done: Result<u32, Errno>) -> i32 {
     match done {
-        // No request is longer than 1 GiB.
+        // Every request is at most 1 GiB long.
         Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
         Err(error) => -error.raw_os_error(),
     }
