@@ -10,24 +10,24 @@ impl TransmissionFlags {
     pub const HAS_FLAGS: Self = Self(1);
     /// The export takes no writes (`NBD_FLAG_READ_ONLY`).
     pub const READ_ONLY: Self = Self(1 << 1);
-    /// The server takes flushes (`NBD_CMD_FLUSH`).
+    /// The server accepts flushes (`NBD_CMD_FLUSH`).
     pub const SEND_FLUSH: Self = Self(1 << 2);
-    /// The server takes the flag force-unit-access (`NBD_CMD_FLAG_FUA`).
+    /// The server accepts the flag force-unit-access (`NBD_CMD_FLAG_FUA`).
     pub const SEND_FUA: Self = Self(1 << 3);
     /// Seeks cost time, as on a turning disk (`NBD_FLAG_ROTATIONAL`).
     pub const ROTATIONAL: Self = Self(1 << 4);
-    /// The server takes trims (`NBD_CMD_TRIM`).
+    /// The server accepts trims (`NBD_CMD_TRIM`).
     pub const SEND_TRIM: Self = Self(1 << 5);
-    /// The server takes requests for zeroes (`NBD_CMD_WRITE_ZEROES`).
+    /// The server accepts requests for zeroes (`NBD_CMD_WRITE_ZEROES`).
     pub const SEND_WRITE_ZEROES: Self = Self(1 << 6);
-    /// The server takes the flag that forbids a reply in fragments (`NBD_CMD_FLAG_DF`).
+    /// The server accepts the flag that forbids a reply in fragments (`NBD_CMD_FLAG_DF`).
     pub const SEND_DF: Self = Self(1 << 7);
     /// A flush covers all connections.
     pub const CAN_MULTI_CONN: Self = Self(1 << 8);
-    /// The server takes cache requests (`NBD_CMD_CACHE`).
+    /// The server accepts cache requests (`NBD_CMD_CACHE`).
     pub const SEND_CACHE: Self = Self(1 << 10);
-    /// The server takes the flag that zeroes are wanted only if they are fast
-    /// (`NBD_CMD_FLAG_FAST_ZERO`).
+    /// The server accepts the flag that zeroes are wanted only if they
+    /// are fast (`NBD_CMD_FLAG_FAST_ZERO`).
     pub const SEND_FAST_ZERO: Self = Self(1 << 11);
 
     /// Whether all flags of `other` are set.
@@ -90,8 +90,7 @@ pub struct ExportInfo {
     pub flags: TransmissionFlags,
     /// Constraints on requests.
     pub block_sizes: BlockSizes,
-    /// Names of the metadata contexts; a context's number on the wire is its
-    /// place here plus one.
+    /// Names of the metadata contexts; a context's number on the wire is its index here plus one.
     pub contexts: Vec<String>,
 }
 
