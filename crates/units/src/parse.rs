@@ -103,7 +103,7 @@ fn split(text: &str) -> Result<(&str, &str), ParseUnitError> {
     Ok((number, unit.trim()))
 }
 
-/// `number` times `unit`, exactly, without going through floating point.
+/// Returns `number` times `unit`, exactly, without floating point.
 fn scale(text: &str, number: &str, unit: u64) -> Result<u64, ParseUnitError> {
     let out_of_range = || ParseUnitError::OutOfRange {
         text: text.trim().to_owned(),

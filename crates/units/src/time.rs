@@ -55,7 +55,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// The difference, or zero where `earlier` is the later one.
+    /// Returns the difference, or zero where `earlier` is the later one.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
@@ -109,8 +109,8 @@ impl Div<u64> for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// `60s`, `11.46ms`, `59us`, `7ns`: the largest unit that is not below 1,
-    /// with at most three decimals.
+    /// Writes the time in the largest unit in which it is not below 1, with at most three decimals:
+    /// `60s`, `11.46ms`, `59us`, `7ns`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
             0..1_000 => (1, "ns"),

@@ -11,7 +11,7 @@ pub fn reasons(error: &dyn Error) -> Vec<String> {
     all.map(ToString::to_string).collect()
 }
 
-/// An error and its causes in one line: `cannot read x: no such file`.
+/// Returns an error and its causes in one line: `cannot read x: no such file`.
 #[must_use]
 pub fn in_one_line(error: &dyn Error) -> String {
     reasons(error).join(": ")
@@ -35,7 +35,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// A number with its noun: `1 job`, `29 jobs`.
+/// Returns a number with its noun: `1 job`, `29 jobs`.
 #[must_use]
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
