@@ -1,5 +1,5 @@
-//! What the core costs per request: submit plus complete, 32 in flight, on a
-//! mirror of two. The simulator can spend about 500 ns per read in all.
+//! The cost of the core per request: submit plus complete, 32 in flight, on a mirror of two. The
+//! simulator can spend about 500 ns per read in all.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use raidlab_array::Engine;
@@ -35,7 +35,7 @@ fn array(read_policy: &str) -> Array {
     .expect("a sound configuration")
 }
 
-/// Everything a run needs, so that the measured part allocates nothing.
+/// The state of a run, kept so that the measured part allocates nothing.
 struct Run {
     array: Array,
     starts: Vec<Sectors>,
@@ -56,7 +56,7 @@ impl Run {
         }
     }
 
-    /// First in, first out, `DEPTH` requests in flight.
+    /// Runs all requests, first in, first out, `DEPTH` in flight.
     fn all(&mut self, operation: Operation) -> u64 {
         let mut finished = 0;
         for (number, &start) in (0..).zip(&self.starts) {

@@ -1,19 +1,19 @@
-//! What a member that is added has to be filled with.
+//! The part of an added member that has to be recovered.
 
 use raidlab_units::{Sectors, Span, SpanSet};
 
-/// How much of a member that is added has to be filled.
+/// The extent to which an added member has to be recovered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// All from this sector of its data area on; below it is current.
+    /// Everything from this sector of its data area on; below it the member is current.
     From(Sectors),
     /// Only these ranges (positions as in [`SyncRequest`](crate::SyncRequest)): a re-add by bitmap.
     Ranges(Vec<Span>),
 }
 
 impl Admission {
-    /// What has to be filled of a member of `size` sectors, in whole blocks of `block`
-    /// sectors.
+    /// Returns the ranges of a member of `size` sectors to be recovered, in whole blocks
+    /// of `block` sectors.
     pub(crate) fn unfilled(&self, size: Sectors, block: u64) -> SpanSet {
         let rest;
         let spans = match self {
@@ -27,8 +27,8 @@ impl Admission {
     }
 }
 
-/// Whole blocks of `block` sectors that cover ranges of a member's first `size` sectors;
-/// `None`: all of them.
+/// Returns the whole blocks of `block` sectors that cover ranges of a member's first `size`
+/// sectors; `None` stands for all of them.
 #[must_use]
 pub fn blocks_of(spans: Option<&[Span]>, size: Sectors, block: u64) -> SpanSet {
     let everything = [Span::new(0, size.0)];

@@ -1,24 +1,22 @@
-//! The engine of the levels that keep whole copies: linear, RAID 0, RAID 1,
-//! RAID 10.
+//! The engine of the levels that keep whole copies: linear, RAID 0, RAID 1, RAID 10.
 //!
-//! A read is cut at the size limit and where its copies cease to run along;
-//! each part is given to the member that the read policy chooses, and is asked
-//! from another one if that fails. A write (or discard) is cut likewise; each
-//! part waits for the write barrier, goes to every member that must have it,
-//! and has succeeded if at least one member that is in sync when the part is
-//! done took it. A flush goes to all members in sync or under recovery. A
-//! member that fails a write or a flush, or says that it is gone, is failed,
-//! unless some data has no other member in sync: then the request fails, and
-//! where others took the write, the range becomes a bad block of the member.
+//! A read is cut at the size limit and where its copies cease to advance together; each part is
+//! given to the member that the read policy chooses, and is sent to another one if that fails. A
+//! write (or discard) is cut likewise; each part waits for the write barrier, goes to every member
+//! that must have it, and has succeeded if at least one member that is in sync when the part is
+//! done took it. A flush goes to all members in sync or under recovery. A member that fails a
+//! write or a flush, or reports that it is gone, is failed, unless some data has no other member
+//! in sync: then the request fails, and where other members took the write, the range becomes a
+//! bad block of the member.
 //!
-//! A member that could not read something is given the bytes of another copy
-//! (see `correct`). Where failures are to be recorded, a write or flush that a
-//! failed member has a part in is neither begun nor answered until that was
-//! done: otherwise a crash could bring the member back as one that is current.
+//! A member that could not read a range is given the bytes of another copy (see `correct`). Where
+//! failures are to be recorded, a write or flush in which a failed member has a part is neither
+//! begun nor answered until the failure is recorded: otherwise a crash could bring the member back
+//! as a current one.
 //!
-//! Commands in flight are entries of a slab; a command's id is its index and
-//! generation. An entry remembers the member's epoch, so that an answer from a
-//! member that has failed since counts as no answer.
+//! Commands in flight are entries of a slab; a command's id is its index and generation. An
+//! entry remembers the member's epoch, so that an answer from a member that has failed since
+//! counts as no answer.
 
 mod admin;
 mod check;
@@ -59,18 +57,18 @@ use sync_thread::SyncThread;
 #[derive(Debug)]
 pub struct Array {
     map: CopyMap,
-    /// Every member holds everything, at the same sector as the array.
+    /// Whether every member holds everything, at the same sector as the array.
     is_mirror: bool,
-    /// Near and far copies: policies want to know.
+    /// The near and far copies, for read policies that depend on them.
     copies: Copies,
     members: Members,
     policy: Box<dyn ReadPolicy>,
     maximum_request: Sectors,
-    /// Requests are cut by chunk, also where all members hold each of them
-    /// ([`MdRules::cuts_full_copies`](crate::MdRules)).
+    /// The chunk at which requests are cut, also where all members hold
+    /// each chunk ([`MdRules::cuts_full_copies`](crate::MdRules)).
     cut_by_chunk: Option<Sectors>,
-    /// Requests are cut into pieces of this length from where they begin, too: md's RAID 0 takes
-    /// no longer ones than a chunk (`raid0_set_limits` in raid0.c: `max_hw_sectors`).
+    /// The length of pieces into which requests are cut from their start, too: md's RAID 0 takes
+    /// none longer than a chunk (`raid0_set_limits` in raid0.c: `max_hw_sectors`).
     longest_piece: Option<Sectors>,
     requests: Slab<RequestState>,
     pieces: Slab<Piece>,
@@ -78,38 +76,40 @@ pub struct Array {
     scratch: Slab<()>,
     /// Pieces that the write barrier holds back, oldest first.
     waiting: VecDeque<u32>,
-    /// Reads that it holds back, where it does (`WriteBarrier::MdArray`), each from a sector on.
+    /// Reads that the barrier holds back (only with `WriteBarrier::MdArray`), each from
+    /// a sector on.
     waiting_reads: VecDeque<(u32, Sectors)>,
     /// Parts of reads that wait until a block is written whose source has left.
     held_reads: Vec<(u32, Span, Tried)>,
-    /// How often a member came to have what a read may have failed to find on it.
+    /// The number of times that a member got content that an earlier read may not have found on it.
     mends: u32,
-    /// Pieces that wait for a correction, for an earlier one of the same place, or until a failure
-    /// has been recorded.
+    /// Pieces that wait for a correction, for an earlier piece of the same place, or until a
+    /// failure has been recorded.
     gated: VecDeque<u32>,
-    /// Pieces that are done and are answered when a failure is recorded.
+    /// Pieces that are done, and whose answers wait until a failure is recorded.
     unanswered: Vec<Piece>,
     recovery: Recovery,
-    /// Processes that go after the thread of a sync that is woken with them.
+    /// The processes that run after the thread of a sync when both are woken.
     behind: Behind,
-    /// For each block of a sync, the copies that are being compared.
+    /// The copies that are being compared, by the number of their sync block.
     comparisons: Vec<Option<Comparison>>,
     questions: Slab<Question>,
     corrections: Corrections,
-    /// A dirty array: reads that end above this are not balanced.
+    /// The sector of a dirty array up to which reads are balanced, by their end; `None`: all are.
     resynced_below: Option<Sectors>,
-    /// Members that are there by force, and may lack what others have.
+    /// Members in service by force, which may lack writes that others have.
     doubtful: SlotSet,
-    /// md's thread writes metadata: blocks of a sync that were read wait for it.
+    /// The state of md's thread: while it writes metadata, blocks of a sync that were read
+    /// wait for it.
     thread: SyncThread,
-    /// Of writes of one place one is in flight at a time, so that the same one is the last on all
-    /// members. Other drivers leave that to those who submit.
+    /// Whether only one of several overlapping writes is in flight at a time, so that the same one
+    /// is the last on all members. Other drivers leave that order to their clients.
     orders_writes: bool,
     /// Writes that pass the barrier before they are submitted.
     door: Door,
     plug: Plug,
     senders: Senders,
-    /// The latest time that the driver told.
+    /// The latest time passed in by the driver.
     now: Nanos,
 }
 
@@ -117,7 +117,7 @@ pub struct Array {
 #[derive(Debug, Clone, Copy)]
 struct RequestState {
     request: Request,
-    /// Commands (reads) or pieces (all others) outstanding.
+    /// The number of commands (reads) or pieces (all others) outstanding.
     remaining: u32,
     failed: bool,
 }
@@ -128,57 +128,56 @@ struct Piece {
     request: u32,
     /// The sectors of the array that the piece covers; no sectors for a flush.
     range: Span,
-    /// Commands outstanding; 0 while the piece waits.
+    /// The number of commands outstanding; 0 while the piece waits.
     outstanding: u32,
     asked: SlotSet,
     succeeded: SlotSet,
-    /// Members that stay in sync and did not take it.
+    /// Members that stay in sync although they did not take the piece.
     refused: SlotSet,
-    /// The request knows already: a seeded bug.
+    /// Whether the request was answered early, by a seeded bug.
     is_answered: bool,
     ticket: WriteTicket,
 }
 
-/// A command that a member has and has not answered.
+/// A command that was sent to a member and not answered yet.
 #[derive(Debug, Clone, Copy)]
 struct Command {
     slot: Slot,
     epoch: u32,
     role: Role,
-    /// First sector of the command's range, counted in the array (512 bytes each).
+    /// The first sector of the command's range, counted in the array (512 bytes each).
     start: Sectors,
     count: Sectors,
-    /// The same place on the member, counted from the start of its data area; 0 for a flush.
+    /// The first sector on the member, counted from the start of its data area; 0 for a flush.
     address: Sectors,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Role {
-    /// Part of a read; the members that failed it before.
+    /// A part of a read, with the members that failed it before.
     Read { request: u32, tried: Tried },
     /// One member's share of a piece that is a write or discard.
     Write { piece: u32 },
     /// One member's share of a piece that is a flush.
     Flush { piece: u32 },
-    /// The read of a sync block, and whether the policy chose.
+    /// The read of a sync block, and whether the policy chose the member.
     SyncRead { block: u32, balanced: bool },
-    /// A write of a sync block.
+    /// The write of a sync block.
     SyncWrite { block: u32 },
     /// The read of one copy of a sync block.
     CompareRead { block: u32 },
-    /// A read or write of the correction that is under way.
+    /// A read or write of the correction under way.
     Correction,
 }
 
-/// The members that a read has failed on, and the array's count of mends when the first of
-/// them was asked.
+/// The members that failed a read, and the array's count of mends when the first of them was tried.
 #[derive(Debug, Clone, Copy)]
 struct Tried {
     slots: SlotSet,
     mends: u32,
 }
 
-/// What a command is to look like to the member.
+/// The properties of a command as the member sees them.
 struct Shape {
     operation: Operation,
     force_unit_access: bool,
@@ -186,9 +185,8 @@ struct Shape {
 }
 
 impl Array {
-    /// An array with nothing in flight. If members are under recovery, it
-    /// begins with the first [`tick`](crate::Engine::tick), so that a resync can be
-    /// started before.
+    /// An array with nothing in flight. If members are under recovery, it begins with the first
+    /// [`tick`](crate::Engine::tick), so that a resync can be started before.
     ///
     /// # Errors
     /// When the configuration cannot work: see [`ConfigError`].
@@ -257,19 +255,19 @@ impl Array {
         })
     }
 
-    /// Sectors that the array offers.
+    /// Returns the sectors that the array offers.
     #[must_use]
     pub const fn size(&self) -> Sectors {
         self.map.array_size()
     }
 
-    /// Where its sectors lie.
+    /// Returns the map of the array's sectors to the members.
     #[must_use]
     pub const fn map(&self) -> &CopyMap {
         &self.map
     }
 
-    /// The members in the letters of `/proc/mdstat`: `[UU]`, `[U_]`.
+    /// Returns the members in the letters of `/proc/mdstat`: `[UU]`, `[U_]`.
     #[must_use]
     pub fn health(&self) -> String {
         let letters = self.members.states().map(|state| match state {
@@ -279,7 +277,7 @@ impl Array {
         format!("[{}]", letters.collect::<String>())
     }
 
-    /// A command has ended, or one that was merged into it and is not `counted` by itself.
+    /// Handles the end of a command, or of one that was merged into another and is not `counted`.
     fn command_ended(
         &mut self,
         command: &Command,
@@ -318,7 +316,7 @@ impl Array {
         }
     }
 
-    /// How many sectors from `start` on may be one command of this request.
+    /// Returns how many sectors from `start` on may be one command of this request.
     #[inline]
     fn command_limit(&self, request: &Request, start: Sectors) -> Sectors {
         let end = request.start + request.count;
@@ -389,7 +387,8 @@ impl Array {
         }
     }
 
-    /// Who sends a command of this role, and so may sleep for it.
+    /// Returns the sender of a command of this role, which may sleep until the disk has
+    /// a free request.
     fn sender(&self, role: Role) -> Sender {
         let request = match role {
             Role::Read { request, .. } => request,
@@ -400,8 +399,7 @@ impl Array {
         Sender::Process(self.requests.get(request).request.process)
     }
 
-    /// The sector of a member's data area where an array sector lies that it
-    /// holds.
+    /// Returns the sector of a member's data area for an array sector that it holds.
     #[inline]
     fn address(&self, slot: Slot, start: Sectors) -> Sectors {
         if self.is_mirror {
@@ -411,8 +409,7 @@ impl Array {
         address.expect("a command goes to a member that holds its range")
     }
 
-    /// The range of a member's data area where a range lies whose copies run
-    /// along.
+    /// Returns the range of a member's data area for an array range whose copies advance together.
     #[inline]
     fn range_on(&self, slot: Slot, range: Span) -> Span {
         let start = self.address(slot, range.start);
@@ -451,17 +448,17 @@ impl Array {
 }
 
 impl Command {
-    /// The array sectors that the command covers.
+    /// Returns the array sectors that the command covers.
     fn range(&self) -> Span {
         Span::between(self.start, self.start + self.count)
     }
 
-    /// Its sectors of the member's data area.
+    /// Returns the command's sectors of the member's data area.
     fn on_member(&self) -> Span {
         Span::between(self.address, self.address + self.count)
     }
 
-    /// The command as policies see it; flushes they do not.
+    /// Returns the command as policies see it; they see no flushes.
     #[inline]
     fn io(&self) -> Option<Io> {
         let kind = match self.role {
@@ -469,7 +466,7 @@ impl Command {
             Role::SyncRead { .. } | Role::CompareRead { .. } => IoKind::SyncRead,
             Role::Write { .. } => IoKind::Write,
             Role::SyncWrite { .. } => IoKind::SyncWrite,
-            // Rare, and not what heads are judged by.
+            // These are rare, and not used to estimate head positions.
             Role::Flush { .. } | Role::Correction => return None,
         };
         Some(Io {
@@ -482,7 +479,7 @@ impl Command {
     }
 }
 
-/// The payload of a request at an array sector.
+/// Returns the buffer of a request's payload at an array sector.
 #[inline]
 fn payload(request: &Request, at: Sectors) -> BufferId {
     BufferId::Request {

@@ -1,4 +1,4 @@
-//! How an array is set up, and why a set-up or a verb is refused.
+//! The configuration of an array, and the reasons why it or a verb is refused.
 
 use crate::admission::Admission;
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
@@ -7,85 +7,83 @@ use crate::request::Slot;
 use raidlab_geometry::{CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet};
 use raidlab_units::{Sectors, Span};
 
-/// One member of an array, as an engine is told of it.
+/// The description of one member for an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberConfig {
     /// Sectors of the whole member.
     pub size: Sectors,
-    /// Where the array's data begins on it.
+    /// The sector of the member at which the array's data begin.
     pub data_offset: Sectors,
-    /// Whether it is a mechanical disk.
+    /// Whether the member is a mechanical disk.
     pub rotational: bool,
-    /// md's flag: read from it only where no other member can serve. Drivers
-    /// that know no such flag ignore it.
+    /// md's flag: reads go to the member only where no other one can serve. Drivers without such a
+    /// flag ignore it.
     pub write_mostly: bool,
-    /// Ranges of its data area that have no right bytes, as its bad-block log
-    /// names them; `None`: it has no log to remember such ranges in. Then a
-    /// recovery fails the member where no source can be read.
+    /// Ranges of the data area whose correct bytes are lost, as the bad-block log names them;
+    /// `None`: the member has no log for such ranges. Then a recovery fails the member where no
+    /// source can be read.
     pub bad_blocks: Option<Vec<Span>>,
 }
 
-/// An array that keeps whole copies: linear, RAID 0, RAID 1 or RAID 10.
+/// The configuration of an array of whole copies: linear, RAID 0, RAID 1 or RAID 10.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayConfig {
-    /// Its level, layout and size. The data areas of missing members count as
-    /// large enough.
+    /// The level, layout and size. The data areas of missing members count as large enough.
     pub shape: Shape,
-    /// What each slot holds, slot 0 first. A RAID 1 of one member is a plain
-    /// disk.
+    /// The state of each slot, slot 0 first. A RAID 1 of one member is a plain disk.
     pub members: Vec<Initial>,
-    /// Which member serves a read.
+    /// The policy that chooses the member for a read.
     pub read_policy: ReadPolicyKind,
-    /// How a new member is filled. Its write barrier is for mirrors; where
-    /// copies lie at different sectors, a write waits for a block that it
-    /// overlaps and a block for a write ([`WriteBarrier::Overlap`]).
+    /// The rules of recovery. The write barrier is for mirrors; where copies lie at
+    /// different sectors, a write waits for a block that it overlaps and a block for
+    /// a write ([`WriteBarrier::Overlap`]).
     ///
     /// [`WriteBarrier::Overlap`]: crate::WriteBarrier::Overlap
     pub recovery: RecoveryConfig,
-    /// Requests are cut into commands of at most this size, counted from the
-    /// request's start; 0 means no limit.
+    /// The longest command into which requests are cut, counted from the request's start; 0
+    /// means no limit.
     pub maximum_request: Sectors,
     /// Whether writes wait until a member's failure is recorded: see
     /// [`Engine`](crate::Engine).
     pub record_failures: bool,
 }
 
-/// Why an array cannot be set up so.
+/// The reason why an array cannot be configured like this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// An array without members.
     #[error("an array needs at least one member")]
     NoMembers,
-    /// More members than slots.
+    /// More members than an array can have.
     #[error("{count} members are too many; at most {MAXIMUM_MEMBERS} are possible")]
     TooManyMembers {
-        /// Slots that were asked for.
+        /// The number of slots that were asked for.
         count: usize,
     },
     /// An array of no sectors.
     #[error("an array needs at least one sector")]
     NoSize,
-    /// A member that cannot hold the array.
+    /// A member is too small for the array.
     #[error(transparent)]
     MemberTooSmall(#[from] MemberTooSmall),
-    /// The shape is of another number of slots.
+    /// The shape has another number of slots.
     #[error("{count} members are given for {slots} slots")]
     Slots {
-        /// The number of members given.
+        /// The number of members that were given.
         count: usize,
-        /// How many slots the shape has.
+        /// The number of slots of the shape.
         slots: usize,
     },
-    /// A shape that no array of copies can have.
+    /// A shape that an array of copies cannot have.
     #[error("there can be no such array")]
     Shape(#[source] ShapeError),
     /// Some data has no member that is in sync.
     #[error("too few members are in sync")]
     Incomplete,
-    /// A parameter of the read policy.
+    /// A read policy with an invalid parameter.
     #[error("the read policy cannot be used")]
     ReadPolicy(#[source] ReadPolicyError),
-    /// A parameter of recovery.
+    /// An invalid parameter of recovery.
     #[error("the recovery settings cannot be used")]
     Recovery(#[source] RecoveryConfigError),
 }
@@ -102,13 +100,13 @@ pub struct MemberTooSmall {
     pub needed: u64,
 }
 
-/// Why an administrator's verb is refused. The array is unchanged.
+/// The reason why an administrator's verb is refused. The array is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AdminError {
     /// The verb names a slot that the array does not have.
     #[error("slot {} does not exist", .0.0)]
     NoSuchSlot(Slot),
-    /// The verb is for the member of a slot that holds none.
+    /// The verb needs a member, and the slot has none.
     #[error("slot {} is empty", .0.0)]
     Empty(Slot),
     /// The slot holds a member, which must be removed first.
@@ -123,17 +121,16 @@ pub enum AdminError {
     /// The new member cannot hold the array.
     #[error(transparent)]
     TooSmall(#[from] MemberTooSmall),
-    /// The array keeps a write log, and there is no room for it on the member.
+    /// The array keeps a write log, and the member has no room for it.
     #[error("the member for slot {} has no room for the write log", .0.0)]
     NoLogArea(Slot),
-    /// A sync runs already, beside which the verb is not possible.
+    /// A sync runs already, during which the verb is not possible.
     #[error("a recovery, resync, check or repair is running already")]
     SyncRunning,
 }
 
 impl ArrayConfig {
-    /// A mirror of these members, all in sync, that forgets everything when it
-    /// stops.
+    /// A mirror of these members, all in sync, that stores no metadata.
     #[must_use]
     pub fn mirror(
         members: Vec<MemberConfig>,
@@ -196,24 +193,24 @@ impl ArrayConfig {
     }
 }
 
-/// What a slot holds when an engine starts.
+/// The state of a slot when an engine starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Initial {
-    /// A member that is current everywhere.
+    /// A member with current content everywhere.
     InSync(MemberConfig),
-    /// A member whose recovery has to begin or to go on.
+    /// A member whose recovery has to begin or continue.
     Recovering(MemberConfig, Admission),
     /// No member: the slot is empty.
     Missing,
 }
 
 impl MemberConfig {
-    /// Sectors a member must have if `size` of its data area are used.
+    /// Returns the sectors that a member must have if `size` of its data area are used.
     pub(crate) const fn needed(&self, size: Sectors) -> u64 {
         self.data_offset.0.saturating_add(size.0)
     }
 
-    /// Whether the member in a slot has room where `used` sectors of its data area are used.
+    /// Checks that the member in a slot has room for `used` sectors of its data area.
     ///
     /// # Errors
     /// When it has not.

@@ -1,14 +1,12 @@
-//! What every level's engine does: the floor between an array's memory of
-//! itself (superblocks, bitmap) and the moving of its data.
+//! The interface of every level's engine, which moves an array's data; the layer above keeps the
+//! metadata (superblocks, bitmap).
 //!
-//! An engine knows the members' states of this moment, no history: who is in
-//! sync when it starts, what must be copied or compared, is told to it. It
-//! reports by [`Event`](crate::Event)s what must be remembered. If
-//! `record_failures` is set in its configuration, then after
-//! `Event::MemberFailed(slot)` it starts no write that the failed member would
-//! have had a part in, until [`Engine::failure_recorded`] says that the other
-//! members' superblocks know: a crash in between must not bring the member back
-//! as one that is current.
+//! An engine knows the members' states of this moment, no history: it is told which members are in
+//! sync at the start, and what must be copied or compared. It reports by [`Event`](crate::Event)s
+//! what must be recorded. If `record_failures` is set in its configuration, then after
+//! `Event::MemberFailed(slot)` it starts no write in which the failed member would have had a part,
+//! until [`Engine::failure_recorded`] reports that the other members' superblocks contain the
+//! failure: a crash in between must not bring the member back as a current one.
 
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
@@ -17,14 +15,14 @@ use crate::recovery::{SyncKind, SyncStatus};
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_units::{Nanos, Sectors, Span};
 
-/// What a sync of members that are all in sync does.
+/// The action of a sync of members that are all in sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncAction {
     /// Make copies and parity agree, without comparing first.
     Resync,
-    /// As [`Self::Resync`], of an array that was never in sync. What no write has
-    /// reached since it was made is undefined, so nothing of it can be lost; what
-    /// agrees by now is left alone; and where no redundancy is left, all does.
+    /// [`Self::Resync`] of an array that was never in sync. Sectors that were never written since
+    /// it was made are undefined, so they cannot be lost; sectors that agree by now are left alone;
+    /// and where no redundancy is left, all do.
     FirstResync,
     /// Compare, count and report mismatches, change nothing.
     Check,
@@ -33,7 +31,7 @@ pub enum SyncAction {
 }
 
 impl SyncAction {
-    /// The kind of sync that it is.
+    /// Returns the kind of the sync.
     #[must_use]
     pub const fn kind(self) -> SyncKind {
         match self {
@@ -48,31 +46,29 @@ impl SyncAction {
 /// parity, sectors of the members' data areas for levels with parity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyncRequest {
-    /// What the sync does.
+    /// The action of the sync.
     pub action: SyncAction,
-    /// Only these ranges, ascending and apart; `None`: everything.
+    /// The ranges to be synced, ascending and apart; `None`: everything.
     pub ranges: Option<Vec<Span>>,
 }
 
-/// The lowest id of commands and steps that the floor above the engines gives
-/// out; engines stay below it.
+/// The lowest id of commands and steps of the layer above the engines; engines stay below it.
 pub const FIRST_OUTER_ID: u64 = 1 << 63;
 
-/// The lowest scratch buffer that the floor above the engines gives out.
+/// The lowest scratch buffer of the layer above the engines.
 pub const FIRST_OUTER_SCRATCH: u32 = 1 << 31;
 
-/// The slot that commands to an external bitmap name.
+/// The slot of commands to an external bitmap.
 pub const EXTERNAL_BITMAP: Slot = Slot(u16::MAX);
 
-/// One level's engine, without I/O, clock or payload.
+/// The engine of one level, without I/O, clock or payload.
 ///
-/// Verbs on members are [`MemberVerbs`](crate::parts::MemberVerbs)'s: what is common to all
-/// engines is written there.
+/// Verbs on members come from [`MemberVerbs`](crate::parts::MemberVerbs), which contains the parts
+/// common to all engines.
 pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
-    /// Sectors that the array offers.
+    /// Returns the sectors that the array offers.
     fn size(&self) -> Sectors;
-    /// Takes a request; what is to be done is added to `out`. The range is
-    /// checked here.
+    /// Takes a request; the work to be done is added to `out`. The range is checked here.
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
     /// Takes a member's answer.
     fn complete(
@@ -82,32 +78,31 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         result: Result<(), MemberError>,
         out: &mut Outputs,
     );
-    /// Takes the result of a step with an id; an engine that never asks for one has nothing
-    /// to do.
+    /// Takes the result of a step with an id; an engine that never orders such a step ignores it.
     fn computed(&mut self, now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {
         self.set_now(now);
     }
-    /// Time has passed: what is due by now is done.
+    /// Does what is due by now, as time has passed.
     fn tick(&mut self, now: Nanos, out: &mut Outputs);
-    /// When [`Self::tick`] is to be called even if nothing happens.
+    /// Returns the time when [`Self::tick`] is to be called even if nothing happens.
     fn next_tick(&self) -> Option<Nanos>;
-    /// What each slot holds, slot 0 first.
+    /// Returns the state of each slot, slot 0 first.
     fn member_states(&self) -> Vec<MemberState> {
         self.members().states().collect()
     }
-    /// How far a sync is, if one runs.
+    /// Returns the progress of the sync, if one runs.
     fn sync_status(&self) -> Option<SyncStatus>;
-    /// Nothing in flight, nothing held back.
+    /// Whether nothing is in flight and nothing is held back.
     fn is_idle(&self) -> bool;
-    /// What is held back at this moment and by what, for people: a line for each cause.
+    /// Returns what is held back at this moment and why, in words: a line for each cause.
     fn waits(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Where the engine is the model of a driver: what only models do.
+    /// Returns the methods that only models of other drivers have, if the engine is one.
     fn imitation(&self) -> Option<&dyn Imitation> {
         None
     }
-    /// As [`Self::imitation`], to be changed.
+    /// Returns the same methods as [`Self::imitation`], mutably.
     fn imitation_mut(&mut self) -> Option<&mut dyn Imitation> {
         None
     }
@@ -121,25 +116,25 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         self.go_on(out);
         Ok(())
     }
-    /// The members' superblocks know that this one has failed.
+    /// Tells the engine that the other members' superblocks record this member's failure.
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
         self.set_now(now);
         self.members_mut().failure_recorded(slot);
         self.release_recorded(out);
         self.go_on(out);
     }
-    /// The members' superblocks name this run's write log, and their bad-block logs every bad
-    /// block that was told. An engine that keeps a write log writes to it from then on, until
-    /// it tells of the next bad block.
+    /// Tells the engine that the members' superblocks name this run's write log, and their
+    /// bad-block logs every bad block that was reported. An engine that keeps a write log writes to
+    /// it from then on, until it reports the next bad block.
     fn log_may_go_on(&mut self, now: Nanos, _out: &mut Outputs) {
         self.set_now(now);
     }
-    /// Whether what a member cannot read is written anew. It stays as it is where nothing
-    /// may be written to the members.
+    /// Sets whether sectors that a member cannot read are rewritten. They are not where nothing may
+    /// be written to the members.
     fn set_corrects(&mut self, corrects: bool) {
         self.members_mut().corrects = corrects;
     }
-    /// Lets go what waited for a failure to be recorded, as far as no other one is.
+    /// Resumes requests that waited for a failure to be recorded, unless they wait for another one.
     fn release_recorded(&mut self, out: &mut Outputs);
     /// Empties a slot; a member in service fails first.
     ///
@@ -169,16 +164,15 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         self.go_on(out);
         Ok(())
     }
-    /// Another device has taken a member's place, and holds all that the member held:
-    /// from now on its kind decides which reads it is given, and whether bad blocks can
-    /// be remembered.
+    /// Tells the engine that another device has replaced a member, with the same content: from now
+    /// on its kind determines which reads it gets, and whether bad blocks can be recorded.
     fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
         self.members_mut().set_replaced(slot, member);
     }
     /// Starts a resync, check or repair over the members in sync.
     ///
     /// # Errors
-    /// When one runs.
+    /// When a sync runs already.
     fn start_sync(
         &mut self,
         now: Nanos,
@@ -195,16 +189,16 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         self.go_on(out);
         Ok(())
     }
-    /// Begins the sync that was asked for; none runs.
+    /// Begins the requested sync; called only while none runs.
     fn begin_sync(&mut self, request: SyncRequest, out: &mut Outputs);
-    /// Ends the running sync early; members under recovery stay so.
+    /// Ends the running sync early; members under recovery stay in that state.
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.set_now(now);
         self.parts().walk.cancel();
         self.go_on(out);
     }
-    /// As [`Self::stop_sync`], and nothing is filled until a sync is started or a member is
-    /// added: what waits for a check to end does not begin then.
+    /// Ends the running sync like [`Self::stop_sync`], and starts no recovery until a sync is
+    /// started or a member is added: one that waits for a check to end does not begin then.
     fn halt_syncs(&mut self, now: Nanos, out: &mut Outputs) {
         self.parts().walk.is_held = true;
         self.stop_sync(now, out);
@@ -215,8 +209,7 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         let EngineParts { now, members, walk } = self.parts();
         walk.set_speeds(*now, minimum, maximum, members);
     }
-    /// For simulations: starts no new sync block from now on; those in flight
-    /// complete.
+    /// Starts no new sync block from now on, for simulations; those in flight complete.
     fn freeze_sync(&mut self) {
         let EngineParts { now, walk, .. } = self.parts();
         walk.freeze(*now);
@@ -227,27 +220,27 @@ pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
         self.parts().walk.thaw();
         self.go_on(out);
     }
-    /// For simulations: since the freeze (or the leap before) the sync ran evenly
-    /// up to `position` (as [`SyncStatus`] counts), and now it is `now`. Nothing
-    /// is copied. Only while frozen with no sync block in flight, and only
-    /// forward; else it is an error of the driver and is ignored.
+    /// Skips part of a sync, for simulations: since the freeze (or the leap before) the sync ran
+    /// evenly up to `position` (as [`SyncStatus`] counts), and now it is `now`. Nothing is copied.
+    /// Only while frozen with no sync block in flight, and only forward; else it is an error of the
+    /// driver and is ignored.
     fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs);
 }
 
-/// Which processes a host's scheduler has go after the threads that are woken with them.
+/// The processes that a host's scheduler runs after the threads that are woken with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Behind {
-    /// None of them.
+    /// No process runs after the threads.
     #[default]
     Nobody,
-    /// All of them.
+    /// Every process runs after the threads.
     All,
-    /// One of them, by the number in its requests.
+    /// One process, by the number in its requests.
     Process(u32),
 }
 
 impl Behind {
-    /// Whether it is this process, or this one too.
+    /// Whether this process is among them.
     #[must_use]
     pub const fn has(self, process: u32) -> bool {
         match self {
@@ -258,51 +251,49 @@ impl Behind {
     }
 }
 
-/// What an engine does only as the model of another driver, which has threads, sleepers and
-/// caches. Arrays that keep data have nothing of it.
+/// The methods of an engine only as the model of another driver, which has threads, sleepers and
+/// caches. Arrays that keep data have none of them.
 pub trait Imitation {
-    /// Knocks for a write that is to be submitted later: whether it has passed what a sync
-    /// holds writes back with. Nothing of the sync begins in its place from then on.
+    /// Asks to let in a write that is to be submitted later; returns whether it has passed the
+    /// barrier of a sync. The sync begins nothing at its place from then on.
     fn enter(&mut self, _now: Nanos, _request: &Request) -> bool {
         true
     }
-    /// A write for which somebody knocked never comes.
+    /// Forgets a write for which [`Self::enter`] was called and that is never submitted.
     fn leave(&mut self, _request: &Request) {}
-    /// Whether a request of this process waits in a place where md has its
-    /// submitter sleep: then the process submits nothing more, and does not look
-    /// at what completes, until it goes on.
+    /// Whether a request of this process waits in a place where md puts its submitter to sleep:
+    /// then the process submits nothing more, and does not see completions, until it goes on.
     fn holds_submitter(&self, process: u32) -> bool;
-    /// Whether a thread of its own writes metadata, as md's does for levels with
-    /// parity: it runs once the submitter sleeps, so all that was submitted in one
-    /// instant is in one pass.
+    /// Whether a thread of its own writes metadata, as md's does for levels with parity: it runs
+    /// once the submitter sleeps, so all requests submitted in one instant are in one pass.
     fn has_a_thread(&self) -> bool {
         false
     }
-    /// Whether a write to these array sectors has to leave a member out that is missing.
+    /// Whether a write to these array sectors has to leave out a missing member.
     fn leaves_out(&self, range: Span) -> bool;
-    /// From now on these processes go after the threads that are woken with them. A sync's thread
-    /// that finds the barrier free raises it before the next request of such a process comes.
+    /// Makes these processes run after the threads that are woken with them. A sync's thread that
+    /// finds the barrier free raises it before the next request of such a process comes.
     fn set_behind(&mut self, _behind: Behind) {}
-    /// The host drops its caches, as before a measurement.
+    /// Drops the host's caches, as before a measurement.
     fn drop_caches(&mut self) {}
-    /// The threads have done what they had to do at this moment: what gathered under their
-    /// plugs is sent.
+    /// Sends the commands under the plugs of the threads, which have finished their work
+    /// of this moment.
     fn unplug(&mut self, _out: &mut Outputs) {}
-    /// The next tick is a turn of this thread, which takes its time: it says when it is over
-    /// ([`Self::end_turn`]), and has until then what it has taken.
+    /// Makes the next tick a turn of this thread, which takes time: its end is reported by
+    /// [`Self::end_turn`], and until then the thread keeps what it has taken.
     fn begin_turn(&mut self, _thread: usize) {}
-    /// From now on it takes processes time to go from stripe to stripe: with each one their
-    /// requests stop, until it is time to [`Self::go_on`]. `has_plug`: whether they have a plug
-    /// that keeps the stripes which they were at until they have been at all.
+    /// Makes processes take time to go from stripe to stripe: at each one their requests stop,
+    /// until [`Self::go_on`] is called. `has_plug`: whether they have a plug that keeps the stripes
+    /// which they have visited until they have visited all.
     fn take_time(&mut self, _has_plug: bool) {}
-    /// The request of this process goes on to its next stripe.
+    /// Moves the request of this process on to its next stripe.
     fn go_on(&mut self, _now: Nanos, _process: u32, _out: &mut Outputs) {}
-    /// The turn of this thread is over.
+    /// Ends the turn of this thread.
     fn end_turn(&mut self, _now: Nanos, _thread: usize, _out: &mut Outputs) {}
-    /// Metadata are being written from now on, or no longer: what waits for them
-    /// by the driver's own way of doing it waits.
+    /// Tells that metadata are being written from now on, or no longer: work that waits for them in
+    /// the imitated driver waits.
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);
-    /// So many sectors of metadata are written to a member: its disk is not idle (Linux
-    /// drivers/md/md.c, `is_mddev_idle` counts all that is not a sync's).
+    /// Records that this many sectors of metadata are written to a member: its disk is not idle
+    /// (Linux drivers/md/md.c, `is_mddev_idle` counts all I/O that is not a sync's).
     fn metadata_written(&mut self, slot: Slot, count: Sectors);
 }

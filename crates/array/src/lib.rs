@@ -57,7 +57,7 @@ mod senders;
 mod slab;
 mod stripes;
 
-/// What engines and read policies are made of that live in other crates.
+/// The parts of which other crates build engines and read policies.
 pub mod parts {
     pub use crate::admission::blocks_of;
     pub use crate::member::{EngineParts, MemberRules, MemberVerbs, Members};

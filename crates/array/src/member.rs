@@ -1,15 +1,14 @@
 //! The member table: all that an engine knows of its members, for every level.
 //!
-//! A slot is empty (`Missing`), or holds a member that is in sync, is being
-//! recovered, or has failed. A member leaves service for good when it fails:
-//! its epoch advances, and whatever its commands in flight still report is
-//! counted as an answer from a member that is gone.
+//! A slot is empty (`Missing`), or holds a member that is in sync, is being recovered, or has
+//! failed. A member leaves service for good when it fails: its epoch advances, and the results of
+//! its commands in flight are counted as answers from a member that is gone.
 //!
-//! Of each member the table has what of it can be relied on (`content`), and the members
-//! whose failure the superblocks of the others do not tell yet.
+//! For each member the table has the part of its content that can be relied on (`content`), and
+//! whether the superblocks of the others do not record its failure yet.
 //!
-//! What an administrator does with members, and what happens when one is lost, is
-//! written once, in `verbs`; an engine adds what it has to do besides.
+//! The administrator's verbs on members, and the loss of a member, are implemented once, in
+//! `verbs`; an engine adds its own part.
 
 mod content;
 mod unfilled;
@@ -26,17 +25,17 @@ use crate::request::{Event, Outputs, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, SpanSet};
 
-/// What a slot of the array holds.
+/// The state of a slot of the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberState {
     /// A member with current content everywhere.
     InSync,
-    /// A member that recovery is filling, or that waits for it.
+    /// A member under recovery, or waiting for it.
     Recovering {
-        /// Reads may be served below this sector of its data area.
+        /// The sector of its data area below which reads may be served.
         readable_below: Sectors,
     },
-    /// A failed member, not yet taken out.
+    /// A failed member, not yet removed.
     Faulty,
     /// There is no member: the slot is empty.
     Missing,
@@ -60,8 +59,7 @@ enum State {
     Missing,
 }
 
-/// Sectors moved by a member since it was put in: what the idle test of md's
-/// resync looks at.
+/// Sectors moved by a member since it was added: the input of the idle test of md's resync.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Traffic {
     /// Sectors of completed reads and writes, sync I/O included.
@@ -79,30 +77,30 @@ pub struct Members {
     recovering: SlotSet,
     /// The slots whose member has bad blocks.
     with_bad_blocks: SlotSet,
-    /// Members whose failure the superblocks of the others do not tell yet.
+    /// Members whose failure the superblocks of the others do not record yet.
     unrecorded: SlotSet,
     rules: MemberRules,
-    /// What a member could not read may be written anew.
+    /// Whether ranges that a member could not read may be rewritten.
     pub(crate) corrects: bool,
 }
 
-/// How an engine keeps its members.
+/// The rules by which an engine keeps its members.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MemberRules {
-    /// A member of this size is filled and has bad blocks in whole blocks of so many
-    /// sectors (levels with parity); `None`: in sectors, as they are told.
+    /// For levels with parity, the size of a member and the sectors of the blocks in which it is
+    /// recovered and has bad blocks; `None`: in sectors, as reported.
     pub blocks: Option<(Sectors, u64)>,
-    /// A member under recovery may be read where it was filled before it was added.
+    /// Whether a member under recovery may be read where it was filled before it was added.
     pub reads_filled: bool,
-    /// Somebody records failures, and tells when that is done.
+    /// Whether the layer above records failures, and reports when that is done.
     pub record_failures: bool,
 }
 
-/// Higher than any sector: the whole member is readable.
+/// A sector beyond all others: the whole member is readable.
 const EVERYTHING: Sectors = Sectors(u64::MAX);
 
 impl Members {
-    /// Members as they are when the array starts.
+    /// A table of members in their states at the start of the array.
     #[must_use]
     pub fn new(initial: Vec<Initial>, rules: MemberRules) -> Self {
         let count = initial.len();
@@ -132,31 +130,31 @@ impl Members {
         members
     }
 
-    /// Members with current content everywhere.
+    /// Returns the members with current content everywhere.
     #[must_use]
     pub const fn in_sync(&self) -> SlotSet {
         self.in_sync
     }
 
-    /// Members that are being filled, or wait for it.
+    /// Returns the members under recovery, or waiting for it.
     #[must_use]
     pub const fn recovering(&self) -> SlotSet {
         self.recovering
     }
 
-    /// Members that take writes.
+    /// Returns the members that take writes.
     #[must_use]
     pub fn in_service(&self) -> SlotSet {
         self.in_sync | self.recovering
     }
 
-    /// Members whose failure the superblocks of the others do not tell yet.
+    /// Returns the members whose failure the superblocks of the others do not record yet.
     #[must_use]
     pub const fn unrecorded(&self) -> SlotSet {
         self.unrecorded
     }
 
-    /// The superblocks of the others tell that this one has failed.
+    /// Notes that the superblocks of the others record this member's failure.
     pub fn failure_recorded(&mut self, slot: Slot) {
         self.unrecorded = self.unrecorded.without(slot);
     }
@@ -169,7 +167,7 @@ impl Members {
         slot.index() < self.members.len()
     }
 
-    /// Whether a slot holds a member.
+    /// Checks that a slot holds a member.
     ///
     /// # Errors
     /// When there is no such slot, or it is empty.
@@ -183,13 +181,13 @@ impl Members {
         Ok(())
     }
 
-    /// Whether it is in sync, and without it fewer than `least` were.
+    /// Whether the member is in sync, and without it fewer than `least` would be.
     #[must_use]
     pub fn is_needed(&self, slot: Slot, least: usize) -> bool {
         self.in_sync.contains(slot) && self.in_sync.without(slot).len() < least
     }
 
-    /// Whether a slot is empty.
+    /// Checks that a slot is empty.
     ///
     /// # Errors
     /// When there is no such slot, or it holds a member.
@@ -211,15 +209,15 @@ impl Members {
         self.members[slot.index()].state == State::Faulty
     }
 
-    /// How many members of a slot have failed: what a command was sent in another epoch
-    /// for is gone.
+    /// Returns the number of members of a slot that have failed: commands sent in another
+    /// epoch are void.
     #[inline]
     #[must_use]
     pub fn epoch(&self, slot: Slot) -> u32 {
         self.members[slot.index()].epoch
     }
 
-    /// Where a member's data area begins.
+    /// Returns the sector at which a member's data area begins.
     #[inline]
     #[must_use]
     pub fn data_offset(&self, slot: Slot) -> Sectors {
@@ -247,7 +245,7 @@ impl Members {
         }
     }
 
-    /// What each slot holds, slot 0 first.
+    /// Returns the state of each slot, slot 0 first.
     pub fn states(&self) -> impl Iterator<Item = MemberState> {
         (0..)
             .map(Slot)
@@ -255,26 +253,26 @@ impl Members {
             .map(|slot| self.state(slot))
     }
 
-    /// A command was sent to a member; `sync_sectors` of it are for a sync.
+    /// Counts a command sent to a member; `sync_sectors` of it are for a sync.
     #[inline]
     pub fn issued(&mut self, slot: Slot, sync_sectors: u64) {
         self.views[slot.index()].pending += 1;
         self.members[slot.index()].traffic.sync_submitted += sync_sectors;
     }
 
-    /// A command of so many sectors has ended.
+    /// Counts the end of a command of `sectors` sectors.
     #[inline]
     pub fn completed(&mut self, slot: Slot, sectors: u64) {
         self.views[slot.index()].pending -= 1;
         self.members[slot.index()].traffic.completed += sectors;
     }
 
-    /// A sync's command became part of another one.
+    /// Counts a sync's command that was merged into another one.
     pub(crate) fn part_issued(&mut self, slot: Slot, sync_sectors: u64) {
         self.members[slot.index()].traffic.sync_submitted += sync_sectors;
     }
 
-    /// A sync's command that was sent by itself became part of another one after all.
+    /// Corrects the counts for a sync's command that was sent and then merged into another one.
     pub(crate) fn became_part(&mut self, slot: Slot) {
         self.views[slot.index()].pending -= 1;
     }
@@ -294,7 +292,7 @@ impl Members {
         self.recovering = self.recovering.without(slot);
     }
 
-    /// A member leaves service, and what was known of its content is forgotten.
+    /// Removes a member from service, and forgets what was known of its content.
     pub(crate) fn fail(&mut self, slot: Slot, out: &mut Outputs) {
         let member = &mut self.members[slot.index()];
         member.state = State::Faulty;
@@ -313,15 +311,15 @@ impl Members {
         }
     }
 
-    /// A failed member is taken out of its slot.
+    /// Removes a failed member from its slot.
     pub(crate) fn remove(&mut self, slot: Slot, out: &mut Outputs) {
         self.members[slot.index()].state = State::Missing;
-        // An empty slot must not make the array count as one with an SSD.
+        // An empty slot must not make the array count as one with a non-rotational member.
         self.views[slot.index()].rotational = true;
         out.events.push(Event::MemberRemoved(slot));
     }
 
-    /// Puts a member into a slot, which is to be filled as far as its admission says.
+    /// Adds a member to a slot, which is to be recovered to the extent of its admission.
     pub(crate) fn admit(&mut self, slot: Slot, config: MemberConfig, admission: &Admission) {
         self.views[slot.index()] = view(&config, Sectors::ZERO);
         self.put_in(slot, config);
@@ -337,7 +335,7 @@ impl Members {
         self.recovering = self.recovering.with(slot);
     }
 
-    /// Another device has taken a member's place, with all that it knows and owes.
+    /// Puts another device in a member's place, with the member's known content and open commands.
     pub fn set_replaced(&mut self, slot: Slot, config: MemberConfig) {
         if !self.exists(slot) {
             return;
@@ -348,8 +346,8 @@ impl Members {
         self.members[slot.index()].config = config;
     }
 
-    /// A slot's new member: what was known of the one before is forgotten, and
-    /// what its own log says is known.
+    /// Puts a new member into a slot: the state of the one before is forgotten, and the bad blocks
+    /// are those of the new one's log.
     fn put_in(&mut self, slot: Slot, config: MemberConfig) {
         let bad = config.bad_blocks.as_deref().unwrap_or_default();
         let member = &mut self.members[slot.index()];
@@ -362,7 +360,7 @@ impl Members {
     }
 }
 
-/// What an empty slot holds.
+/// The configuration of an empty slot.
 const NOTHING: MemberConfig = MemberConfig {
     size: Sectors::ZERO,
     data_offset: Sectors::ZERO,

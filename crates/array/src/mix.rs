@@ -2,11 +2,11 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What makes a hash table use [`Mix`].
+/// The hasher factory for tables that use [`Mix`].
 pub type Mixed = BuildHasherDefault<Mix>;
 
-/// A hash for numbers that nobody chooses to collide: the core and the driver
-/// count them up. The product's upper half mixes all lower bits down.
+/// A hash for numbers that no attacker chooses: the core and the driver count them up. The
+/// product's upper half mixes all lower bits down.
 #[derive(Debug, Default)]
 pub struct Mix(u64);
 

@@ -1,36 +1,33 @@
-//! An array that remembers itself on its members: md's superblocks, the dirty
-//! mark, the write-intent bitmap, failures, recovery offsets, bad blocks.
+//! An array that keeps its state on its members: md's superblocks, the dirty mark, the write-intent
+//! bitmap, failures, recovery offsets, bad blocks.
 //!
-//! [`Assembly::decide`] says what a set of devices makes; [`PersistentArray`]
-//! runs it on top of an [`Engine`], again without I/O, clock or payload. What
-//! it has to remember it writes in passes (`pass`). The rules, which together
-//! keep every acknowledged and flushed write through any crash:
+//! [`Assembly::decide`] determines the array that a set of devices forms; [`PersistentArray`] runs
+//! it on top of an [`Engine`], again without I/O, clock or payload. It writes its state in passes
+//! (`pass`). The rules, which together keep every acknowledged and flushed write through any crash:
 //!
 //! * *Dirty before data.* The first write after a pause waits until the
 //!   superblocks of all members say that the array is dirty (`resync_offset`
 //!   0). After 200 ms without writes they are flushed and called clean.
 //! * *Bit before data.* A write waits until the bits of its chunks are durable
 //!   on all members. Bits go only after two passes of the daemon, after a flush,
-//!   and never while a member is missing or being filled.
+//!   and never while a member is missing or under recovery.
 //! * *Failure before acknowledgement.* From the moment a member fails, nothing
-//!   but reads is acknowledged, and the engine starts no write that the member
-//!   should have had, until the superblocks of all others call it failed.
-//! * *Flush before progress.* What superblocks say of a member that is filled,
-//!   or of a resync, was flushed before.
-//! * *Bad blocks before acknowledgement.* What lost its right bytes is in the
-//!   bad-block log before anything that came after is acknowledged.
+//!   but reads is acknowledged, and the engine starts no write in which the member
+//!   had a part, until the superblocks of all others call it failed.
+//! * *Flush before progress.* Before superblocks record the progress of a recovery
+//!   or a resync, the members are flushed.
+//! * *Bad blocks before acknowledgement.* A range whose correct bytes are lost is in the
+//!   bad-block log before any later request is acknowledged.
 //!
-//! Requests that have to wait are held in the order in which they came; reads
-//! never wait. An engine acknowledges a write only when it is on the members
-//! (in their caches), not when it is merely in a log: only so may a bit be
-//! cleared after a flush.
+//! Requests that have to wait are held in the order in which they came; reads never wait. An engine
+//! acknowledges a write only when it is on the members (in their caches), not when it is merely in
+//! a log: only so may a bit be cleared after a flush.
 //!
-//! **Handles.** Devices are named by handles, which are slots as far as drivers
-//! are concerned: commands go to them, events name them. A device keeps its
-//! handle for as long as it is attached. At the start a member has its slot as
-//! its handle and the others the numbers behind; a spare that takes a failed
-//! member's place keeps its own handle, and [`ArrayStatus`] says which slot it
-//! serves.
+//! **Handles.** Devices are named by handles, which are slots as far as drivers are concerned:
+//! commands go to them, events name them. A device keeps its handle for as long as it is
+//! attached. At the start a member has its slot as its handle and the others the numbers behind;
+//! a spare that takes a failed member's place keeps its own handle, and [`ArrayStatus`] says
+//! which slot it serves.
 
 mod absorb;
 mod agreement;
@@ -84,21 +81,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use syncs::{InSync, Syncs};
 
-/// How an array runs, as the driver decides when it starts it.
+/// The settings of a run, which the driver chooses when it starts the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Since 1970-01-01, at the driver's time 0.
+    /// The time since 1970-01-01 at the driver's time 0.
     pub unix_base: Nanos,
-    /// A random number that names this run in the members' write logs; 0: no
-    /// log is kept.
+    /// A random number that names this run in the members' write logs; 0: no log is kept.
     pub session: u64,
-    /// Without writes for so long, the array is marked clean: md's
+    /// The time without writes after which the array is marked clean: md's
     /// `safe_mode_delay`, 200 ms.
     pub safe_mode_delay: Nanos,
 }
 
 impl Settings {
-    /// md's delay; the time and the session are the driver's.
+    /// Settings with md's delay; the time and the session are the driver's.
     #[must_use]
     pub const fn new(unix_base: Nanos, session: u64) -> Self {
         Self {
@@ -109,17 +105,17 @@ impl Settings {
     }
 }
 
-/// Whether the array takes writes, and if not, why.
+/// Whether the array takes writes, and the reason if not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     ReadWrite,
-    /// Writes are refused; the clean mark is still to be written if needed.
+    /// Writes are refused; the clean mark is still written if needed.
     ReadOnly,
-    /// Started without leave to write anything at all.
+    /// The array was started without permission to write anything at all.
     Untouched,
     Stopping,
     Stopped,
-    /// Its state can no longer be recorded.
+    /// The array's state can no longer be recorded.
     Broken,
 }
 
@@ -132,31 +128,31 @@ impl Mode {
     }
 }
 
-/// A request in the engine, or waiting to go there; not for reads.
+/// A request other than a read, in the engine or waiting to go there.
 #[derive(Debug, Clone)]
 struct Tracked {
-    /// Whether it is a write or a discard, not a flush.
+    /// Whether the request is a write or a discard, not a flush.
     is_write: bool,
-    /// Its sectors of the array.
+    /// The request's sectors of the array.
     range: Span,
-    /// Where it lies, as a resync counts.
+    /// The request's range in the units of a resync.
     span: Span,
     chunks: Range<usize>,
-    /// Their bits are set, as far as memory goes.
+    /// Whether the bits of its chunks are set in memory.
     is_marked: bool,
 }
 
-/// An array with its metadata: an engine, the devices that serve it, and what is recorded of
-/// them.
+/// An array with its metadata: an engine, the devices that serve it, and the recorded
+/// state of each.
 #[derive(Debug)]
 pub struct PersistentArray {
     engine: Box<dyn Engine>,
     /// The outputs of the engine's last call, kept so that no new ones are allocated.
     inner: Outputs,
     settings: Settings,
-    /// Not an array of our own, whose rules are above, but a prediction of md.
+    /// Whether the array is a model of md, and not one of our own with the rules above.
     imitates_md: bool,
-    /// What differs from one Linux to another, where md is imitated.
+    /// The differences between Linux versions, where md is imitated.
     rules: MdRules,
     flushes: Flushes,
     bit_passes: BitPasses,
@@ -164,85 +160,86 @@ pub struct PersistentArray {
     mode: Mode,
     level: Level,
     layout: Layout,
-    /// For levels with parity: which member sectors an array range lies on.
+    /// The map from array ranges to member sectors, for levels with parity.
     stripes: Option<StripeMap>,
-    /// What all superblocks have in common.
+    /// The fields that all superblocks have in common.
     array: Superblock,
     devices: BTreeMap<Slot, Device>,
     /// The device that serves each of the engine's slots.
     served: Vec<Option<Slot>>,
-    /// Numbers of members that are gone.
+    /// The device numbers of members that are gone.
     gone: BTreeSet<u32>,
     intent: Option<Intent>,
     bitmap_is_external: bool,
-    /// Where the records of the members' logs lie, the same on all; `None` if no log is kept.
+    /// The place of the records of the members' logs, the same on all; `None` if no log is kept.
     ring: Option<Span>,
-    /// Numbers of members that were away when the log was replayed.
+    /// The device numbers of members that were away when the log was replayed.
     absent: Numbers,
 
-    /// Passes with superblocks until anything is written.
+    /// The number of passes with superblocks to come before anything is written.
     passes_to_start: u8,
-    /// The passes with superblocks that come before anything is written are over.
+    /// Whether the passes with superblocks that come before anything is written are over.
     started: bool,
-    /// There are writes, or were a moment ago.
+    /// Whether there are writes, or were a moment ago.
     active: bool,
     /// Whether the superblocks of all members say that the array is dirty.
     disk_dirty: bool,
-    /// When to mark the array clean.
+    /// The time when the array is to be marked clean.
     clean_at: Option<Nanos>,
-    /// When the bitmap's daemon passes, or md's thread wakes by itself.
+    /// The time when the bitmap's daemon runs, or md's thread wakes by itself.
     daemon_at: Option<Nanos>,
-    /// When bits aged last, where md is imitated.
+    /// The time when bits aged last, where md is imitated.
     daemon_ran: Nanos,
-    /// How far members agree.
+    /// The part of the array in which the members agree.
     in_sync: InSync,
-    /// What a resync has to cover, if not everything.
+    /// The ranges that a resync has to cover, if not everything.
     resync_ranges: Option<Vec<Span>>,
-    /// How far the members' superblocks say that it is in sync.
+    /// The part of the array that is in sync by the members' superblocks.
     said: InSync,
     syncs: Syncs,
 
     /// Requests that wait for metadata, oldest first.
     held: VecDeque<Request>,
     tracked: HashMap<RequestId, Tracked>,
-    /// Writes and discards in the engine.
+    /// The number of writes and discards in the engine.
     writes: usize,
     /// Answers that wait for a failure (or bad blocks) to be recorded.
     held_finished: Vec<Finished>,
-    /// Failures that the superblocks do not know yet: the engine's slots.
+    /// Engine slots whose failure the superblocks do not record yet.
     unrecorded: BTreeSet<Slot>,
-    /// Failures that they know, and the engine is still to be told of.
+    /// Engine slots whose failure they record, and the engine has not heard of that.
     recorded: BTreeSet<Slot>,
     replacements: Replacements,
-    /// A request has woken the engine's thread, which runs when the submitter sleeps.
+    /// Whether a request has woken the engine's thread, which runs when the submitter sleeps.
     thread_is_due: bool,
-    /// The engine's thread has written bits, and handles stripes before it writes others (Linux
-    /// drivers/md/raid5.c, `raid5d`).
+    /// Whether the engine's thread has written bits, and handles stripes before it writes others
+    /// (Linux drivers/md/raid5.c, `raid5d`).
     turn_is_due: bool,
-    /// Bad blocks that the logs do not know yet.
+    /// Whether there are bad blocks that the logs do not name yet.
     bad_blocks_unrecorded: bool,
-    /// The write log waits until the superblocks name this run, or until bad blocks are recorded.
+    /// Whether the write log waits until the superblocks name this run, or until bad
+    /// blocks are recorded.
     log_waits: bool,
 
     pass: Option<pass::Pass>,
-    /// Members whose superblocks are one event behind, with what brings them level.
+    /// Members whose superblocks are one event behind, with the superblock that brings them level.
     behind: Vec<(Slot, Superblock)>,
     want_superblocks: bool,
-    /// Everything is drained: the next pass with superblocks is the last.
+    /// Whether everything is drained, so that the next pass with superblocks is the last.
     is_final: bool,
-    /// Some slot of the engine is not in sync.
+    /// Whether some slot of the engine is not in sync.
     degraded: bool,
     commands: Commands,
 }
 
 impl PersistentArray {
-    /// Sectors that the array offers.
+    /// Returns the sectors that the array offers.
     #[must_use]
     pub fn size(&self) -> Sectors {
         self.engine.size()
     }
 
-    /// Takes a request of the array's user; what is to be done is added to `out`.
+    /// Takes a request of the array's user; the work to be done is added to `out`.
     pub fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
         match request.operation {
@@ -323,7 +320,7 @@ impl PersistentArray {
         }
     }
 
-    /// Where a write lies, as a resync and the bitmap count: whole rows for
+    /// Returns the range of a write in the units of a resync and the bitmap: whole rows for
     /// levels with parity.
     fn sync_span(&self, write: Span) -> Span {
         match &self.stripes {
@@ -342,7 +339,7 @@ impl PersistentArray {
         }
     }
 
-    /// The bitmap's chunks that a write touches.
+    /// Returns the bitmap's chunks that a write touches.
     fn chunks_of(&self, span: Span) -> Range<usize> {
         let Some(intent) = &self.intent else {
             return 0..0;
@@ -364,7 +361,7 @@ impl PersistentArray {
     ) {
         self.now = now;
         if self.copying_answered(command, result, out) {
-            // No concern of the engine's.
+            // The engine does not know these commands.
         } else if command.0 >= FIRST_OUTER_ID {
             let handle = self.commands.metadata.remove(&command);
             debug_assert!(handle.is_some(), "{command:?} is not in flight");
@@ -385,12 +382,12 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    /// Time has passed: what is due by now is done.
+    /// Does what is due by now, as time has passed.
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         let is_turn = std::mem::take(&mut self.turn_is_due);
         if std::mem::take(&mut self.thread_is_due) && !is_turn {
-            // Bits come before jobs.
+            // Pages of bits are sent before the engine's work.
             self.pump(out);
         }
         self.with_engine_do(out, |engine, out| engine.tick(now, out));
@@ -398,7 +395,7 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    /// When [`Self::tick`] is to be called even if nothing happens.
+    /// Returns the time when [`Self::tick`] is to be called even if nothing happens.
     #[must_use]
     pub fn next_tick(&self) -> Option<Nanos> {
         let daemon = self.daemon_at.filter(|_| self.pass.is_none());
@@ -411,20 +408,20 @@ impl PersistentArray {
             .min()
     }
 
-    /// What each of the engine's slots holds.
+    /// Returns the state of each of the engine's slots.
     #[must_use]
     pub fn member_states(&self) -> Vec<MemberState> {
         self.engine.member_states()
     }
 
-    /// The device that serves each of the engine's slots.
+    /// Returns the device that serves each of the engine's slots.
     #[must_use]
     pub fn served(&self) -> &[Option<Slot>] {
         &self.served
     }
 
-    /// A sync runs or is about to: members are filled or made to agree. A
-    /// resync that waits for a missing member does not count.
+    /// Whether a sync runs or is about to: a recovery or a resync. A resync that waits for a
+    /// missing member does not count.
     #[must_use]
     pub fn is_syncing(&self) -> bool {
         let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
@@ -434,7 +431,7 @@ impl PersistentArray {
             || self.mode == Mode::ReadWrite && (resyncs || self.devices.values().any(fills))
     }
 
-    /// Nothing in flight, nothing held back, nothing to be written.
+    /// Whether nothing is in flight, nothing held back, and nothing to be written.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.engine.is_idle()
@@ -445,15 +442,15 @@ impl PersistentArray {
             && (!self.wants_pass() || !self.may_write())
     }
 
-    /// Everything is on the members, and their superblocks say clean; or, if
-    /// the array broke down on the way, nothing more can be done for it.
+    /// Whether everything is on the members, and their superblocks say clean; or, if the array
+    /// broke down on the way, nothing more can be done for it.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.mode == Mode::Stopped
     }
 
-    /// Whether the array keeps superblocks up to date: without redundancy
-    /// there is nothing to remember (md does the same).
+    /// Whether the array keeps superblocks up to date: without redundancy there is no state to
+    /// record (md does the same).
     fn is_recorded(&self) -> bool {
         build::is_redundant(self.level)
     }
@@ -468,8 +465,7 @@ impl PersistentArray {
     }
 }
 
-/// A time as md's superblocks have it: seconds in the low 40 bits, microseconds
-/// above.
+/// Returns a time in the form of md's superblocks: seconds in the low 40 bits, microseconds above.
 fn now_since_1970(base: Nanos, now: Nanos) -> u64 {
     let since = base.0.saturating_add(now.0);
     let seconds = since / Nanos::SECOND.0;

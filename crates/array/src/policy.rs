@@ -1,14 +1,13 @@
-//! Read policies: which member serves a read.
+//! Read policies: the choice of the member that serves a read.
 //!
-//! A policy is a small pure object. The core tells it everything that happens
-//! on the members, so that each driver's own rule of what moves a head
-//! position, and when, can be kept exactly: a choice, then `issued` for every
-//! command that goes to a member, then `completed` for every answer. Positions
-//! are array sectors.
+//! A policy is a small pure object. The core reports everything that happens on the members to it,
+//! so that each driver's own rule of what moves a head position, and when, can be followed exactly:
+//! a choice, then `issued` for every command that goes to a member, then `completed` for every
+//! answer. Positions are array sectors.
 //!
-//! An array that keeps data chooses among a few rules (see `ReadPolicyKind::OWN`). Those
-//! that imitate other drivers live in a crate of their own, for models; whoever uses one
-//! hands it in as a [`ReadPolicyKind`].
+//! An array that keeps data chooses among a few rules (see `ReadPolicyKind::OWN`). Those that
+//! imitate other drivers are in a crate of their own, for models; a model that uses one passes it
+//! in as a [`ReadPolicyKind`].
 
 mod kind;
 pub(crate) mod least_pending;
@@ -26,19 +25,18 @@ use raidlab_geometry::{Copies, Extent, SlotSet};
 use raidlab_units::{Nanos, Sectors};
 use std::fmt;
 
-/// What a policy sees of a member.
+/// A policy's view of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberView {
-    /// Reads that end at or below this sector of its data area may be served:
-    /// everything
-    /// for a member in sync, nothing for one that has failed.
+    /// The sector of its data area up to which reads may be served: beyond its end for a member in
+    /// sync, 0 for one that has failed.
     pub readable_below: Sectors,
-    /// Commands outstanding, sync I/O and flushes included. In `issued` the
-    /// new command counts already, in `completed` the old one does no longer.
+    /// The number of commands outstanding, sync I/O and flushes included. In `issued` the new
+    /// command counts already, in `completed` the old one no longer does.
     pub pending: u32,
-    /// Whether it is a mechanical disk.
+    /// Whether the member is a mechanical disk.
     pub rotational: bool,
-    /// Whether it should be read only where no other member can serve.
+    /// Whether the member should be read only where no other one can serve.
     pub write_mostly: bool,
 }
 
@@ -47,37 +45,35 @@ pub struct MemberView {
 pub struct Read {
     /// The first array sector of the read.
     pub start: Sectors,
-    /// Sectors still without a member, at least 1.
+    /// Sectors for which a member is still to be chosen, at least 1.
     pub count: Sectors,
-    /// First sector of the read that this is a part of, before a policy split
-    /// it.
+    /// The first sector of the read that this is a part of, before a policy split it.
     pub whole_start: Sectors,
-    /// How many sectors that whole read has.
+    /// The number of sectors of that whole read.
     pub whole_count: Sectors,
-    /// The process that asks for it.
+    /// The process that submitted it.
     pub process: u32,
     /// The members that hold this range and did not fail this read before.
     pub candidates: SlotSet,
 }
 
-/// The member that a policy has chosen, and for how much of the read.
+/// A policy's choice of a member, and of how much of the read it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// The member that is to be read.
+    /// The member to be read.
     pub slot: Slot,
-    /// How much of the read it gets, from its start; the rest is asked again.
+    /// The number of sectors that it gets, from the read's start; a choice for the rest follows.
     pub count: Sectors,
 }
 
-/// What a command to a member is for, as far as policies care.
+/// The purpose of a command to a member, as far as policies distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoKind {
-    /// A read that went through the policy; a sync read too where the driver
-    /// balances those.
+    /// A read for which the policy chose; a sync read too where the driver balances those.
     Read,
     /// A write or a discard for a request.
     Write,
-    /// A sync read that did not go through the policy.
+    /// A sync read for which the policy did not choose.
     SyncRead,
     /// A write to a member under recovery or resync.
     SyncWrite,
@@ -86,24 +82,24 @@ pub enum IoKind {
 /// A command to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Io {
-    /// What the command is for.
+    /// The purpose of the command.
     pub kind: IoKind,
     /// The member that it goes to.
     pub slot: Slot,
     /// The first array sector of the command.
     pub start: Sectors,
-    /// How many sectors it covers.
+    /// The number of sectors.
     pub count: Sectors,
     /// First sector of the member's data area: for a mirror the array sector.
     pub address: Sectors,
 }
 
-/// Where the copies of a read lie, for levels where that differs.
+/// The places of a read's copies, for levels where they differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
     /// The copies of the read, each with its sector on its member.
     pub extent: Extent<'a>,
-    /// How the array's copies are laid out.
+    /// The layout of the array's copies.
     pub copies: Copies,
 }
 
@@ -114,8 +110,8 @@ pub trait ReadPolicy: fmt::Debug + Send {
     /// always followed by `issued` for the same range.
     fn choose(&mut self, now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice>;
 
-    /// Chooses likewise where copies lie at different sectors. Policies that know
-    /// mirrors only go by array sectors.
+    /// Chooses a member where copies lie at different sectors. Policies for mirrors only go
+    /// by array sectors.
     fn choose_place(
         &mut self,
         now: Nanos,
@@ -126,34 +122,33 @@ pub trait ReadPolicy: fmt::Debug + Send {
         self.choose(now, read, members)
     }
 
-    /// Chooses for a read beyond the resync position of a dirty mirror, where
-    /// members may differ and every read must get the same answer: the lowest
-    /// candidate that is not write-mostly, else the lowest.
+    /// Chooses a member for a read beyond the resync position of a dirty mirror, where members may
+    /// differ and every read must get the same answer: the lowest candidate that is not
+    /// write-mostly, else the lowest.
     fn choose_first(&self, read: &Read, members: &[MemberView]) -> Option<Slot> {
         read.preferred(members).lowest()
     }
 
-    /// A command went to a member.
+    /// Reports that a command went to a member.
     fn issued(&mut self, _io: &Io, _members: &[MemberView]) {}
 
-    /// A command came back, with or without an error.
+    /// Reports that a command came back, with or without an error.
     fn completed(&mut self, _io: &Io) {}
 
-    /// A new member was put into a slot. Answers from the one before are not
+    /// Reports that a new member was put into a slot. Answers from the one before are not
     /// reported any more.
     fn member_added(&mut self, _slot: Slot) {}
 }
 
 impl Read {
-    /// One past the last sector.
+    /// Returns the sector after the last.
     #[must_use]
     #[inline]
     pub fn end(&self) -> Sectors {
         self.start + self.count
     }
 
-    /// The candidates that are not write-mostly; all where only write-mostly
-    /// ones are left.
+    /// Returns the candidates that are not write-mostly; all where only write-mostly ones are left.
     #[must_use]
     #[inline]
     pub fn preferred(&self, members: &[MemberView]) -> SlotSet {
@@ -169,7 +164,7 @@ impl Read {
         }
     }
 
-    /// The member for all of the read.
+    /// Returns the choice of one member for the whole read.
     #[must_use]
     #[inline]
     pub fn all_from(&self, slot: Slot) -> Choice {
@@ -181,7 +176,7 @@ impl Read {
 }
 
 impl Io {
-    /// One past the last sector.
+    /// Returns the sector after the last.
     #[must_use]
     #[inline]
     pub fn end(&self) -> Sectors {

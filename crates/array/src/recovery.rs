@@ -1,26 +1,22 @@
 //! Recovery and resync of levels with copies: when the next block may be copied.
 //!
-//! One sync runs at a time, as a walk ([`SyncWalk`]). *Recovery* fills the members that were
-//! put in (those put in later wait for the next one); *resync* makes the other members
-//! of a dirty mirror equal to the lowest one. The range is walked upwards in
-//! blocks of a fixed size, up to `depth` at a time: read from one member in
-//! sync, then write to every target. *Check* and *repair* walk likewise, and
-//! read all copies. This file decides; the array executes.
+//! One sync runs at a time, as a walk ([`SyncWalk`]). *Recovery* fills the members that were added
+//! (those added later wait for the next one); *resync* makes the other members of a dirty mirror
+//! equal to the lowest one. The range is walked upwards in blocks of a fixed size, up to `depth` at
+//! a time: read from one member in sync, then write to every target. *Check* and *repair* walk
+//! likewise, and read all copies. This file decides; the array executes.
 //!
-//! Positions are array sectors, but for the recovery of a RAID 10, which fills
-//! one member at a time and walks the sectors of its data area: what is at a
-//! position is asked of the array (`Placement`). What holds nothing, and what a
-//! sync by ranges leaves out, is skipped at no cost.
+//! Positions are array sectors, except in the recovery of a RAID 10, which fills one member at a
+//! time and walks the sectors of its data area: the array maps positions to sectors (`Placement`).
+//! Positions without content, and those that a sync by ranges leaves out, are skipped at no cost.
 //!
-//! A block that the walk would begin must be admitted by the write barrier (see `barrier`),
-//! before which it may have to sleep out of courtesy. Where blocks are merged, all that pass
-//! in the same instant and lie side by side are one command, as the plug of md's sync thread
-//! has it.
+//! A block that the walk would begin must be admitted by the write barrier (see `barrier`), before
+//! which it may have to sleep to let writes pass. Where blocks are merged, all that pass in the
+//! same instant and lie side by side are one command, as in the plug of md's sync thread.
 //!
-//! A member that fails leaves the targets; with none left the sync is aborted
-//! once its blocks in flight have finished. A block that no member can read
-//! fails the targets. The new member is marked in sync only after every block
-//! was written to it.
+//! A member that fails leaves the targets; with none left the sync is aborted once its blocks in
+//! flight have finished. A block that no member can read fails the targets. The new member is
+//! marked in sync only after every block was written to it.
 
 mod barrier;
 mod block;
@@ -53,17 +49,17 @@ use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
-/// What lies at a position of a sync.
+/// The content of a position of a sync.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placement {
     /// The array sector that lies at the position; `None` where no array sector does.
     pub(crate) array: Option<Sectors>,
-    /// For how many sectors it goes on so.
+    /// The number of sectors for which that is so.
     pub(crate) contiguous: Sectors,
 }
 
 impl Placement {
-    /// The same with nothing where a sync is restricted to other array sectors.
+    /// Returns the placement without content where a sync is restricted to other array sectors.
     fn within(mut self, ranges: Option<&SpanSet>) -> Self {
         if let (Some(start), Some(ranges)) = (self.array, ranges) {
             let (is_inside, until) = ranges.at(start);
@@ -80,15 +76,15 @@ pub(crate) struct Recovery {
     config: RecoveryConfig,
     block: Sectors,
     pub(crate) walk: SyncWalk,
-    /// Array sectors to which the sync is restricted.
+    /// The array sectors to which the sync is restricted.
     ranges: Option<SpanSet>,
     blocks: Vec<Option<Block>>,
     in_flight: u32,
-    /// The courtesy sleep before this block was taken, or was not owed.
+    /// Whether the sleep that lets writes pass was taken before this block, or was not owed.
     was_courteous: bool,
-    /// Until this time whoever submits requests goes before the sync.
+    /// The time until which processes that submit requests run before the sync.
     yields_until: Option<Nanos>,
-    /// The sync's thread sleeps until a disk has a request for it.
+    /// Whether the sync's thread sleeps until a disk has a request for it.
     pub(crate) is_asleep: bool,
     barrier: Barrier,
 }
@@ -114,7 +110,7 @@ impl Recovery {
         &self.config
     }
 
-    /// Reads may rely on the sync below this sector.
+    /// Returns the sector below which reads may rely on the sync.
     pub(crate) fn readable_below(&self) -> Sectors {
         match self.config.read_recovered {
             ReadRecovered::AtEnd => Sectors::ZERO,
@@ -144,7 +140,7 @@ impl Recovery {
         self.walk.begin(now, plan, members);
     }
 
-    /// Ends the sync as soon as the blocks in flight have ([`SyncWalk::cancel`]).
+    /// Ends the sync as soon as the blocks in flight have ended ([`SyncWalk::cancel`]).
     pub(crate) fn cancel(&mut self) {
         self.walk.cancel();
         if self.walk.is_running() {
@@ -162,18 +158,18 @@ impl Recovery {
         self.in_flight
     }
 
-    /// The array sectors of the blocks in flight.
+    /// Returns the array sectors of the blocks in flight.
     pub(crate) fn ranges_in_flight(&self) -> impl Iterator<Item = Span> {
         self.blocks.iter().flatten().map(|block| block.range)
     }
 
-    /// Ends the sync; gives the lowest position that was not begun.
+    /// Ends the sync; returns the lowest position that was not begun.
     pub(crate) fn end(&mut self) -> Sectors {
         self.barrier.sync_ended();
         self.walk.end()
     }
 
-    /// A member no longer takes part; `left` is what remains for the sync.
+    /// Removes a member that no longer takes part; `left` is the rest of the sync's members.
     pub(crate) fn retarget(&mut self, left: SlotSet) {
         self.walk.retarget(left);
         if left.is_empty() && self.walk.is_running() {
@@ -181,14 +177,14 @@ impl Recovery {
         }
     }
 
-    /// The driver says that time passed and everything below `position` was copied. False
-    /// where that cannot be.
+    /// Skips part of the sync for the driver: time passed and everything below `position` was
+    /// copied. Returns false where that is impossible.
     pub(crate) fn leap(&mut self, now: Nanos, position: Sectors) -> bool {
         self.barrier.raised().is_none() && self.walk.leap(now, position).is_some()
     }
 
-    /// Somebody who waited at the barrier goes on, or an answer was given: who submits
-    /// comes before the sync ([`MdThreads`]).
+    /// Lets submitting processes run before the sync, as a process that waited at the barrier goes
+    /// on, or an answer was given ([`MdThreads`]).
     pub(crate) fn yield_to_submitters(&mut self, now: Nanos) {
         if let Some(threads) = self.config.threads
             && self.walk.is_running()
@@ -198,18 +194,18 @@ impl Recovery {
         }
     }
 
-    /// Until when the sync leaves the processor to those who submit.
+    /// Returns the time until which the sync leaves the processor to submitting processes.
     pub(crate) const fn yields_until(&self) -> Option<Nanos> {
         self.yields_until
     }
 
-    /// Time has passed: whoever had the processor until now gives it up.
+    /// Ends the precedence of submitting processes when its time has passed.
     pub(crate) fn end_yield(&mut self, now: Nanos) {
         self.yields_until = self.yields_until.filter(|until| now < *until);
     }
 
-    /// What to do next; called until it answers `Wait`. `writes` gives the ranges of the
-    /// writes in flight, `place` what is at a position.
+    /// Returns the next step; called until it returns `Wait`. `writes` gives the ranges of the
+    /// writes in flight, `place` the content of a position.
     pub(crate) fn step(
         &mut self,
         now: Nanos,
@@ -233,32 +229,32 @@ impl Recovery {
         step.with_block(|| self.admit(now, members, writes, place))
     }
 
-    /// Passes over positions that hold nothing or are not asked for.
+    /// Skips positions that have no content or are not wanted.
     fn skip_unwanted(&mut self, place: &dyn Fn(Sectors) -> Placement) {
         while let Some(next) = self.walk.todo().filter(|_| !self.walk.is_stopping()) {
             let placement = place(next).within(self.ranges.as_ref());
             if placement.array.is_some() {
                 return;
             }
-            // Until the end at once where nothing follows.
+            // Straight to the end where no content follows.
             let until = next.0.saturating_add(placement.contiguous.0);
             self.walk.pass_over(Sectors(until));
         }
     }
 
-    /// A block has ended whose copies are alike, or while a process waits at the barrier that goes
-    /// after the sync's thread. Where this thread waited for the end of all blocks, it comes
-    /// before whoever waits at the barrier ([`MdThreads`]).
+    /// Handles the end of a block whose copies are alike, or one while a process waits at the
+    /// barrier that runs after the sync's thread. Where this thread waited for the end of all
+    /// blocks, it checks for waiters before those at the barrier go on ([`MdThreads`]).
     pub(crate) fn looks_first(&mut self, now: Nanos) {
         if self.resync_compares() && self.walk.is_drained() {
             self.sleeps_first(now);
         }
     }
 
-    /// Whether the thread of a sync sleeps before it comes to the barrier.
+    /// Whether the sync's thread sleeps before it comes to the barrier.
     fn sleeps_first(&mut self, now: Nanos) -> bool {
         let courtesy = self.barrier.courtesy(self.walk.next(), self.walk.is_fast());
-        // md's thread looks once for each block, as it comes to it.
+        // md's thread checks for waiters once for each block, as it comes to it.
         let looks = !self.was_courteous;
         self.was_courteous |= courtesy.is_some() || self.follows_threads();
         let sleep = courtesy.filter(|_| looks);
@@ -271,7 +267,7 @@ impl Recovery {
         sleep.is_some()
     }
 
-    /// The block to begin, if the barrier admits it.
+    /// Returns the block to begin, if the barrier admits it.
     fn admit(
         &mut self,
         now: Nanos,
@@ -318,20 +314,20 @@ impl Recovery {
         self.follows_threads() && threads.is_some_and(|threads| threads.plugs)
     }
 
-    /// The longest command that blocks are merged into when they are sent.
+    /// Returns the longest command that blocks are merged into when they are sent.
     pub(crate) fn plugged_command(&self) -> Option<Sectors> {
         let merged = self.config.merged.filter(|_| self.plugs())?;
         Some(merged.to_sectors())
     }
 
-    /// Whether the sync's thread raises barriers, looks and plugs as that of a recent md
-    /// ([`MdThreads`]): Linux 4.11 and later.
+    /// Whether the sync's thread raises barriers, checks for waiters and plugs like that of a
+    /// recent md ([`MdThreads`]): Linux 4.11 and later.
     fn follows_threads(&self) -> bool {
         self.config.threads.is_some() && self.barrier.counts_io()
     }
 
-    /// Merges the blocks that follow, up to `end`, into one that starts: as long
-    /// as each could start in this instant.
+    /// Merges the blocks that follow, up to `end`, into one that starts, as long as each could
+    /// start in this instant.
     fn grow(&mut self, now: Nanos, members: &Members, range: &mut Span, end: Sectors) {
         let most = u64::from(self.config.depth) - self.walk.in_work() as u64 + 1;
         let end = end.min(range.start + Sectors(self.block.0 * most));
@@ -348,7 +344,7 @@ impl Recovery {
         }
     }
 
-    /// Takes a place for a block; gives its number.
+    /// Stores a block that starts; returns its number.
     pub(crate) fn block_started(&mut self, new: NewBlock, scratch: ScratchId) -> u32 {
         let place = self.blocks.iter().position(Option::is_none);
         let place = place.expect("no more blocks than the depth are started");
@@ -381,7 +377,7 @@ impl Recovery {
         if let Some(block) = self.blocks[number as usize].take() {
             self.in_flight -= 1;
             match self.walk.targets().is_empty() && !mutation::is(Mutation::GivenUpCountsAsDone) {
-                // Nobody was left to be given what it has.
+                // No member was left to receive its content.
                 true => self.walk.give_back(block.positions),
                 false => self.walk.ended(block.positions),
             }
@@ -389,7 +385,7 @@ impl Recovery {
         }
     }
 
-    /// Where a write or a sync block must be cut.
+    /// Returns the sector where a write or a sync block must be cut.
     pub(crate) fn boundary(&self, start: Sectors) -> Option<Sectors> {
         self.barrier.boundary(start)
     }
@@ -422,7 +418,7 @@ impl Recovery {
         self.barrier.counts_io()
     }
 
-    /// Whether requests are under way that a barrier for all of the array waits for.
+    /// Whether requests are in flight that a barrier of the whole array waits for.
     pub(crate) fn has_io(&self) -> bool {
         self.barrier.has_io()
     }

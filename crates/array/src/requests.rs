@@ -1,7 +1,7 @@
 //! The requests of an engine that serves each in parts.
 //!
-//! A request ends when its last part has, with the first error that one of them had. While
-//! a failure is to be recorded, only reads are answered; what else ends is held until then.
+//! A request ends when its last part has ended, with the first error of any part. While a failure
+//! is to be recorded, only reads are answered; other answers are held until then.
 
 use crate::member::Members;
 use crate::request::{Finished, Operation, Outputs, Request, RequestError, RequestId};
@@ -25,7 +25,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Takes a request in, as a part of itself, so that it cannot end too early. False: it
+    /// Takes a request, as a part of itself, so that it cannot end too early. Returns false if it
     /// does not lie in an array of this size, and is answered.
     pub fn begin(&mut self, request: &Request, size: Sectors, out: &mut Outputs) -> bool {
         let active = Active {
@@ -41,14 +41,14 @@ impl Requests {
         is_taken
     }
 
-    /// A request has one part more.
+    /// Adds one part to a request.
     pub fn add_part(&mut self, id: RequestId) {
         if let Some(active) = self.active.get_mut(&id) {
             active.parts += 1;
         }
     }
 
-    /// A part of a request has ended.
+    /// Ends a part of a request.
     pub fn settle(
         &mut self,
         id: RequestId,
@@ -72,20 +72,20 @@ impl Requests {
         self.active.remove(&id);
     }
 
-    /// Gives the answers that are held, unless a failure is still to be recorded.
+    /// Returns the held answers, unless a failure is still to be recorded.
     pub fn release(&mut self, members: &Members, out: &mut Outputs) {
         if members.unrecorded().is_empty() {
             out.finished.append(&mut self.held);
         }
     }
 
-    /// Who submitted a request.
+    /// Returns the process that submitted a request.
     #[must_use]
     pub fn process(&self, id: RequestId) -> Option<u32> {
         Some(self.active.get(&id)?.process)
     }
 
-    /// How many requests have not ended.
+    /// Returns the number of requests that have not ended.
     #[must_use]
     pub fn in_work(&self) -> usize {
         self.active.len()

@@ -1,37 +1,38 @@
-//! Who sends commands to members, and sleeps where a disk has no request left.
+//! The threads that send commands to members, and sleep where a disk has no free request left.
 //!
-//! A host holds a limited number of requests for a disk, those with the disk among them: twice
-//! the disk's tags where it has an I/O scheduler (Linux 6.12 block/blk-mq-sched.c,
-//! `blk_mq_init_sched`: `nr_requests`). A thread that finds none sleeps with its command in
-//! hand (block/blk-mq-tag.c, `blk_mq_get_tag`), and all that it has to send after that waits
-//! behind it, for whichever disk it is. So commands of several processes take turns before a
-//! disk that has too many, and a thread that waits for one disk leaves the others idle.
-//! Each request that ends wakes one sleeper of its disk, the one that has slept for longest
-//! (mq-deadline wakes them one by one: `dd_depth_updated`, `sbitmap_queue_min_shallow_depth`).
+//! A host has a limited number of requests for a disk, those in the disk included: twice the
+//! disk's tags where it has an I/O scheduler (Linux 6.12 block/blk-mq-sched.c,
+//! `blk_mq_init_sched`: `nr_requests`). A thread that finds none sleeps with its command in hand
+//! (block/blk-mq-tag.c, `blk_mq_get_tag`), and all its later commands wait behind it, for
+//! whichever disk they are. So commands of several processes take turns before a disk that has
+//! too many, and a thread that waits for one disk leaves the others idle. Each request that ends
+//! wakes one sleeper of its disk, the one that has slept longest (mq-deadline wakes them one by
+//! one: `dd_depth_updated`, `sbitmap_queue_min_shallow_depth`).
 //!
-//! A command that lies beside one that waits for a tag, behind it or in front of it, becomes part
-//! of it and takes no request (`blk_mq_attempt_bio_merge`, `dd_request_merge`). Those that came last count as waiting: which ones the
-//! scheduler has sent ahead is its own business. What is to be durable is merged with nothing.
+//! A command that lies beside one that waits for a tag, behind it or in front of it, is merged
+//! into it and takes no request (`blk_mq_attempt_bio_merge`, `dd_request_merge`). The newest ones
+//! count as waiting: the model does not know which ones the scheduler has sent ahead. Writes with
+//! FUA are not merged.
 //!
-//! This stands here, and not with the rest of md in crate `md`, as the engine of copies is
-//! md's mirrors too where [`MdThreads`](crate::MdThreads) say so, and `md` is built on this
-//! crate. Arrays that keep data set no limit, and nobody sleeps.
+//! This is here, and not with the rest of md in crate `md`, as the engine of copies also models
+//! md's mirrors where [`MdThreads`](crate::MdThreads) are set, and `md` is built on this crate.
+//! Arrays that keep data set no limit, and no thread sleeps.
 
 use crate::request::{CommandId, MemberCommand, Operation, Outputs, Sender, Slot};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What a host holds for each disk.
+/// The requests that a host has for each disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostRequests {
-    /// Requests that wait and run at a time, at least 1.
+    /// The most requests that wait and run at a time, at least 1.
     pub requests: u32,
-    /// Those of them that the disk has, at least 1: its tags.
+    /// The most of them that the disk has, at least 1: its tags.
     pub tags: u32,
 }
 
 impl HostRequests {
-    /// A SATA disk's on a Linux of today: 32 tags, and twice as many requests.
+    /// The requests of a SATA disk on a present Linux: 32 tags, and twice as many requests.
     pub const SATA: Self = Self {
         requests: 64,
         tags: 32,
@@ -48,8 +49,8 @@ struct Taken {
     may_grow: bool,
 }
 
-/// Somebody who sleeps for a request, or has just woken, and the commands, one at least, that
-/// it has to send in this order.
+/// A thread that sleeps for a request, or has just woken, and the commands, one at least, that it
+/// has to send in this order.
 #[derive(Debug)]
 pub(crate) struct Woken {
     pub(crate) sender: Sender,
@@ -59,21 +60,21 @@ pub(crate) struct Woken {
 /// The threads that send commands, and those of them that sleep.
 #[derive(Debug, Default)]
 pub struct Senders {
-    /// `None`: there is no limit, and nobody sleeps.
+    /// The limit; `None`: there is none, and no thread sleeps.
     limit: Option<(HostRequests, Sectors)>,
     /// Each disk's requests, in the order in which they came.
     disks: BTreeMap<Slot, Vec<Taken>>,
-    /// Commands in flight that became part of others.
+    /// Commands in flight that were merged into others.
     merged: BTreeSet<CommandId>,
-    /// Those that sleep, in the order in which they fell asleep.
+    /// The threads that sleep, in the order in which they fell asleep.
     asleep: VecDeque<Woken>,
-    /// Somebody woke who has nothing more to send.
+    /// Whether a thread woke that has nothing more to send.
     woke: bool,
 }
 
 impl Senders {
-    /// Nobody has sent anything. The limit is what the host holds for each disk and the
-    /// longest command that merging may make; without one nobody ever sleeps.
+    /// Senders without commands. The limit is the number of requests that the host has for each
+    /// disk and the longest command that merging may make; without one no thread ever sleeps.
     #[must_use]
     pub fn new(limit: Option<(HostRequests, Sectors)>) -> Self {
         Self {
@@ -82,19 +83,19 @@ impl Senders {
         }
     }
 
-    /// Whether somebody sleeps for a request.
+    /// Whether this thread sleeps for a request.
     #[must_use]
     pub fn is_asleep(&self, sender: Sender) -> bool {
         self.asleep.iter().any(|asleep| asleep.sender == sender)
     }
 
-    /// How many senders sleep for a request of some disk.
+    /// Returns how many senders sleep for a request of some disk.
     #[must_use]
     pub fn asleep(&self) -> usize {
         self.asleep.len()
     }
 
-    /// Sends a command, or has its sender sleep with it.
+    /// Sends a command, or puts its sender to sleep with it.
     pub fn send(&mut self, command: MemberCommand, out: &mut Outputs) {
         let sender = command.sender;
         let mut asleep = self.asleep.iter_mut();
@@ -108,12 +109,12 @@ impl Senders {
         }
     }
 
-    /// Whether somebody woke since the last call and has sent all that it had to.
+    /// Whether a thread woke since the last call and has sent all its commands.
     pub fn somebody_woke(&mut self) -> bool {
         std::mem::take(&mut self.woke)
     }
 
-    /// A command has ended: who wakes sends what it has to, until it sleeps again.
+    /// Ends a command: the thread that wakes sends its commands, until it sleeps again.
     pub fn ended(&mut self, id: CommandId, slot: Slot, out: &mut Outputs) {
         if let Some(woken) = self.frees(id, slot) {
             for command in woken.commands {
@@ -123,9 +124,9 @@ impl Senders {
         }
     }
 
-    /// A command has ended, or has become part of another one before it left: who wakes, if its
-    /// request was the only one of its own. Its commands are to be sent, and then
-    /// [`Self::has_sent`] is to be told.
+    /// Frees the request of a command that has ended, or was merged into another one before it
+    /// left; returns the thread that wakes, if the command had a request of its own. Its commands
+    /// are to be sent, and then [`Self::has_sent`] is to be called.
     pub(crate) fn frees(&mut self, id: CommandId, slot: Slot) -> Option<Woken> {
         if self.limit.is_none() || self.merged.remove(&id) {
             return None;
@@ -138,12 +139,12 @@ impl Senders {
         first.and_then(|at| self.asleep.remove(at))
     }
 
-    /// Somebody who woke has sent its commands, or sleeps over one of them again.
+    /// Notes that a thread that woke has sent its commands, or sleeps with one of them again.
     pub(crate) fn has_sent(&mut self, sender: Sender) {
         self.woke |= !self.is_asleep(sender);
     }
 
-    /// Whether there is a request for a command, which then has it.
+    /// Gives a command a request, if there is one; returns whether there was.
     fn takes(&mut self, command: &MemberCommand) -> bool {
         let Some((limit, longest)) = self.limit else {
             return true;

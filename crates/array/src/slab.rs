@@ -1,15 +1,15 @@
-//! A table of things in flight: constant-time insert and take, no allocation
-//! once it has grown, and keys that are recognised as stale after use.
+//! A table of entries in flight: constant-time insert and take, no allocation once it has grown,
+//! and keys that are recognised as stale after use.
 //!
-//! An entry's generation is odd while it is live and even while it is free.
-//! A key holds the index and the generation, so a key that was taken already
-//! matches nothing until its generation has gone round all 31 bits that a key
-//! has of it: keys stay below those that are given out above the engines.
+//! An entry's generation is odd while it is live and even while it is free. A key has the index
+//! and the generation, so a key that was taken already matches nothing until its generation has
+//! wrapped around all the 31 bits that a key has of it: keys stay below those that the layer above
+//! the engines uses.
 
-/// Marks the end of the free list.
+/// The mark of the end of the free list.
 const NONE: u32 = u32::MAX;
 
-/// The bits of a generation that a key holds.
+/// The mask of the generation's bits in a key.
 const GENERATION: u32 = u32::MAX >> 1;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ struct Entry<T> {
     value: T,
 }
 
-/// A table of things in flight.
+/// A table of entries in flight.
 #[derive(Debug)]
 pub struct Slab<T> {
     entries: Vec<Entry<T>>,
@@ -42,7 +42,7 @@ impl<T: Copy> Slab<T> {
         }
     }
 
-    /// Puts a value in; gives its index.
+    /// Inserts a value; returns its index.
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
         let index = self.free;
@@ -62,7 +62,7 @@ impl<T: Copy> Slab<T> {
         index
     }
 
-    /// The key of a live entry, for use outside.
+    /// Returns the key of a live entry, for use outside.
     #[inline]
     #[must_use]
     pub fn key(&self, index: u32) -> u64 {
@@ -70,7 +70,7 @@ impl<T: Copy> Slab<T> {
         u64::from(generation) << 32 | u64::from(index)
     }
 
-    /// Takes the entry of a key out; `None` for a key that is not live.
+    /// Takes out the entry of a key; returns `None` for a key that is not live.
     #[inline]
     pub fn take_key(&mut self, key: u64) -> Option<T> {
         #[expect(
@@ -96,7 +96,7 @@ impl<T: Copy> Slab<T> {
         entry.value
     }
 
-    /// The value of a live key.
+    /// Returns the value of a live key.
     pub(crate) fn get_key(&self, key: u64) -> &T {
         debug_assert!(self.key(key as u32) == key, "{key} is not live");
         self.get(key as u32)
@@ -116,7 +116,7 @@ impl<T: Copy> Slab<T> {
         self.iter().next().is_none()
     }
 
-    /// The live values, by index.
+    /// Returns the live values, by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries
             .iter()

@@ -1,37 +1,32 @@
-//! RAID 4, 5 and 6.
+//! The engine of RAID 4, 5 and 6.
 //!
-//! **Windows.** Everything that needs more than one member works on a window:
-//! a range of sectors within one row of chunks, in whole blocks of 4 KiB, the
-//! same sectors on every member. A write is cut into windows in which each
-//! data block is written wholly or not at all (windows of one block may be
-//! written in part) and gathered (`pending`): later writes merge into windows
-//! that wait, full windows go at once, the others when no window
-//! reads for a write, or when too many wait. A full chunk row is one window, one
-//! command for each member.
+//! **Windows.** All work that needs more than one member is done on a window: a range of sectors
+//! within one row of chunks, in whole blocks of 4 KiB, the same sectors on every member. A write is
+//! cut into windows in which each data block is written wholly or not at all (windows of one block
+//! may be written in part) and gathered (`pending`): later writes merge into windows that wait,
+//! full windows go at once, the others when no window reads for a write, or when too many wait. A
+//! full chunk row is one window, one command for each member.
 //!
-//! **Jobs.** A window in work is a job (`job`), which holds a lock on its
-//! member range. Writes that overlap stay gathered behind it; reads that have
-//! to compute and syncs wait their turn, before the writes. Reads that a
-//! member can serve by itself go straight to it, into the request's buffer:
-//! whoever reads a sector while it is written gets the old or the new one.
+//! **Jobs.** A window in work is a job (`job`), which holds a lock on its member range. Writes that
+//! overlap stay gathered behind it; reads that have to compute and syncs wait their turn, before
+//! the writes. Reads that a member can serve by itself go straight to it, into the request's
+//! buffer: a read of a sector during a write gets the old or the new content.
 //!
-//! A job reads the blocks that it needs (`plan`), computes those that cannot
-//! be read from the others, computes what is to be written, writes log
-//! records if there is a log (`log`), then writes in place. When a read fails,
-//! the needs are computed anew with what is known; if the window is longer
-//! than a block and the medium is to blame, it is taken up again block by
-//! block, so that only blocks that are bad are rebuilt (and written back).
-//! What has been computed stays right when members fail afterwards: the new
-//! content of a row does not depend on who is there to hold it.
+//! A job reads the blocks that it needs (`plan`), computes those that cannot be read from the
+//! others, computes the blocks to be written, writes log records if there is a log (`log`), then
+//! writes in place. When a read fails, the needs are computed again from the known blocks; if
+//! the window is longer than a block and the medium is to blame, it is done again block by
+//! block, so that only blocks that are bad are rebuilt (and written back). Computed blocks stay
+//! right when members fail afterwards: the new content of a row does not depend on the members
+//! that are present.
 //!
-//! **Failures.** A member is left out from the moment it fails. No in-place write, log
-//! write or acknowledgement leaves until the failure is recorded. Bytes are never made up: what cannot be
-//! computed from blocks known to be right fails the request, and so does every
-//! write once more members than parities are lost.
+//! **Failures.** A member is left out from the moment it fails. No in-place write, log write or
+//! acknowledgement leaves until the failure is recorded. Bytes are never invented: a request fails
+//! if its bytes cannot be computed from blocks known to be right, and so does every write once more
+//! members than parities are lost.
 //!
-//! **Recovering members** are written like the others and read where they are
-//! filled. **Bad blocks** of a member are not read; a write that covers them
-//! makes them good.
+//! **Recovering members** are written like the others and read where they are filled. **Bad
+//! blocks** of a member are not read; a write that covers them makes them good.
 
 mod admin;
 mod compute;
@@ -83,20 +78,20 @@ pub struct StripeArray {
     longest: u64,
     now: Nanos,
     members: Members,
-    /// Parity may not fit there, and nothing is computed from it.
+    /// The ranges where parity may not fit, and nothing is computed from it.
     unsynced: SpanSet,
-    /// No write has reached it since the array was made; apart from `unsynced`.
+    /// The ranges that were never written since the array was made; disjoint from `unsynced`.
     unwritten: SpanSet,
     requests: Requests,
     commands: Slab<Command>,
     commands_in_flight: usize,
     jobs: BTreeMap<JobId, Job>,
     next_job: JobId,
-    /// Ranges in work: start to end.
+    /// The ranges in work, from start to end.
     locks: BTreeMap<u64, u64>,
     /// Jobs that wait for their range.
     waiting: VecDeque<JobId>,
-    /// Jobs that wait for the leave to write.
+    /// Jobs that wait for permission to write.
     held: BTreeSet<JobId>,
     pending: Pending,
     prereads: usize,
@@ -111,8 +106,8 @@ pub struct StripeArray {
 }
 
 impl StripeArray {
-    /// An array whose members hold what the configuration says. Recovery of
-    /// members that need it begins with the first call.
+    /// An array whose members have the content that the configuration says. Recovery of members
+    /// that need it begins with the first call.
     ///
     /// # Errors
     /// When there is no such array or a member cannot be part of it.
@@ -153,21 +148,20 @@ impl StripeArray {
         })
     }
 
-    /// Where data and parity lie.
+    /// Returns the map of data and parity.
     #[must_use]
     pub const fn map(&self) -> &StripeMap {
         &self.map
     }
 
-    /// Declares that parity may not fit in these ranges of the members' data
-    /// areas (`None`: anywhere), before anything is read: nothing is computed
-    /// from it until a resync has passed.
+    /// Declares, before any read, that parity may not fit in these ranges of the members' data
+    /// areas (`None`: anywhere): nothing is computed from it until a resync has passed.
     pub fn declare_unsynced(&mut self, spans: Option<&[Span]>) {
         let size = self.map.member_size();
         self.may_not_fit(&blocks_of(spans, size, BLOCK));
     }
 
-    /// More members lost than the level can bear.
+    /// Whether more members are lost than the level tolerates.
     fn is_broken(&self) -> bool {
         self.members.in_sync().len() < self.map.data_count()
     }
@@ -214,7 +208,7 @@ impl Engine for StripeArray {
             Operation::Write if self.is_broken() => result = Err(RequestError::Failed),
             Operation::Write => self.submit_write(&request),
             Operation::Flush => self.submit_flush(id, out),
-            // Advice that is not taken: the bytes stay, and parity with them.
+            // A discard is advice, which is not followed: the bytes stay, and parity with them.
             Operation::Discard => {}
         }
         self.settle(id, result, out);

@@ -1,6 +1,6 @@
-//! The mutation table: `cargo run --release -p raidlab-faults --features
-//! mutations --example mutants [-- MOST-SEEDS [NAME-PART [FIRST-SEED]]]`. With `driver`
-//! for a part of the name: all that are in the driver.
+//! Prints the mutation table: `cargo run --release -p raidlab-faults --features mutations --example
+//! mutants [-- MOST-SEEDS [NAME-PART [FIRST-SEED]]]`. With `driver` for a part of the name: all
+//! bugs of the driver.
 
 #[path = "../tests/mutants/mod.rs"]
 mod hunting;

@@ -1,20 +1,17 @@
 //! A member disk with real bytes, a volatile write cache and faults.
 //!
-//! The pristine bytes ("what a disk without faults would hold") are kept
-//! twice: `current` as reads see them, `durable` as they would be found after
-//! a power cut that loses everything in the cache. Between the two lies the
-//! list of completed writes, oldest first. A flush moves to `durable` what had
-//! completed when it was sent; a write with force-unit-access goes there at
-//! once, and older cached writes to its sectors are void. At a power cut each
-//! cached write and each write in flight lands by itself: not at all, whole, a
-//! prefix of its sectors, or any subset of them ([`Landing`]); a later write
-//! that lands goes over an earlier one.
+//! The pristine bytes ("the contents of a disk without faults") are kept twice: `current` as reads
+//! see them, `durable` as they would be found after a power cut that loses everything in the cache.
+//! Between the two lies the list of completed writes, oldest first. A flush moves to `durable` the
+//! writes that had completed when it was sent; a write with force-unit-access goes there at once,
+//! and older cached writes to its sectors are void. At a power cut each cached write and each write
+//! in flight lands by itself: not at all, whole, a prefix of its sectors, or any subset of them
+//! ([`Landing`]); a later write that lands overwrites an earlier one.
 //!
-//! Faults are overlays on top of the pristine bytes, per sector, applied on
-//! reads and cleared by a write of the sector: unreadable sectors, flipped
-//! bits, old bytes where a write was lost, foreign bytes where one went
-//! astray. They can be lifted all at once to see whether the pristine bytes
-//! are right.
+//! Faults are overlays on top of the pristine bytes, per sector, applied on reads and cleared by a
+//! write of the sector: unreadable sectors, flipped bits, old bytes where a write was lost, foreign
+//! bytes where a misdirected one landed. They can be lifted all at once to check whether the
+//! pristine bytes are right.
 
 mod landing;
 #[cfg(test)]
@@ -27,42 +24,42 @@ use raidlab_array::MemberError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a read finds instead of the pristine bytes of a sector.
+/// A fault of one sector, which reads find instead of its pristine bytes.
 #[derive(Debug, Clone)]
 pub enum Overlay {
     /// A read of the sector fails with a medium error.
     Unreadable,
-    /// A read gives these wrong bytes, and no error.
+    /// A read returns these wrong bytes, and no error.
     Wrong(Box<[u8; SECTOR]>),
 }
 
 /// A write that is not yet durable.
 #[derive(Debug, Clone)]
 pub struct PendingWrite {
-    /// Order of completion, and of landing.
+    /// The write's number in the order of completion, which is also that of landing.
     pub stamp: u64,
     /// The first sector of the disk that is written.
     pub start: u64,
-    /// What is written, in whole sectors of 512 bytes.
+    /// The bytes that are written, in whole sectors of 512 bytes.
     pub bytes: Arc<[u8]>,
-    /// Sent with force-unit-access.
+    /// Whether it was sent with force-unit-access.
     pub durable: bool,
 }
 
 impl PendingWrite {
-    /// Sectors of the write.
+    /// Returns the number of sectors of the write.
     #[must_use]
     pub fn sectors(&self) -> u64 {
         (self.bytes.len() / SECTOR) as u64
     }
 }
 
-/// How a disk is in the world's eyes, beside its bytes.
+/// The state of a disk, apart from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     /// The disk answers as it should.
     Well,
-    /// It does not answer at all until this changes.
+    /// The disk does not answer at all until this changes.
     Hung,
     /// The disk has gone: every command fails.
     Gone,
@@ -75,15 +72,15 @@ pub struct Disk {
     current: Pages,
     durable: Pages,
     cache: Vec<PendingWrite>,
-    /// Sectors whose durable bytes are newer than these cached writes.
+    /// For each sector, the stamp below which cached writes are older than its durable bytes.
     pinned: BTreeMap<u64, u64>,
     overlays: BTreeMap<u64, Overlay>,
     next_stamp: u64,
     /// Whether each write is durable at once, so that a power cut loses none.
     write_through: bool,
-    /// Whether the disk answers commands, and how.
+    /// Whether the disk answers commands.
     pub health: Health,
-    /// Every latency is multiplied by this.
+    /// The factor by which every latency is multiplied.
     pub slowness: u64,
 }
 
@@ -105,25 +102,25 @@ impl Disk {
         }
     }
 
-    /// How many sectors of 512 bytes the disk has.
+    /// Returns the number of sectors of 512 bytes of the disk.
     #[must_use]
     pub const fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// The pristine bytes as reads would see them without faults.
+    /// Returns the pristine bytes as reads would see them without faults.
     #[must_use]
     pub const fn pristine(&self) -> &Pages {
         &self.current
     }
 
-    /// The completed writes that a power cut may lose, oldest first.
+    /// Returns the completed writes that a power cut may lose, oldest first.
     #[must_use]
     pub fn cached(&self) -> &[PendingWrite] {
         &self.cache
     }
 
-    /// The overlays in a range, lowest first.
+    /// Returns the overlays in a range, lowest first.
     pub fn overlays(&self, start: u64, count: u64) -> impl Iterator<Item = (u64, &Overlay)> {
         let range = start..start.saturating_add(count);
         self.overlays
@@ -131,7 +128,7 @@ impl Disk {
             .map(|(at, overlay)| (*at, overlay))
     }
 
-    /// What the disk holds before the array's time: the same page everywhere, but other
+    /// Sets the contents of the disk before the array was made: the same page everywhere, but other
     /// bytes at its beginning.
     pub fn preset(&mut self, page: &[u8; PAGE], beginning: &[u8]) {
         self.current.fill(page);
@@ -149,7 +146,7 @@ impl Disk {
         self.overlays.clear();
     }
 
-    /// Reads as the disk answers.
+    /// Reads sectors with the disk's faults applied.
     ///
     /// # Errors
     /// An unreadable sector in the range, or a disk that is gone.
@@ -168,7 +165,7 @@ impl Disk {
         Ok(())
     }
 
-    /// A write completes; `durable` for force-unit-access.
+    /// Completes a write; `durable` for force-unit-access.
     pub fn write(&mut self, start: u64, bytes: Arc<[u8]>, durable: bool) {
         let count = (bytes.len() / SECTOR) as u64;
         self.current.write(start, &bytes);
@@ -190,13 +187,13 @@ impl Disk {
         }
     }
 
-    /// What a flush that is sent now will make durable.
+    /// Returns the mark up to which a flush that is sent now makes writes durable.
     #[must_use]
     pub const fn flush_mark(&self) -> u64 {
         self.next_stamp
     }
 
-    /// A flush completes that was sent at this mark.
+    /// Completes a flush that was sent at this mark.
     pub fn flush(&mut self, mark: u64) {
         let done = self.cache.partition_point(|write| write.stamp <= mark);
         let landed: Vec<PendingWrite> = self.cache.drain(..done).collect();
@@ -208,9 +205,8 @@ impl Disk {
         }
     }
 
-    /// The power goes. Cached writes and those in flight land as `landing`
-    /// says (it is told the write's place in the order and its sectors); what
-    /// is durable then is all there is.
+    /// Cuts the power. Cached writes and those in flight land as `landing` decides (its arguments
+    /// are the write's place in the order and its sectors); afterwards only durable bytes exist.
     pub fn power_cut(
         &mut self,
         in_flight: Vec<PendingWrite>,
@@ -230,7 +226,7 @@ impl Disk {
             self.clear_landed(write, landing);
         }
         self.pinned.clear();
-        // Elsewhere nothing was read but what was durable.
+        // Elsewhere `current` and `durable` are the same already.
         for write in &writes {
             self.current
                 .share(&self.durable, write.start, write.sectors());
@@ -257,7 +253,7 @@ impl Disk {
         }
     }
 
-    /// A write in flight that lands rewrites unreadable sectors, too.
+    /// Clears unreadable sectors that a landed write has rewritten.
     fn clear_landed(&mut self, write: &PendingWrite, landing: Landing) {
         for index in 0..write.sectors() {
             if landing.has(index as usize) {
@@ -266,7 +262,7 @@ impl Disk {
         }
     }
 
-    /// The physical sectors that a torn write destroys become unreadable.
+    /// Makes the physical sector of a torn write unreadable.
     pub fn tear_physical(&mut self, sector: u64) {
         let first = sector - sector % PAGE_SECTORS;
         for sector in first..(first + PAGE_SECTORS).min(self.sectors) {

@@ -1,11 +1,10 @@
-//! The driver that users run, in the world's hands.
+//! The driver that users run, under the control of the simulated world.
 //!
-//! It is the owner of crate `serve`, with its requests, payloads, member commands,
-//! verbs and metadata, but for what a thread, a kernel and a file would be: time is the
-//! world's, commands to members wait in a [`Line`](line::Line) until the world has
-//! disks carry them out, and what the driver waits for itself, such as reading metadata,
-//! goes to the disks at once, through a [`Shelf`](shelf::Shelf). Nothing is remembered
-//! outside the disks.
+//! It is the owner of crate `serve`, with its requests, payloads, member commands, verbs and
+//! metadata, but without thread, kernel and files: time is the world's, commands to members wait in
+//! a [`Line`](line::Line) until the world lets disks carry them out, and commands that the driver
+//! itself waits for, such as reads of metadata, go to the disks at once, through a
+//! [`Shelf`](shelf::Shelf). No state is kept outside the disks.
 
 mod arrays;
 mod line;
@@ -33,32 +32,32 @@ pub(crate) struct Driver {
     pub(crate) line: Line,
 }
 
-/// What an administrator may order beside the verbs that faults need.
+/// An administrator's order beyond the verbs that faults need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// A spare is filled with what this device holds, and takes its slot.
+    /// Copy the content of this device to a spare, which takes its slot.
     Replace(Slot),
-    /// The sync that runs ends early.
+    /// End the sync that runs.
     Idle,
-    /// Syncs go at least and at most so fast, in KiB/s.
+    /// Set the lowest and the highest speed of syncs, in KiB/s.
     Speed(u64, u64),
-    /// The array becomes read-only: it takes no more writes.
+    /// Make the array read-only: it takes no more writes.
     ReadOnly,
-    /// Writes again; syncs that were ended go on.
+    /// Make the array writable again; syncs that were ended go on.
     ReadWrite,
 }
 
-/// What became of a disk that was added to the array.
+/// The role in which the array accepted a disk that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// As a new member: all of it is filled.
+    /// A new member: all of it is recovered.
     New,
-    /// As the member that it was: only what it lacks is filled.
+    /// The former member that it was: only what it lacks is recovered.
     Again,
 }
 
 impl Driver {
-    /// Starts what was assembled. `traced`: the words of compute steps are wanted, too.
+    /// Starts an assembled array. `traced`: compute steps are described in words, too.
     pub(crate) fn start(
         ready: Ready,
         options: &Options,
@@ -88,13 +87,13 @@ impl Driver {
         self.owner.array()
     }
 
-    /// The state of the member in each slot; empty when the array does not run.
+    /// Returns the state of the member in each slot; empty when the array does not run.
     pub(crate) fn states(&self) -> Vec<MemberState> {
         let states = self.array().map(PersistentArray::member_states);
         states.unwrap_or_default()
     }
 
-    /// The handle of the device that serves each slot, failed ones included.
+    /// Returns the handle of the device that serves each slot, failed ones included.
     pub(crate) fn served(&self) -> Vec<Option<usize>> {
         let served = self.array().map(PersistentArray::served);
         let served = served.unwrap_or_default();
@@ -102,35 +101,35 @@ impl Driver {
         served.iter().map(index).collect()
     }
 
-    /// All that a user is told of the array.
+    /// Returns the status of the array as users see it.
     pub(crate) fn status(&self) -> Option<ArrayStatus> {
         self.array().map(PersistentArray::status)
     }
 
-    /// Whether writes go through a log, so that no crash opens the write hole.
+    /// Whether writes go through a log, so that a crash opens no write hole.
     pub(crate) fn keeps_log(&self) -> bool {
         self.status()
             .is_some_and(|status| status.log > Sectors::ZERO)
     }
 
-    /// Resync, recovery, check or repair runs or is about to.
+    /// Whether a resync, recovery, check or repair runs or is about to.
     pub(crate) fn is_syncing(&self) -> bool {
         let Some(array) = self.array() else {
             return false;
         };
-        // A resync of parity waits for the members that are missing.
+        // A resync of parity waits for the missing members.
         let vacant =
             |state: &MemberState| matches!(state, MemberState::Faulty | MemberState::Missing);
         let waits = array.member_states().iter().any(vacant) && array.status().sync.is_none();
         array.is_syncing() && !waits
     }
 
-    /// No request is in work and none held back.
+    /// Whether no request is in work and none held back.
     pub(crate) fn is_idle(&self) -> bool {
         self.array().is_none_or(PersistentArray::is_idle)
     }
 
-    /// Hands a request of a client to the driver.
+    /// Passes a client's request to the driver.
     pub(crate) fn request(&mut self, now: Nanos, request: Request) {
         self.owner.request(now, request);
     }
@@ -143,23 +142,22 @@ impl Driver {
         )
     }
 
-    /// Takes a failed member out.
+    /// Removes a failed member.
     pub(crate) fn remove(&mut self, now: Nanos, handle: Slot) -> Result<(), String> {
         self.owner
             .remove(now, handle)
             .map_err(|error| in_one_line(&error))
     }
 
-    /// Puts a former member in again: its handle; nothing if the disk does not say that
-    /// it was one.
+    /// Re-adds a former member and returns its handle; `None` if the disk has no metadata that
+    /// can be read.
     pub(crate) fn re_add(&mut self, now: Nanos, disk: &Member) -> Option<Result<Slot, String>> {
         let former = read_candidate(disk).ok()?;
         let added = self.owner.re_add(now, disk, former);
         Some(added.map_err(|error| in_one_line(&error)))
     }
 
-    /// Puts a disk in: its handle. One that was a member before is re-added, if that can
-    /// be.
+    /// Adds a disk and returns its handle. One that was a member before is re-added, if possible.
     pub(crate) fn add(
         &mut self,
         now: Nanos,
@@ -192,13 +190,13 @@ impl Driver {
         }))
     }
 
-    /// Carries out one of the administrator's orders.
+    /// Carries out an administrator's order.
     pub(crate) fn order(&mut self, now: Nanos, order: Order) -> Result<(), String> {
         told(self.owner.on_array(now, |array, now, out| match order {
             Order::Replace(handle) => array.replace(now, handle, None, out),
             Order::ReadOnly => array.read_only(now, out),
             Order::ReadWrite => array.read_write(now, out),
-            // Users are refused this while a member is filled. The array must bear it all the same.
+            // Users are refused this during a recovery. The array has to cope with it all the same.
             Order::Idle => {
                 array.stop_sync(now, out);
                 Ok(())
@@ -211,7 +209,7 @@ impl Driver {
     }
 }
 
-/// A verb's result in words.
+/// Returns a verb's result in words.
 fn told(result: Result<Result<(), VerbError>, AttachError>) -> Result<(), String> {
     let done = result.map_err(|error| in_one_line(&error))?;
     done.map_err(|error| in_one_line(&error))

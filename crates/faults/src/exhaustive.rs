@@ -1,13 +1,11 @@
-//! Small arrays, every crash point.
+//! Small arrays with every crash point.
 //!
-//! A short script runs up to its n-th event, for every n. There the power is
-//! cut, and the writes that are not durable land in each of these ways: all,
-//! none, all but one, only one, a prefix of one (and the others whole; of every
-//! length within its first 4 KiB, and beyond in whole 4 KiB). Then every set of
-//! up to as many members as the level can bear is lost, the rest is assembled,
-//! read, mended, synced and verified. Most crash bugs need no
-//! more than three operations (the small-scope lesson of CrashMonkey, OSDI
-//! 2018), so this proves much for its size.
+//! A short script runs up to its n-th event, for every n. There the power is cut, and the writes
+//! that are not durable land in each of these ways: all, none, all but one, only one, a prefix of
+//! one (and the others whole; of every length within its first 4 KiB, and beyond in whole 4 KiB).
+//! Then every set of up to as many members as the level tolerates is lost, the rest is assembled,
+//! read, given new disks, synced and verified. Most crash bugs need no more than three operations
+//! (the small-scope lesson of CrashMonkey, OSDI 2018), so this proves much for its size.
 
 use crate::disk::{Landing, PendingWrite};
 use crate::options::{Filter, Options};
@@ -16,32 +14,32 @@ use crate::world::{Violation, World};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, SlotSet};
 use rayon::prelude::*;
 
-/// Sectors of 4 KiB, in which nothing is special about one sector or the next.
+/// Sectors of 4 KiB, the step in which longer prefixes are tried.
 const PAGE: usize = 8;
 
 /// A small array and a short script whose crash points are all enumerated.
 #[derive(Debug, Clone)]
 pub struct Small {
-    /// The name by which tables list it.
+    /// The array's name in tables.
     pub name: &'static str,
-    /// How the array is made, and how it works.
+    /// The options of the array and its engine.
     pub options: Options,
-    /// What is done to it.
+    /// The script that is run on it.
     pub script: Vec<Step>,
 }
 
-/// What an enumeration came to.
+/// The result of an enumeration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Enumerated {
-    /// Events at which the power was cut.
+    /// The number of events at which the power was cut.
     pub crash_points: u64,
-    /// Crash points, landings and losses tried.
+    /// The number of combinations of crash point, landing and loss tried.
     pub cases: u64,
-    /// What was broken first, and where.
+    /// The first broken promise, and where it was found.
     pub violation: Option<(String, Violation)>,
 }
 
-/// How the writes that are not durable land.
+/// The way in which the writes that are not durable land.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pattern {
     All,
@@ -52,7 +50,7 @@ enum Pattern {
 }
 
 impl Pattern {
-    /// The landing of a disk's write with this place in its order.
+    /// Returns the landing of a disk's write with this place in its order.
     fn landing(self, disk: usize, place: usize) -> Landing {
         let this = (disk, place);
         match self {
@@ -67,7 +65,7 @@ impl Pattern {
         }
     }
 
-    /// Every pattern for these writes (disk, place, sectors).
+    /// Returns every pattern for these writes (disk, place, sectors).
     fn every(writes: &[(usize, usize, u64)]) -> Vec<Self> {
         let mut patterns = vec![Self::All];
         if writes.is_empty() {
@@ -86,7 +84,7 @@ impl Pattern {
 }
 
 impl Small {
-    /// The small arrays that the filter takes, each with every short script.
+    /// Returns the small arrays that the filter accepts, each with every short script.
     #[must_use]
     pub fn all(filter: &Filter) -> Vec<Self> {
         let near = Layout::Copies(Copies {
@@ -142,7 +140,7 @@ impl Small {
         all
     }
 
-    /// Cuts the power everywhere.
+    /// Enumerates all crash points.
     #[must_use]
     pub fn enumerate(&self) -> Enumerated {
         let events = match self.world(None) {
@@ -155,7 +153,7 @@ impl Small {
             .reduce(Enumerated::default, Enumerated::with)
     }
 
-    /// The world after so many events, and how many there were.
+    /// Returns the world after this many events, and their number.
     fn world<'a>(&'a self, events: Option<u64>) -> Result<(World<'a>, u64), Violation> {
         let mut world = World::new(&self.options, 1, false)?;
         world.run_to_event(&self.script, events)?;
@@ -204,7 +202,7 @@ impl Enumerated {
         }
     }
 
-    /// Both together; the violation of the earlier one is kept.
+    /// Returns the sum of both; the violation of the earlier one is kept.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -222,8 +220,8 @@ fn options(
     log: bool,
     bitmap_chunk: Option<u64>,
 ) -> Options {
-    // Two stripes; mdadm makes no bitmap for less. What is copied last of a mirror's member that
-    // is replaced is a small part of it.
+    // Two stripes, as mdadm makes no bitmap for less. On a mirror the last part that is copied to a
+    // replacement is small.
     let used = if level == Level::Raid1 { 264 } else { 128 };
     Options {
         bitmap_chunk,
@@ -232,8 +230,8 @@ fn options(
     }
 }
 
-/// One to three writes in the first stripe and the second, with and without
-/// flushes; and a member is replaced.
+/// Returns scripts of one to three writes in the first stripe and the second, with and without
+/// flushes, and of the replacement of a member.
 fn scripts() -> Vec<Vec<Step>> {
     let write = |start, count, force_unit_access| Action::Write {
         start,

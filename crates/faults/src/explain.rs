@@ -1,23 +1,22 @@
-//! What is said of a seed that fails.
+//! The report of a seed that fails.
 
 use crate::options::Filter;
 use crate::run::{Outcome, run_seed};
 use crate::shrink::shrink;
 use std::fmt;
 
-/// A failing seed, ready to be told.
+/// A failing seed with all facts for a report.
 #[derive(Debug)]
 pub struct Failure {
-    /// The run as the seed made it.
+    /// The run that the seed made.
     pub outcome: Outcome,
     /// The smallest script found that still fails, with its trace.
     pub shrunk: Outcome,
-    /// The source's commit, as the caller gave it.
+    /// The commit of the sources, as the caller gave it.
     pub commit: String,
 }
 
-/// Shrinks a failing seed's script and tells everything about it. `None` if it
-/// does not fail.
+/// Shrinks a failing seed's script and collects everything about it. `None` if it does not fail.
 #[must_use]
 pub fn explain(filter: &Filter, seed: u64, commit: &str, most_runs: usize) -> Option<Failure> {
     let outcome = run_seed(filter, seed, true);

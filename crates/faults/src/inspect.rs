@@ -1,11 +1,10 @@
-//! What the members say of themselves, read from their bytes by a second,
-//! small reading of md's format (version 1), and whether it is true.
+//! The claims of the members' superblocks and bitmaps, read from their bytes by a second, small
+//! decoder of md's format (version 1), and the test whether they are true.
 //!
-//! Two promises are checked at every crash point. If the newest superblock
-//! says that the array is in sync (`resync_offset` all ones), then copies and
-//! parity agree everywhere among the members it calls current. If it says
-//! otherwise and there is a bitmap, they agree wherever no current member's
-//! bit is set.
+//! Two promises are checked at every crash point. If the newest superblock says that the array is
+//! in sync (`resync_offset` all ones), then copies and parity agree everywhere among the members it
+//! calls current. If it says otherwise and there is a bitmap, they agree wherever no current
+//! member's bit is set.
 //!
 //! Offsets of fields: struct `mdp_superblock_1` (include/uapi/linux/raid/md_p.h)
 //! and `bitmap_super_s` (drivers/md/md-bitmap.h).
@@ -21,10 +20,10 @@ const FEATURE_BITMAP: u32 = 1;
 const FEATURE_RECOVERY: u32 = 2;
 const FEATURE_BAD_BLOCKS: u32 = 8;
 
-/// Sectors that a superblock may fill, its list of roles among them.
+/// The most sectors of a superblock, its list of roles included.
 pub const SUPERBLOCK_SECTORS: u64 = 8;
 
-/// What a member's superblock says, as far as promises depend on it.
+/// The fields of a member's superblock on which promises depend.
 #[derive(Debug, Clone)]
 struct Superblock {
     sector: u64,
@@ -37,17 +36,17 @@ struct Superblock {
     device: u32,
 }
 
-/// What the members say together.
+/// The claims of all members together.
 #[derive(Debug)]
 pub struct Said {
     /// The slots that the newest superblock counts as current.
     current: SlotSet,
     /// Whether the newest superblock says that copies and parity agree everywhere.
     clean: bool,
-    /// All is in sync, whichever member is asked.
+    /// Whether every current member's superblock says that all is in sync.
     clean_by_all: bool,
     bitmap: Option<Bits>,
-    /// Sectors of each member that the newest superblock says are used.
+    /// The used sectors of each member, by the newest superblock.
     used: u64,
 }
 
@@ -55,7 +54,7 @@ pub struct Said {
 #[derive(Debug)]
 struct Bits {
     events: u64,
-    /// Sectors of the array or its members that the bits stand for.
+    /// Sectors of the array or its members that the bits cover.
     sectors: u64,
     chunk: u64,
     bits: Vec<u8>,
@@ -124,7 +123,7 @@ fn checksum(bytes: &[u8]) -> bool {
     ((sum & 0xffff_ffff) as u32).wrapping_add((sum >> 32) as u32) != found
 }
 
-/// Where the superblock lies on a disk of so many sectors.
+/// Returns the sector of the superblock on a disk of `sectors` sectors.
 #[must_use]
 pub const fn superblock_sector(sectors: u64, version: Version) -> u64 {
     match version {
@@ -134,7 +133,7 @@ pub const fn superblock_sector(sectors: u64, version: Version) -> u64 {
     }
 }
 
-/// The event count of a disk's superblock, if it has one.
+/// Returns the event count of a disk's superblock, if it has one.
 #[must_use]
 pub fn events(disk: &Pages, version: Version) -> Option<u64> {
     Superblock::read(disk, version).map(|superblock| superblock.events)
@@ -147,10 +146,10 @@ pub fn has_bad_blocks(disk: &Pages, version: Version) -> bool {
     own.is_some_and(|own| own.features & FEATURE_BAD_BLOCKS != 0)
 }
 
-/// Whether a disk's superblock counts another disk, under the number that it
-/// has by now, as in service. Its own number is that of nobody else, though another one
-/// may have been given it since, by the other side of a split. Nor is a disk known that is not
-/// in service by its own superblock: a spare may have got the number of a former member.
+/// Whether a disk's superblock counts another disk, under the number that it now has, as in
+/// service. A disk's own number always means that disk, even if the other side of a split has given
+/// the number to another one. A disk that is not in service by its own superblock is not known
+/// either: a spare may have got the number of a former member.
 #[must_use]
 pub fn knows(disk: &Pages, other: &Pages, version: Version) -> bool {
     let other = Superblock::read(other, version);
@@ -163,9 +162,9 @@ pub fn knows(disk: &Pages, other: &Pages, version: Version) -> bool {
 }
 
 impl Said {
-    /// From the disks in their slots; `None` where there is no disk. Nothing if
-    /// there is no superblock at all. `file`: where the bitmap is, if not on the disks; one that
-    /// is older than the newest superblock says nothing.
+    /// Reads the disks in their slots; `None` where there is no disk. Returns `None` if there is no
+    /// superblock at all. `file`: the file of an external bitmap; one that is older than the newest
+    /// superblock is ignored.
     #[must_use]
     pub fn read(version: Version, disks: &[Option<&Pages>], file: Option<&Pages>) -> Option<Self> {
         let read = |disk: &Option<&Pages>| disk.and_then(|disk| Superblock::read(disk, version));
@@ -210,22 +209,22 @@ impl Said {
         })
     }
 
-    /// The slots whose members count as current.
+    /// Returns the slots whose members count as current.
     #[must_use]
     pub const fn current(&self) -> SlotSet {
         self.current
     }
 
-    /// Whether every current member says that everything agrees.
+    /// Whether the superblock of every current member calls the array in sync.
     #[must_use]
     pub const fn is_clean_by_all(&self) -> bool {
         self.clean_by_all
     }
 
-    /// Whether the bytes bear it out.
+    /// Checks the claims against the bytes.
     ///
     /// # Errors
-    /// Where they do not.
+    /// The first claim that is not true.
     pub fn verify(&self, reader: &Reader, disks: &[Option<&Pages>]) -> Result<(), String> {
         let any = disks.iter().flatten().next();
         let Some(any) = any else {
@@ -233,7 +232,7 @@ impl Said {
         };
         let images: Vec<&Pages> = disks.iter().map(|disk| disk.unwrap_or(any)).collect();
         let parity = reader.level.parity_count() > 0;
-        // An array that has grown is what it was until a superblock says so.
+        // A grown array counts with its old size until a superblock has the new one.
         let is_grown = self.used < reader.used;
         let size = if is_grown {
             reader.size_before(self.used)
@@ -245,7 +244,7 @@ impl Said {
         } else {
             size
         };
-        // A bitmap of another size is that of a growth that was cut off: it says nothing.
+        // A bitmap of another size is the remains of an interrupted growth, and is ignored.
         let space = if parity { self.used } else { size };
         let bitmap = self.bitmap.as_ref();
         let bitmap = bitmap.filter(|bits| bits.sectors == space);
@@ -275,7 +274,7 @@ impl Said {
 }
 
 impl Bits {
-    /// From so many sectors: four kilobytes of bits are more than any array here has on members.
+    /// Reads a bitmap of this many sectors: no array here has a longer one on its members.
     fn read(disk: &Pages, place: u64, sectors: u64) -> Option<Self> {
         let mut bytes = vec![0; sectors as usize * SECTOR];
         disk.read(place, &mut bytes);
@@ -298,8 +297,8 @@ impl Bits {
         self
     }
 
-    /// Whether the bit of a position is set. RAID 10's bits count array
-    /// sectors, all others' sectors of the members.
+    /// Whether the bit of a position is set. Positions are array sectors for RAID 10, sectors of
+    /// the members for all other levels.
     fn has(&self, sector: u64) -> bool {
         let bit = (sector / self.chunk.max(1)) as usize;
         self.bits

@@ -1,10 +1,9 @@
-//! Fault simulation: the driver that users run, and the array core in it, with real
-//! bytes over failing disks, in virtual time.
+//! Fault simulation: the driver that users run, and the array core in it, with real bytes over
+//! failing disks, in virtual time.
 //!
-//! A seed makes an array, disks, a workload and faults ([`Options`],
-//! [`script`]); a [`World`] runs them event by event; an [`oracle`] knows what
-//! every sector may hold; an independent [`reader`] looks at the disks' pristine
-//! bytes. The same seed gives the same run on every machine.
+//! A seed makes an array, disks, a workload and faults ([`Options`], [`script`]); a [`World`] runs
+//! them event by event; an [`oracle`] knows the permitted contents of every sector; an independent
+//! [`reader`] reads the disks' pristine bytes. The same seed gives the same run on every machine.
 
 pub mod disk;
 mod driver;

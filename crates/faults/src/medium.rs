@@ -1,5 +1,5 @@
-//! What the simulated disks are: when their commands end, and what a power cut leaves of what
-//! was not durable.
+//! The kinds of simulated disks: the times at which their commands end, and the landing of writes
+//! that are not durable at a power cut.
 //!
 //! - *Drawn*: times come from a range. At a power cut each write lands by itself: wholly, not
 //!   at all, its first sectors, or any of them.
@@ -8,19 +8,19 @@
 //! - *Flash*: times are those of a solid-state disk without protection against the loss of
 //!   power, so small that it collects garbage while a script runs. It maps pages of 4 KiB and
 //!   programs several of them at once, in the order in which they came, whichever commands they
-//!   are from. A program that the power cut hits is lost as a whole, and programs that other dies
-//!   were doing are not: so pages land whole or not at all, and those of one program share
+//!   are from. A program that the power cut hits is lost as a whole, and programs on other dies
+//!   are not: so pages land whole or not at all, and those of one program share
 //!   their fate, the end of one write and the beginning of the next, a superblock and the data
 //!   before it.
 //!
-//! A model decides about times alone; what is volatile is the simulated disk's own affair.
+//! A model determines times alone; the simulated disk itself decides which writes are volatile.
 
 use raidlab_disk::{DiskParameters, Preset};
 use raidlab_random::Stream;
 use raidlab_units::Sectors;
 use std::sync::LazyLock;
 
-/// Sectors of the solid-state disk: 16 MiB.
+/// The size of the solid-state disk in sectors: 16 MiB.
 const FLASH_SECTORS: Sectors = Sectors(1 << 15);
 
 /// The shipped presets; `None` only if a file in the source tree is broken.
@@ -43,10 +43,10 @@ fn parameters(name: &str, text: &str) -> Option<DiskParameters> {
     preset.parameters(set).ok().cloned()
 }
 
-/// What the disks of a run are.
+/// The kind of a run's disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// Nothing in particular: times are drawn from a range.
+    /// Disks without a model: times are drawn from a range.
     Drawn,
     /// Mechanical disks, which tear writes as drawn ones do.
     Platters,
@@ -58,8 +58,8 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// Half of the disks that have a model are of flash, and a tenth of the others becomes
-    /// that: seeds from before there was flash are otherwise what they were.
+    /// Draws the medium. Half of the disks that have a model become flash, and so does a tenth of
+    /// the others: seeds from before there was flash otherwise stay as they were.
     pub(crate) fn draw(is_modelled: bool, random: &mut Stream) -> Self {
         let flash_percent = if is_modelled { 50 } else { 10 };
         if random.percent(flash_percent) {
@@ -72,7 +72,7 @@ impl Medium {
         }
     }
 
-    /// The numbers of the disks' model; none where times are drawn.
+    /// Returns the parameters of the disks' model; `None` where times are drawn.
     pub(crate) fn parameters(self) -> Option<&'static DiskParameters> {
         match self {
             Self::Drawn => None,

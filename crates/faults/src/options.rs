@@ -1,8 +1,7 @@
-//! What a seed makes: the array, the disks, and how often what happens.
+//! The options that a seed makes: the array, the disks, and the rates of faults and requests.
 //!
-//! A swarm: every seed draws which features take part at all, and how often
-//! each does, so that rare combinations are as frequent as any (Groce and
-//! others, Swarm Testing, 2012).
+//! A swarm: every seed draws which features take part at all, and how often each does, so that rare
+//! combinations are as frequent as any (Groce and others, Swarm Testing, 2012).
 
 mod seldom;
 mod shape;
@@ -17,14 +16,14 @@ use raidlab_metadata::Version;
 use raidlab_random::Stream;
 use raidlab_units::Sectors;
 
-/// Everything about a run but its script.
+/// All options of a run, without its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The RAID level, or linear.
     pub level: Level,
-    /// Where that level puts copies or parity.
+    /// The placement of copies or parity.
     pub layout: Layout,
-    /// How many slots the array has.
+    /// The number of slots of the array.
     pub members: usize,
     /// Sectors of a chunk.
     pub chunk: u64,
@@ -32,70 +31,69 @@ pub struct Options {
     pub used: u64,
     /// Sectors by which each disk is larger than the one in the slot before it.
     pub growth: u64,
-    /// The version of the superblock, which says where it lies and how it is written.
+    /// The version of the superblock: its format and place.
     pub version: Version,
     /// Sectors of a chunk of the write-intent bitmap, if there is one.
     pub bitmap_chunk: Option<u64>,
     /// Whether parity arrays keep a write log.
     pub log: bool,
-    /// The disks are all zeros and count as in sync; otherwise they hold
-    /// rubbish and the first sync makes them agree.
+    /// Whether the disks are all zeros and count as in sync; otherwise they contain random bytes
+    /// and the first sync makes them agree.
     pub assume_clean: bool,
-    /// RAID 4 and 5 that are not in sync at first: the last member is filled, as
-    /// mdadm has it, where otherwise parity is computed.
+    /// Whether a RAID 4 or 5 that is not in sync at first recovers its last member, as mdadm does,
+    /// instead of computing parity.
     pub spare_rebuild: bool,
-    /// The disks have no volatile cache.
+    /// Whether the disks have no volatile cache.
     pub write_through: bool,
-    /// How writes tear at a power cut.
+    /// The percentages of writes that tear at a power cut.
     pub tear: TearRates,
-    /// A 4 KiB physical sector may become unreadable at a power cut.
+    /// Whether a 4 KiB physical sector may become unreadable at a power cut.
     pub tear_physical: bool,
-    /// Without writes for so long, the array is marked clean (md's
-    /// `safe_mode_delay`).
+    /// Milliseconds without writes after which the array is marked clean (md's `safe_mode_delay`).
     pub safe_mode_ms: u64,
-    /// The write log's rings are so short that they go round many times.
+    /// Whether the write log's rings are so short that they wrap around many times.
     pub short_log: bool,
-    /// What the disks are.
+    /// The kind of the disks.
     pub medium: Medium,
-    /// Nanoseconds of the fastest command.
+    /// Nanoseconds of the fastest commands.
     pub latency_low_ns: u64,
-    /// Nanoseconds of an ordinary slow one.
+    /// Nanoseconds of slow, but ordinary, commands.
     pub latency_high_ns: u64,
     /// Sectors of a block of a sync.
     pub sync_block: u64,
-    /// Blocks of a sync in flight.
+    /// The number of blocks of a sync in flight.
     pub sync_depth: u32,
     /// Sectors of the longest window of a stripe.
     pub window: u64,
-    /// When partial writes read old data and parity.
+    /// The rule by which partial writes read old data and parity.
     pub write_policy: WritePolicy,
-    /// Windows that may gather writes.
+    /// The number of windows that may gather writes.
     pub stripes: usize,
-    /// Requests in flight at most.
+    /// The most requests in flight.
     pub depth: usize,
-    /// Writes in flight may overlap.
+    /// Whether writes in flight may overlap.
     pub overlaps: bool,
-    /// Faults may exceed what the level can bear: then errors are right, and
-    /// lies are not.
+    /// Whether faults may exceed what the level tolerates: then errors are permitted, and wrong
+    /// bytes are not.
     pub over_budget: bool,
-    /// What happens to the driver alone.
+    /// Faults that only the driver sees.
     pub driver: DriverFaults,
-    /// What few arrays have.
+    /// Features that few arrays have.
     pub seldom: Seldom,
-    /// Steps of the script.
+    /// The number of steps of the script.
     pub steps: usize,
-    /// How often each kind of step comes; 0: never.
+    /// The share of each kind of step; 0 for none.
     pub weights: Weights,
 }
 
-/// Shares of the kinds of steps.
+/// The shares of the kinds of steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weights {
     /// The share of writes.
     pub write: u32,
-    /// Of 100 writes, those with force-unit-access.
+    /// The percentage of writes with force-unit-access.
     pub force_unit_access_percent: u32,
-    /// Of 100 writes, those of whole chunks or stripes.
+    /// The percentage of writes of whole chunks or stripes.
     pub aligned_percent: u32,
     /// The share of reads.
     pub read: u32,
@@ -103,41 +101,41 @@ pub struct Weights {
     pub flush: u32,
     /// The share of discards.
     pub discard: u32,
-    /// Waits for all requests.
+    /// The share of waits for all requests.
     pub drain: u32,
-    /// Long idle times (bitmap cleared, array marked clean).
+    /// The share of long idle times (bitmap cleared, array marked clean).
     pub idle: u32,
     /// The share of latent sector errors: sectors that cannot be read until they are written.
     pub unreadable: u32,
-    /// A few commands that fail once.
+    /// The share of a few commands that fail once.
     pub transient: u32,
-    /// Disks that become slow.
+    /// The share of disks that become slow.
     pub slow: u32,
-    /// Disks that do not answer for a while, or never again.
+    /// The share of disks that do not answer for a while, or never again.
     pub hang: u32,
     /// The share of disks that die.
     pub lose: u32,
-    /// An administrator who fails a member.
+    /// The share of administrators who fail a member.
     pub fail: u32,
-    /// An administrator who puts members back.
+    /// The share of administrators who put members back.
     pub mend: u32,
     /// The share of checks and repairs.
     pub check: u32,
-    /// Silent corruption, found by a check that follows.
+    /// The share of silent corruption, found by a check that follows.
     pub silent: u32,
     /// The share of power cuts.
     pub power_cut: u32,
-    /// Crashes of the process that runs the array.
+    /// The share of crashes of the process that runs the array.
     pub kill: u32,
     /// The share of clean stops, each followed by a start.
     pub stop: u32,
-    /// Both halves of the array run alone.
+    /// The share of splits, in which both halves of the array run alone.
     pub split: u32,
     /// The share of rests in which everything settles and the whole array is verified.
     pub settle: u32,
-    /// Sectors of superblocks, bitmaps and logs that cannot be read.
+    /// The share of sectors of superblocks, bitmaps and logs that become unreadable.
     pub metadata: u32,
-    /// Of 100 members that are put back, those that keep their unreadable sectors.
+    /// The percentage of members put back that keep their unreadable sectors.
     pub unhealed_percent: u32,
     /// The share of the other orders that an administrator gives, such as sync speeds.
     pub order: u32,
@@ -145,23 +143,23 @@ pub struct Weights {
     pub mistake: u32,
 }
 
-/// What happens to the driver and is none of its core's business: the core sees commands
-/// that are done or have failed.
+/// Faults of the driver that its core does not see: the core sees only commands that are done
+/// or have failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriverFaults {
-    /// Of 100 reads and writes of several sectors, those of which only some are moved.
+    /// The percentage of reads and writes of several sectors of which only some are moved.
     pub short_percent: u32,
-    /// Of 100 commands, those that are interrupted and to be asked again.
+    /// The percentage of commands that are interrupted and have to be repeated.
     pub again_percent: u32,
     /// Nanoseconds after which a member that leaves a command unanswered is given up.
     pub command_limit_ns: u64,
-    /// The driver sees the end of a command up to so many nanoseconds later, and all
-    /// that have ended by then at once.
+    /// Nanoseconds by which the driver at most delays its turn after the end of a command; it then
+    /// sees all that have ended by that time at once.
     pub turn_ns: u64,
 }
 
 impl Default for DriverFaults {
-    /// The driver is left in peace: nothing is cut short, and no member is given up.
+    /// No faults of the driver: nothing is cut short, and no member is given up.
     fn default() -> Self {
         Self {
             short_percent: 0,
@@ -183,14 +181,14 @@ impl DriverFaults {
     }
 }
 
-/// What a caller wants of every seed.
+/// A caller's restrictions on the options of every seed.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Seeds draw only arrays of this level; `None`: of any level.
     pub level: Option<Level>,
-    /// Only runs within (or over) the fault budget.
+    /// Seeds make only runs within, or only runs over, the fault budget.
     pub over_budget: Option<bool>,
-    /// Parity arrays with or without log.
+    /// Seeds make only parity arrays with, or only ones without, a log.
     pub log: Option<bool>,
     /// Seeds draw only arrays with, or only without, a write-intent bitmap.
     pub bitmap: Option<bool>,
@@ -199,7 +197,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether an array that is not drawn from a seed is one of these.
+    /// Whether an array that is not drawn from a seed passes the filter.
     pub(crate) fn takes(&self, options: &Options) -> bool {
         let agrees = |wanted: Option<bool>, is: bool| wanted.is_none_or(|wanted| wanted == is);
         self.level.is_none_or(|level| level == options.level)
@@ -246,9 +244,9 @@ fn draw_write_policy(random: &mut Stream) -> WritePolicy {
 }
 
 impl Options {
-    /// A run in which nothing is out of the ordinary: members in sync, without
-    /// bitmap and log, with a cache that keeps or loses whole writes. `chunk` and
-    /// `used` are sectors; nothing is drawn, so the script must be given.
+    /// A plain run without special features: members in sync, without bitmap and log, with a cache
+    /// that keeps or loses whole writes. `chunk` and `used` are sectors; nothing is drawn, so the
+    /// script must be given.
     #[must_use]
     pub fn plain(level: Level, layout: Layout, members: usize, (chunk, used): (u64, u64)) -> Self {
         Self {
@@ -307,8 +305,8 @@ impl Options {
         let log = random.percent(75);
         let over_budget = random.percent(10);
         let version = draw_version(random);
-        // Of a stream of their own: the seeds from before they came stay as
-        // they were.
+        // These come from a stream of their own: older seeds keep the arrays that they made before
+        // these options existed.
         let late = &mut random.fork("late options", 0);
         let latency_low_ns = pick(random, &[5_000, 50_000, 1_000_000]);
         let safe_mode_ms = pick(late, &[200, 200, 200, 30_000]);
@@ -317,7 +315,7 @@ impl Options {
         let layout = shape::draw_odd_layout(late, members, layout, (chunk, chunk * chunks));
         let log = filter.log.unwrap_or(log) && level.parity_count() > 0;
         let growth = pick(late, &[0, 0, 8, 264]);
-        // The log of version 1.0 lies at the members' ends, which must be alike.
+        // The log of version 1.0 lies at the members' ends, so the members must be of one size.
         let must_be_alike = log && version == Version::V1_0;
         let options = Self {
             level,
@@ -362,7 +360,7 @@ impl Options {
 }
 
 impl Options {
-    /// How the engine is to work.
+    /// Returns the options of the engine.
     #[must_use]
     pub(crate) fn engine(&self) -> EngineOptions {
         let mut engine = EngineOptions::new(ReadPolicyKind::LEAST_PENDING);

@@ -1,29 +1,28 @@
-//! What each sector of the array may hold.
+//! The permitted contents of each sector of the array.
 //!
-//! Every sector has a list of versions: the content it had at first, and one
-//! for each write since, with the moments when the write was submitted and
-//! done, whether it was acknowledged, and whether it is durable. Moments are
-//! numbers of one counter that grows with every submission and every answer.
+//! Every sector has a list of versions: its first content, and one for each write since, with the
+//! moments when the write was submitted and done, whether it was acknowledged, and whether it is
+//! durable. Moments are numbers of one counter that grows with every submission and every answer.
 //!
 //! * A version is **older** than another if it was done before the other was
 //!   submitted. Two writes in flight together are in no order: either may be
 //!   the last.
 //! * A **read** may return any version that is not older than one that was
 //!   acknowledged before the read was submitted.
-//! * After a **power cut** a sector may hold any version that is not older
+//! * After a **power cut** a sector may contain any version that is not older
 //!   than a durable one. Durable are an acknowledged write with
 //!   force-unit-access, and an acknowledged write for which a flush that was
 //!   submitted after the acknowledgement was acknowledged. The versions that
 //!   remain are all done then, in no order.
 //! * A write that **failed** may have landed, now or at any time before: its
 //!   version stays, supersedes nothing, and is superseded by later ones.
-//! * What a read of an ambiguous sector returned is **fixed** for the reads
+//! * The value that a read of an ambiguous sector returned is **fixed** for the reads
 //!   that follow, as long as there is no power cut, no change of the members
 //!   and no write to the sector: md reads a mirror that is not in sync from
-//!   its first member only, and a stripe's data are where they are. It is not
+//!   its first member only, and a stripe has its data in one place. It is not
 //!   fixed across these, except when everything is settled: all in sync, and
 //!   flushed ([`Oracle::settle`]).
-//! * A **discarded** range may hold anything from then on, until rewritten.
+//! * A **discarded** range may contain anything from then on, until rewritten.
 
 mod sector;
 #[cfg(test)]
@@ -40,16 +39,16 @@ pub type Moment = u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId(pub u64);
 
-/// What a sector held that it must not hold.
+/// A sector with a value that is not permitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// The array sector that holds a wrong value.
+    /// The array sector with the wrong value.
     pub sector: u64,
-    /// What was found.
+    /// The value that was found.
     pub found: Value,
-    /// What would have been right.
+    /// The values that are permitted.
     pub allowed: Vec<Value>,
-    /// Found is one of the versions, but a newer one was promised, or another
+    /// Whether the value is that of one of the versions, but a newer one was promised, or another
     /// one had been fixed by a read.
     pub stale: bool,
 }
@@ -59,8 +58,8 @@ pub struct Wrong {
 pub struct Oracle {
     sectors: Vec<Sector>,
     now: Moment,
-    /// Grows with power cuts and changes of members: what reads fixed before
-    /// is not fixed any more.
+    /// The era, which grows with power cuts and changes of members: values that reads fixed in an
+    /// earlier era are open again.
     era: u64,
     /// The moments and eras in which the reads and flushes in flight were
     /// submitted.
@@ -68,7 +67,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// An array whose sectors hold these values.
+    /// An oracle of an array whose sectors have these values.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = Value>) -> Self {
         Self {
@@ -79,7 +78,7 @@ impl Oracle {
         }
     }
 
-    /// An array each of whose sectors holds one of several values.
+    /// An oracle of an array each of whose sectors has one of several values.
     #[must_use]
     pub fn ambiguous(values: impl IntoIterator<Item = Vec<Value>>) -> Self {
         let mut oracle = Self::new([]);
@@ -87,14 +86,14 @@ impl Oracle {
         oracle
     }
 
-    /// Sectors of the array.
+    /// Returns the number of sectors of the array.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.sectors.len() as u64
     }
 
-    /// The array has so many sectors from now on. What is new may hold anything. False if
-    /// something is lost that was durable.
+    /// Changes the size of the array. New sectors may contain anything. Returns false if durable
+    /// data is lost.
     pub fn resize(&mut self, size: u64) -> bool {
         let now = self.moment();
         let mut lost = self.sectors.iter().skip(size as usize);
@@ -109,7 +108,7 @@ impl Oracle {
         self.now
     }
 
-    /// A write is submitted: one value for each sector from `start` on.
+    /// Records that a write is submitted: one value for each sector from `start` on.
     pub fn write_submitted(
         &mut self,
         write: OperationId,
@@ -128,7 +127,7 @@ impl Oracle {
         }
     }
 
-    /// A discard is submitted.
+    /// Records that a discard is submitted.
     pub fn discard_submitted(&mut self, discard: OperationId, start: u64, count: u64) {
         let now = self.moment();
         for sector in &mut self.sectors[start as usize..(start + count) as usize] {
@@ -138,7 +137,7 @@ impl Oracle {
         }
     }
 
-    /// A write or discard is acknowledged, or failed.
+    /// Records that a write or discard was acknowledged, or failed.
     pub fn write_done(
         &mut self,
         write: OperationId,
@@ -158,20 +157,20 @@ impl Oracle {
         }
     }
 
-    /// A write or discard was refused: nothing of it may ever be seen.
+    /// Records that a write or discard was refused: no part of it may ever be seen.
     pub fn write_refused(&mut self, write: OperationId, (start, count): (u64, u64)) {
         for sector in &mut self.sectors[start as usize..(start + count) as usize] {
             sector.versions.retain(|version| version.write != write);
         }
     }
 
-    /// A read or a flush is submitted.
+    /// Records that a read or a flush is submitted.
     pub fn submitted(&mut self, operation: OperationId) {
         let now = self.moment();
         self.in_flight.insert(operation, (now, self.era));
     }
 
-    /// A flush is acknowledged: what had been acknowledged when it was
+    /// Records that a flush was acknowledged: all that had been acknowledged when it was
     /// submitted is durable.
     pub fn flushed(&mut self, flush: OperationId) {
         let Some((submitted, _)) = self.in_flight.remove(&flush) else {
@@ -191,15 +190,15 @@ impl Oracle {
         }
     }
 
-    /// A read or flush failed.
+    /// Records that a read or flush failed.
     pub fn failed(&mut self, operation: OperationId) {
         self.in_flight.remove(&operation);
     }
 
-    /// A read is answered with these values.
+    /// Checks the values that a read returned.
     ///
     /// # Errors
-    /// The first sector that must not hold what was found.
+    /// The first sector whose value is not permitted.
     pub fn read_done(
         &mut self,
         read: OperationId,
@@ -209,7 +208,7 @@ impl Oracle {
         let Some((submitted, era)) = self.in_flight.remove(&read) else {
             return Ok(());
         };
-        // A read during which a member failed may be of two members.
+        // The values of a read during which a member failed may be from two members.
         let era = Some(era).filter(|era| *era == self.era);
         for (sector, found) in (start..).zip(values) {
             let state = &mut self.sectors[sector as usize];
@@ -223,12 +222,12 @@ impl Oracle {
         Ok(())
     }
 
-    /// The array's members changed: what reads fixed is open again.
+    /// Records that the array's members changed: values that reads fixed are open again.
     pub const fn members_changed(&mut self) {
         self.era += 1;
     }
 
-    /// The power was cut: nothing is in flight any more.
+    /// Records that the power was cut: nothing is in flight any more.
     pub fn power_cut(&mut self) {
         let now = self.moment();
         self.era += 1;
@@ -238,7 +237,7 @@ impl Oracle {
         }
     }
 
-    /// The range may hold anything from now on: lost by agreement.
+    /// Permits any content of the range from now on: it is lost as agreed.
     pub fn forget(&mut self, start: u64, count: u64) {
         let now = self.moment();
         let end = (start + count).min(self.size());
@@ -251,25 +250,25 @@ impl Oracle {
         }
     }
 
-    /// The moment of the latest thing that the oracle was told.
+    /// Returns the moment of the latest record.
     #[must_use]
     pub const fn now(&self) -> Moment {
         self.now
     }
 
-    /// The sectors of which something was written, ended or became durable
-    /// after this moment, or may still be in a cache.
+    /// Returns the sectors of which a write was submitted, ended or became durable after this
+    /// moment, or may still be in a cache.
     pub fn changed_since(&self, moment: Moment) -> impl Iterator<Item = u64> + '_ {
         let sectors = (0..).zip(&self.sectors);
         let changed = sectors.filter(move |(_, it)| it.changed > moment || !it.is_plain());
         changed.map(|(sector, _)| sector)
     }
 
-    /// Everything is in sync, nothing is in flight, all is flushed, and the
-    /// sector was found to hold this value on every member: it holds no other.
+    /// Records that the sector has this value on every member, when everything is in sync and
+    /// flushed, and nothing is in flight: it is the only one from now on.
     ///
     /// # Errors
-    /// It must not hold it.
+    /// The value is not permitted.
     pub fn settle(&mut self, sector: u64, found: Value) -> Result<(), Wrong> {
         let now = self.now;
         let era = Some(self.era);
@@ -290,14 +289,14 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether the sector could hold only one value after a power cut now.
+    /// Whether the sector could have only one value after a power cut now.
     #[must_use]
     pub fn is_certain(&self, sector: u64) -> bool {
         self.sectors[sector as usize].survivors().count() == 1
     }
 
-    /// The values that the sector may hold after a power cut now; `None` among
-    /// them is any.
+    /// Returns the values that the sector may have after a power cut now; `None` among them
+    /// stands for any.
     pub fn survivors(&self, sector: u64) -> impl Iterator<Item = Option<Value>> + '_ {
         let sector = &self.sectors[sector as usize];
         sector.survivors().map(|version| version.value)

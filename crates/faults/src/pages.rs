@@ -12,13 +12,13 @@ pub const PAGE_SECTORS: u64 = 8;
 /// Bytes of a page.
 pub const PAGE: usize = SECTOR * 8;
 
-/// A run of sectors, some of them zero for want of ever being written.
+/// A run of sectors, of which those never written are zero.
 #[derive(Debug, Clone, Default)]
 pub struct Pages {
     pages: Vec<Option<Arc<[u8; PAGE]>>>,
 }
 
-/// A page's index and the byte range in it of a sector.
+/// Returns the index of a sector's page and the sector's byte offset in it.
 fn place(sector: u64) -> (usize, usize) {
     let page = usize::try_from(sector / PAGE_SECTORS).unwrap_or(usize::MAX);
     let within = (sector % PAGE_SECTORS) as usize;
@@ -26,7 +26,7 @@ fn place(sector: u64) -> (usize, usize) {
 }
 
 impl Pages {
-    /// So many sectors of zeros.
+    /// A run of this many sectors of zeros.
     #[must_use]
     pub fn new(sectors: u64) -> Self {
         let (pages, _) = place(sectors.next_multiple_of(PAGE_SECTORS));
@@ -35,19 +35,19 @@ impl Pages {
         }
     }
 
-    /// Its sectors, in whole pages.
+    /// Returns the number of sectors, in whole pages.
     #[must_use]
     pub fn sectors(&self) -> u64 {
         self.pages.len() as u64 * PAGE_SECTORS
     }
 
-    /// Whether the sector is zero for want of ever being written.
+    /// Whether the sector is zero because it was never written.
     #[must_use]
     pub fn is_hole(&self, sector: u64) -> bool {
         self.pages[place(sector).0].is_none()
     }
 
-    /// One sector's bytes.
+    /// Returns the bytes of one sector.
     #[must_use]
     pub fn sector(&self, sector: u64) -> &[u8; SECTOR] {
         const ZEROS: [u8; SECTOR] = [0; SECTOR];
@@ -71,12 +71,12 @@ impl Pages {
         }
     }
 
-    /// Fills everything with the same bytes, which are kept once.
+    /// Fills all sectors with the same page, which is stored once.
     pub fn fill(&mut self, page: &[u8; PAGE]) {
         self.pages.fill(Some(Arc::new(*page)));
     }
 
-    /// Makes the pages of these sectors those of another.
+    /// Copies the pages of these sectors from another run, sharing their memory.
     pub fn share(&mut self, other: &Self, start: u64, sectors: u64) {
         let (first, _) = place(start);
         let (end, _) = place((start + sectors).next_multiple_of(PAGE_SECTORS));

@@ -1,5 +1,5 @@
-//! A part of a simulation: seeds that one of many machines runs, and what came of them so
-//! far. Parts of one simulation add up to what one machine would have counted.
+//! A part of a simulation: the seeds that one of many machines runs, and their results so far.
+//! Parts of one simulation add up to the counts of a single machine.
 
 use crate::run::Summary;
 use crate::statistics::Statistics;
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The version of the form of parts as data.
+/// The schema version of parts as data.
 pub const PART_SCHEMA: u32 = 1;
 
-/// Which simulation it is: all that decides what comes of it.
+/// The identity of a simulation: everything that determines its results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Simulation {
-    /// The commit that the program was made of.
+    /// The commit that the program was built from.
     pub commit: String,
-    /// The options without which a seed is another run, as they are typed.
+    /// The options that change what a seed does, as they are typed.
     pub options: String,
     /// The first seed.
     pub from: u64,
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: u64,
 }
 
@@ -30,45 +30,45 @@ pub struct Simulation {
 pub struct Part {
     /// The schema of this file, [`PART_SCHEMA`].
     pub simulation_part: u32,
-    /// What it is a part of.
+    /// The simulation that it is a part of.
     pub of: Simulation,
-    /// Its number, from 0.
+    /// The part's number, from 0.
     pub index: u32,
-    /// How many parts there are, at least 1.
+    /// The number of parts, at least 1.
     pub count: u32,
-    /// The next seed to run; the end of its seeds: it is whole.
+    /// The next seed to run; equal to the end of the part's seeds when all were run.
     pub at: u64,
-    /// What was counted.
+    /// The counts so far.
     pub statistics: Statistics,
-    /// The seeds that broke a promise, ascending, with what was broken.
+    /// The seeds that broke a promise, ascending, with the broken promise.
     pub broken: Vec<(u64, String)>,
 }
 
-/// Why parts do not make a simulation.
+/// The reason why parts do not form a simulation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
-    /// The numbers in it contradict each other.
+    /// The part's numbers contradict each other.
     #[error("{0} is damaged: its numbers do not go together")]
     Damaged(String),
-    /// It is a part of something else.
+    /// The part belongs to another simulation.
     #[error("{0} is a part of another simulation than {1}: {2}")]
     Other(String, String, &'static str),
-    /// It was stopped before its end.
+    /// The part was stopped before its end.
     #[error("{0} was stopped before its end, at seed {1}")]
     Unfinished(String, u64),
-    /// Another file of the same part says something else.
+    /// Another file of the same part has other results.
     #[error("{0} and {1} are the same part, and differ")]
     Differ(String, String),
     /// A part is missing, so the simulation is not whole.
     #[error("of {0} parts there is no whole one of {1}")]
     Missing(u32, String),
-    /// Not a single part was given.
+    /// No part was given.
     #[error("there are no parts")]
     None,
 }
 
 impl Part {
-    /// One of `count`, of which nothing was run.
+    /// One part of `count`, of which no seed has run yet.
     #[must_use]
     pub fn new(of: Simulation, index: u32, count: u32) -> Self {
         let mut part = Self {
@@ -84,7 +84,7 @@ impl Part {
         part
     }
 
-    /// Its seeds: parts follow each other, and differ by one seed at most.
+    /// Returns the part's seeds: parts follow each other, and their lengths differ by one at most.
     #[must_use]
     pub fn seeds(&self) -> Range<u64> {
         let bound = |index: u32| {
@@ -96,13 +96,13 @@ impl Part {
         bound(self.index)..bound(self.index.saturating_add(1))
     }
 
-    /// Whether all of its seeds were run.
+    /// Whether all seeds of the part were run.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.at == self.seeds().end
     }
 
-    /// Adds what came of the seeds up to this one.
+    /// Adds the results of the seeds up to `next`.
     pub fn add(&mut self, summary: Summary, next: u64) {
         self.statistics.add(&summary.statistics);
         let failures = summary.failures.into_iter();
@@ -111,12 +111,12 @@ impl Part {
         self.at = next;
     }
 
-    /// Whether its numbers can be those of a part.
+    /// Whether the part's numbers are consistent.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let seeds = self.seeds();
         let ran = self.at.checked_sub(seeds.start);
-        // An array that cannot even be made breaks a promise, and is no run.
+        // An array that cannot even be made breaks a promise, and is not counted as a run.
         let told = self.statistics.runs..=self.statistics.runs + self.broken.len() as u64;
         self.simulation_part == PART_SCHEMA
             && self.index < self.count
@@ -124,10 +124,10 @@ impl Part {
             && ran.is_some_and(|ran| told.contains(&ran))
     }
 
-    /// All parts as one, in the order of their seeds; each with its name.
+    /// Combines all parts, in the order of their seeds; each comes with its name.
     ///
     /// # Errors
-    /// With the first that does not belong to the others, or what is missing.
+    /// With the first that does not belong to the others, or the missing one.
     pub fn together(parts: impl IntoIterator<Item = (String, Self)>) -> Result<Self, PartError> {
         let mut all: BTreeMap<u32, (String, Self)> = BTreeMap::new();
         let mut first: Option<(String, Simulation, u32)> = None;
@@ -167,7 +167,7 @@ impl Part {
     }
 }
 
-/// What makes a part one of another simulation.
+/// Returns in what a part differs from a simulation, if it belongs to another one.
 fn differs(of: &Simulation, count: u32, part: &Part) -> Option<&'static str> {
     [
         (of.commit != part.of.commit, "another commit"),

@@ -1,25 +1,24 @@
-//! What a simulation reaches: which deeds met the array in which of its states.
+//! The coverage of a simulation: the actions that met the array in each of its states.
 //!
-//! A fault that never came while a member was being filled says nothing about
-//! arrays in which a member is being filled. So every deed of a run (a request, a
-//! fault, an administrator's verb, a crash) is counted once for each state that
-//! the array was in at that moment, and a pair that was never counted is a gap in
-//! the simulation, to be closed or to be argued.
+//! A fault that never came during a recovery says nothing about arrays under recovery. So every
+//! action of a run (a request, a fault, an administrator's verb, a crash) is counted once for each
+//! state that the array was in at that moment, and a pair that was never counted is a gap in the
+//! simulation, to be closed or to be justified.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What the array can be in when something is done to it; several hold at once.
+/// A state of the array when an action meets it; several hold at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Every slot's member is in sync, and no sync runs.
     Whole,
     /// A slot is vacant, or its member has failed.
     Degraded,
-    /// A member is being filled.
+    /// A member is under recovery.
     Filling,
-    /// A spare is being filled to replace a member in service.
+    /// A spare gets the content of a member in service, to replace it.
     Replacing,
     /// The first resync after the creation is not over.
     FirstSync,
@@ -43,16 +42,16 @@ pub enum State {
     Unreadable,
     /// A disk is slow, does not answer, or fails commands now and then.
     Ailing,
-    /// A disk that was taken out waits to come back.
+    /// A disk that was removed waits to come back.
     Retired,
     /// The array is read-only, so writes are refused.
     ReadOnly,
-    /// More was lost than the level can bear.
+    /// More was lost than the level tolerates.
     Beyond,
 }
 
 impl State {
-    /// Every one, in the order of the table.
+    /// All states, in the order of the table.
     pub const ALL: [Self; 18] = [
         Self::Whole,
         Self::Degraded,
@@ -74,7 +73,7 @@ impl State {
         Self::Beyond,
     ];
 
-    /// Its name in tables.
+    /// Returns the state's name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,22 +99,22 @@ impl State {
     }
 }
 
-/// How often each deed met each state.
+/// The number of times that each action met each state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
     deeds: BTreeMap<Cow<'static, str>, Met>,
 }
 
-/// How often one deed was done, and in which states.
+/// The counts of one action, in total and by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Met {
-    /// How often it was done.
+    /// The number of times that the action was done.
     pub times: u64,
     states: [u64; State::ALL.len()],
 }
 
 impl Met {
-    /// How often it was done in this state.
+    /// Returns the number of times that it was done in this state.
     #[must_use]
     pub const fn states(&self, state: State) -> u64 {
         self.states[state as usize]
@@ -123,7 +122,7 @@ impl Met {
 }
 
 impl Reach {
-    /// Counts something that was done to the array, once for each state that it was in.
+    /// Counts an action on the array, once for each state that the array was in.
     pub fn did(&mut self, deed: &'static str, states: impl IntoIterator<Item = State>) {
         let met = self.deeds.entry(Cow::Borrowed(deed)).or_default();
         met.times += 1;
@@ -132,7 +131,7 @@ impl Reach {
         }
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another simulation.
     pub fn add(&mut self, other: &Self) {
         for (deed, theirs) in &other.deeds {
             let met = self.deeds.entry(deed.clone()).or_default();
@@ -143,7 +142,7 @@ impl Reach {
         }
     }
 
-    /// Every deed that was done, by name.
+    /// Returns every action that was done, by name.
     pub fn deeds(&self) -> impl Iterator<Item = (&str, &Met)> {
         self.deeds.iter().map(|(deed, met)| (deed.as_ref(), met))
     }

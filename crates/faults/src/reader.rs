@@ -1,14 +1,13 @@
-//! An independent reader of arrays: where md puts every sector, written anew
-//! from the tables of the drivers, sharing no code with the array core.
+//! An independent reader of arrays: it finds every sector where md puts it, written anew from the
+//! tables of the drivers, sharing no code with the array core.
 //!
-//! It looks at the members' pristine bytes and answers what the array holds,
-//! whether copies and parity agree, and what would be read with any set of
-//! members lost. Parity is plain scalar arithmetic: a table of GF(2^8) with
-//! the polynomial 0x11d and the generator 2.
+//! It reads the members' pristine bytes and returns the content of the array, whether copies and
+//! parity agree, and the content that could be read with any set of members lost. Parity is plain
+//! scalar arithmetic: a table of GF(2^8) with the polynomial 0x11d and the generator 2.
 //!
 //! Sources: drivers/md/raid0.c (`find_zone`, `map_sector`), linear.c, raid5.c
-//! (`raid5_compute_sector`, `raid6_d0`, `raid6_idx_to_slot`), raid10.c
-//! (`__raid10_find_phys`, `calc_sectors`, `setup_geo`) of Linux 6.
+//! (`raid5_compute_sector`, `raid6_d0`, `raid6_idx_to_slot`), raid10.c (`__raid10_find_phys`,
+//! `calc_sectors`, `setup_geo`) of Linux 6.
 
 mod copies;
 mod field;
@@ -23,25 +22,25 @@ use std::sync::OnceLock;
 
 pub use parity::Row;
 
-/// A sector's bytes.
+/// The bytes of one sector.
 pub type SectorBytes = [u8; SECTOR];
 
-/// What the array is made of.
+/// The reader of one array, with the array's shape.
 #[derive(Debug, Clone)]
 pub struct Reader {
     /// The RAID level, or linear.
     pub level: Level,
-    /// Where that level puts copies or parity.
+    /// The placement of copies or parity.
     pub layout: Layout,
     /// Sectors of a chunk (1 where the level has none).
     pub chunk: u64,
-    /// For each slot, where its data begin and how many sectors of data it has.
+    /// For each slot, the start and the number of its data sectors.
     pub areas: Vec<(u64, u64)>,
     /// Sectors that the array uses of each member's data area.
     pub used: u64,
     /// Sectors that the array offers.
     pub size: u64,
-    /// The rows of a level with parity, once they are asked for.
+    /// The rows of a level with parity, computed when first used.
     pub rows: OnceLock<Vec<Row>>,
 }
 
@@ -50,29 +49,29 @@ pub struct Reader {
 pub struct Place {
     /// The slot of the member that the place is on.
     pub slot: usize,
-    /// Sector of that member's data area, 0 being its first.
+    /// The sector of that member's data area, from 0.
     pub sector: u64,
 }
 
 /// Copies or parity that do not agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
-    /// Where: array sector for copies, sector of the data areas for parity.
+    /// The place: array sector for copies, sector of the data areas for parity.
     pub sector: u64,
-    /// Which copies or parities do not agree, in words.
+    /// The copies or parities that do not agree, in words.
     pub what: String,
 }
 
 impl Reader {
-    /// The array uses so many sectors of each member from now on, and offers so many.
+    /// Changes the used sectors of each member, and the size of the array.
     pub fn resize(&mut self, used: u64, size: u64) {
         self.areas.iter_mut().for_each(|area| area.1 = used);
         (self.used, self.size) = (used, size);
         self.rows = OnceLock::new();
     }
 
-    /// How many sectors an array of copies offered when it used only so many sectors of each
-    /// member (Linux drivers/md/raid10.c, `raid10_size`).
+    /// Returns the size that an array of copies had with only `used` sectors of each member
+    /// (Linux drivers/md/raid10.c, `raid10_size`).
     #[must_use]
     pub fn size_before(&self, used: u64) -> u64 {
         match self.layout {
@@ -84,13 +83,13 @@ impl Reader {
         }
     }
 
-    /// How many slots the array has.
+    /// Returns the number of slots of the array.
     #[must_use]
     pub fn members(&self) -> usize {
         self.areas.len()
     }
 
-    /// Members that may be lost without loss of data, whichever they are.
+    /// Returns the number of members that may be lost without loss of data, whichever they are.
     #[must_use]
     pub fn redundancy(&self) -> usize {
         match (self.level, self.layout) {
@@ -102,14 +101,14 @@ impl Reader {
         }
     }
 
-    /// Where an array sector lies: every copy, the first first. For levels with
-    /// parity, the one place of the data.
+    /// Returns the places of an array sector: every copy, in their order. For levels with parity,
+    /// the one place of the data.
     #[must_use]
     pub fn places(&self, sector: u64) -> Vec<Place> {
         match (self.level, self.layout) {
             (Level::Linear, _) => self.linear(sector),
             (Level::Raid0, Layout::Zones(zones)) => self.striped(sector, zones),
-            // Not recorded: then there is one zone, and both are the same.
+            // The layout is not recorded: then there is one zone, and both layouts are the same.
             (Level::Raid0, _) => self.striped(sector, ZoneLayout::Original),
             (Level::Raid10, Layout::Copies(copies)) => self.scattered(sector, copies),
             (Level::Raid4 | Level::Raid5 | Level::Raid6, Layout::Parity(_)) => {
@@ -125,9 +124,8 @@ impl Reader {
         }
     }
 
-    /// Where a check would report a sector of a member's data area: the sector
-    /// itself for levels with parity, else the array sector that it holds, if
-    /// it holds one.
+    /// Returns the position at which a check would report a sector of a member's data area: the
+    /// sector itself for levels with parity, else the array sector stored there, if there is one.
     #[must_use]
     pub fn position(&self, slot: usize, sector: u64) -> Option<u64> {
         if self.level.parity_count() > 0 {
@@ -137,8 +135,8 @@ impl Reader {
         (0..self.size).find(|array| self.places(*array).contains(&place))
     }
 
-    /// The array sectors that share a sector's 4 KiB window of the members'
-    /// data areas, itself among them: those that a torn write of it may damage.
+    /// Returns the array sectors that share a sector's 4 KiB window of the members' data areas,
+    /// itself among them: those that a torn write of it may damage.
     #[must_use]
     pub fn window_of(&self, sector: u64) -> Vec<u64> {
         let data = (self.members() - self.level.parity_count()) as u64;
@@ -153,13 +151,13 @@ impl Reader {
             .collect()
     }
 
-    /// The bytes at a place.
+    /// Returns the bytes at a place.
     #[must_use]
     pub fn at<'a>(&self, images: &[&'a Pages], place: Place) -> &'a SectorBytes {
         images[place.slot].sector(self.areas[place.slot].0 + place.sector)
     }
 
-    /// What the array holds with these members lost; `None` if it is lost, too.
+    /// Returns the content of an array sector with these members lost; `None` if it is lost, too.
     #[must_use]
     pub fn read(&self, images: &[&Pages], lost: SlotSet, sector: u64) -> Option<SectorBytes> {
         let places = self.places(sector);
@@ -174,8 +172,8 @@ impl Reader {
         self.reconstruct(images, lost, row, index, sector % self.chunk)
     }
 
-    /// Whether everything agrees among these members: each copy with the
-    /// others, parity with the data.
+    /// Checks that everything agrees among these members: each copy with the others, parity
+    /// with the data.
     ///
     /// # Errors
     /// The first disagreement.
@@ -192,10 +190,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether an array sector's copies agree among these members.
+    /// Checks that an array sector's copies agree among these members.
     ///
     /// # Errors
-    /// They do not.
+    /// The copies do not agree.
     pub fn copies_agree(
         &self,
         images: &[&Pages],
@@ -222,7 +220,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Every way to lose up to `count` of these members.
+    /// Returns every way to lose up to `count` of these members.
     #[must_use]
     pub fn losses(&self, present: SlotSet, count: usize) -> Vec<SlotSet> {
         let mut losses = vec![SlotSet::EMPTY];
@@ -241,7 +239,7 @@ impl Reader {
     }
 }
 
-/// The slot with this index.
+/// Returns the slot with this index.
 #[must_use]
 pub fn slot_of(index: usize) -> Slot {
     Slot(u16::try_from(index).unwrap_or(u16::MAX))

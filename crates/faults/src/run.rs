@@ -1,4 +1,4 @@
-//! Runs: one seed, and many.
+//! Runs of one seed, and of many.
 
 use crate::options::{Filter, Options};
 use crate::script::{self, Step};
@@ -7,31 +7,31 @@ use crate::world::{Violation, World};
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The seed of which all else was drawn.
+    /// The seed from which everything else was drawn.
     pub seed: u64,
-    /// What the seed made.
+    /// The options that the seed made.
     pub options: Options,
-    /// The steps that were run, or were to be.
+    /// The steps of the run.
     pub script: Vec<Step>,
-    /// What was broken, if anything was.
+    /// The broken promise, if there was one.
     pub violation: Option<Violation>,
-    /// What was done.
+    /// The counts of the run.
     pub statistics: Statistics,
     /// Digest of the trace.
     pub trace_hash: u64,
-    /// The trace, if it was asked for.
+    /// The trace, if it was wanted.
     pub trace: Vec<String>,
 }
 
 /// The outcome of many seeds.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// What all of them did.
+    /// The sum of all counts.
     pub statistics: Statistics,
-    /// The seeds that failed, ascending, with what was broken.
+    /// The seeds that failed, ascending, with the broken promise.
     pub failures: Vec<(u64, Violation)>,
 }
 
@@ -42,7 +42,7 @@ pub fn run_seed(filter: &Filter, seed: u64, trace: bool) -> Outcome {
     run_with(options, None, seed, trace)
 }
 
-/// Runs a script, or the one that the seed makes.
+/// Runs a given script, or the one that the seed makes.
 #[must_use]
 pub fn run_with(options: Options, script: Option<Vec<Step>>, seed: u64, trace: bool) -> Outcome {
     let mut outcome = Outcome {
@@ -70,7 +70,7 @@ pub fn run_with(options: Options, script: Option<Vec<Step>>, seed: u64, trace: b
     outcome
 }
 
-/// The core's own assertions are promises, too.
+/// Runs a function and returns a panic as a violation: the core's own assertions are promises, too.
 fn guarded<T>(run: impl FnOnce() -> Result<T, Violation>) -> Result<T, Violation> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         Err(Violation {
@@ -86,7 +86,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "without words".to_owned())
 }
 
-/// Runs many seeds on all threads of the pool, each on one.
+/// Runs many seeds on all threads of the pool, each seed on one.
 #[must_use]
 pub fn run_seeds(filter: &Filter, seeds: std::ops::Range<u64>) -> Summary {
     let one = |seed: u64| {

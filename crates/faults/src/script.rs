@@ -1,8 +1,8 @@
-//! What happens to the array in a run: a list of steps, each by itself, so
-//! that any of them can be left out.
+//! The script of a run: a list of steps, independent of each other, so that any of them can
+//! be left out.
 //!
-//! A fault in the list is a wish: it comes true if the budget allows it when
-//! its turn comes. Everything random about a step stands in the step.
+//! A fault in the list strikes only if the budget allows it when its turn comes. All random choices
+//! about a step are stored in the step.
 
 mod orders;
 mod stories;
@@ -12,88 +12,88 @@ pub use orders::{Mistake, Verb};
 use crate::options::{Options, Weights, between};
 use raidlab_random::Stream;
 
-/// A step, some time after the one before.
+/// A step, and the time after the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Nanoseconds after the step before was begun.
+    /// Nanoseconds after the beginning of the step before.
     pub after_ns: u64,
-    /// What is done.
+    /// The action of the step.
     pub action: Action,
 }
 
-/// What a step does. `member` is a slot; it stands for the disk that is there
-/// when the step's turn comes.
+/// The action of a step. `member` is a slot; it stands for the disk that serves the slot when the
+/// step's turn comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// A write of new bytes.
     Write {
         /// The first sector of the array.
         start: u64,
-        /// How many sectors are written.
+        /// The number of sectors written.
         count: u64,
-        /// Durable when acknowledged.
+        /// Whether the write is durable when it is acknowledged.
         force_unit_access: bool,
     },
-    /// A read, whose bytes must be allowed.
+    /// A read, whose bytes must be permitted.
     Read {
         /// The first sector of the array.
         start: u64,
-        /// How many sectors are read.
+        /// The number of sectors read.
         count: u64,
     },
     /// A discard of a range.
     Discard {
         /// The first sector of the array.
         start: u64,
-        /// How many sectors are discarded.
+        /// The number of sectors discarded.
         count: u64,
     },
-    /// A flush of all that was acknowledged.
+    /// A flush of all writes that were acknowledged.
     Flush,
-    /// Nothing until all requests are answered.
+    /// A wait until all requests are answered.
     Drain,
-    /// Nothing until this has come.
+    /// A wait for a moment.
     Await {
-        /// What is waited for.
+        /// The moment that is waited for.
         moment: Moment,
-        /// Nanoseconds after which it is not waited for any longer.
+        /// The longest wait, in nanoseconds.
         most_ns: u64,
     },
-    /// Some sectors of a disk cannot be read from now on, until they are written.
+    /// Some sectors of a disk become unreadable, until they are written.
     Unreadable {
-        /// The slot whose disk it happens to.
+        /// The slot whose disk is struck.
         member: usize,
-        /// First sector of the data area.
+        /// The first sector in the data area.
         sector: u64,
-        /// How many sectors cannot be read.
+        /// The number of unreadable sectors.
         count: u64,
     },
-    /// The next commands fail with a medium error.
+    /// The next commands to a disk fail with a medium error.
     Transient {
-        /// The slot whose disk it happens to.
+        /// The slot whose disk is struck.
         member: usize,
-        /// So many commands fail, counted from now on; at least 1.
+        /// The number of commands that fail from now on; at least 1.
         commands: u32,
     },
-    /// Every latency grows by this factor.
+    /// Every latency of a disk grows by a factor.
     Slow {
-        /// The slot whose disk it happens to.
+        /// The slot whose disk is struck.
         member: usize,
-        /// By how much every latency of the disk is multiplied; 1 makes it as fast as before.
+        /// The factor of the disk's latencies; 1 makes it as fast as before.
         factor: u64,
     },
     /// A disk does not answer for a while, and may then die.
     Hang {
-        /// The slot whose disk it happens to.
+        /// The slot whose disk is struck.
         member: usize,
-        /// Nanoseconds until it answers again, or dies.
+        /// Nanoseconds until the disk answers again, or dies.
         for_ns: u64,
-        /// Then every command fails, for ever.
+        /// Whether every command fails afterwards, for ever.
         dies: bool,
     },
     /// A disk dies: every command fails from now on.
     Lose {
-        /// The slot whose disk it happens to.
+        /// The slot whose disk is struck.
         member: usize,
     },
     /// The disk of a member that has failed loses a range, and its bad-block log
@@ -101,16 +101,16 @@ pub enum Action {
     NoteBad {
         /// The slot whose member has failed.
         member: usize,
-        /// First sector of the data area.
+        /// The first sector in the data area.
         sector: u64,
-        /// How many sectors the disk loses.
+        /// The number of sectors that the disk loses.
         count: u64,
     },
     /// The bad-block log of a failed member is filled, with places that the array does not use.
     FillLog {
         /// The slot whose member has failed.
         member: usize,
-        /// So many entries the log has room for afterwards.
+        /// The number of entries that the log has room for afterwards.
         left: usize,
     },
     /// The administrator fails a member.
@@ -123,34 +123,33 @@ pub enum Action {
     Mend {
         /// Whether new disks are used though the old ones are alive.
         fresh: bool,
-        /// What the disk could not read it can read now.
+        /// Whether the disk can read its unreadable sectors again.
         healed: bool,
     },
-    /// A sector of a member's superblock, bitmap, bad-block log or write log
-    /// cannot be read any more.
+    /// A sector of a member's superblock, bitmap, bad-block log or write log becomes unreadable.
     UnreadableMetadata {
-        /// The slot whose disk it happens to.
+        /// The slot whose disk is struck.
         member: usize,
-        /// The sector, counted over all that are not data, modulo their number.
+        /// The sector, counted over all those outside the data, modulo their number.
         sector: u64,
     },
-    /// The administrator orders something.
+    /// The administrator gives an order.
     Administer(Verb),
-    /// The administrator orders what must be refused.
+    /// The administrator gives an order that must be refused.
     Mistake(Mistake),
-    /// Check, or repair.
+    /// A check or repair.
     Check {
-        /// What does not agree is written anew; otherwise it is only counted.
+        /// Whether differences are corrected; otherwise they are only counted.
         repair: bool,
     },
     /// Everything settles, a sector is corrupted without an error, and a check
     /// must find it.
     Silent {
-        /// The slot whose disk it happens to.
+        /// The slot whose disk is struck.
         member: usize,
-        /// Sector of the data area.
+        /// The sector in the data area.
         sector: u64,
-        /// What becomes of the sector.
+        /// The kind of corruption.
         kind: Silent,
     },
     /// The power is cut and comes back.
@@ -164,23 +163,23 @@ pub enum Action {
     /// Two halves of the array run alone, one after the other; the whole must
     /// then be refused.
     Split {
-        /// Which members are in the first half, bit by bit.
+        /// The members of the first half, one bit each.
         halves: u64,
     },
     /// Everything is drained, mended, synced, flushed and verified.
     Settle,
 }
 
-/// A moment in the life of the array, which no script can know beforehand.
+/// A moment in the life of the array whose time no script can know beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Some slot has another disk than when the step began.
+    /// Some slot is served by another disk than when the step began.
     Handover,
-    /// A superblock is on its way to a disk that was not when the step began.
+    /// A superblock is being written to a disk to which none was when the step began.
     Superblocks,
 }
 
-/// How a disk corrupts silently.
+/// A kind of silent corruption by a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silent {
     /// Bits flip on the medium.
@@ -191,20 +190,20 @@ pub enum Silent {
     Misdirected(u64),
 }
 
-/// What is random about a restart.
+/// The random choices about a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
-    /// Landing of writes, order of the disks.
+    /// The seed for the landing of writes and the order of the disks.
     pub seed: u64,
     /// A disk that does not come back, if the budget allows it.
     pub missing: Option<usize>,
-    /// Disks that were failed and removed are there again.
+    /// Whether disks that were failed and removed are present again.
     pub stale: bool,
-    /// The power is cut again after so many writes of the log's replay.
+    /// The number of writes of the log's replay after which the power is cut again.
     pub again: Option<u64>,
 }
 
-/// A script for these options.
+/// Draws a script for these options.
 #[must_use]
 pub fn draw(seed: u64, options: &Options, array_size: u64) -> Vec<Step> {
     let mut draw = Draw {
@@ -250,7 +249,7 @@ impl Draw<'_> {
         Step { after_ns, action }
     }
 
-    /// Draws what the next step does; `None` stands for a long idle time.
+    /// Draws the action of the next step; `None` stands for a long idle time.
     fn action(&mut self) -> Option<Action> {
         let weights = self.options.weights.clone();
         let total: u32 = kinds(&weights).map(|(weight, _)| weight).sum();
@@ -325,8 +324,8 @@ impl Draw<'_> {
         }
     }
 
-    /// Latent errors come in bursts; their length is Pareto distributed with
-    /// exponent 1, cut at a chunk.
+    /// Draws the length of a burst of latent errors: Pareto distributed with exponent 1, cut
+    /// at a chunk.
     fn burst(&mut self) -> u64 {
         let draw = between(&mut self.random, 1, 1000);
         (1000 / draw).clamp(1, self.options.chunk)
@@ -340,7 +339,7 @@ fn kinds(weights: &Weights) -> impl Iterator<Item = (u32, Make)> {
     work.chain(faults(weights)).chain(administration(weights))
 }
 
-/// The steps that applications make, each with its share and how it is drawn.
+/// Returns the steps of applications, each with its share and the function that draws it.
 fn work(weights: &Weights) -> [(u32, Make); 6] {
     [
         (weights.write, |draw| {
@@ -366,7 +365,7 @@ fn work(weights: &Weights) -> [(u32, Make); 6] {
     ]
 }
 
-/// The steps in which disks fail, each with its share and how it is drawn.
+/// Returns the steps in which disks fail, each with its share and the function that draws it.
 fn faults(weights: &Weights) -> [(u32, Make); 6] {
     [
         (weights.unreadable, |draw| {
@@ -410,7 +409,7 @@ fn faults(weights: &Weights) -> [(u32, Make); 6] {
     ]
 }
 
-/// What administrators and power companies do.
+/// Returns the steps of administrators and of the power supply.
 fn administration(weights: &Weights) -> [(u32, Make); 10] {
     [
         (weights.fail, |draw| {

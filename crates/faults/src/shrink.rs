@@ -1,10 +1,9 @@
-//! A smaller script that still breaks the same promise.
+//! The search for a smaller script that still breaks the same promise.
 //!
-//! Steps are dropped, first in halves, then in ever smaller runs, as long as
-//! what is left breaks a promise of the same kind (delta debugging, Zeller
-//! 1999). Then the options are made plainer, one by one. Faults wished for in a
-//! step that the budget does not let through any more do nothing, so every
-//! sub-list of steps is a script.
+//! Steps are dropped, first in halves, then in ever smaller runs, as long as the rest breaks a
+//! promise of the same kind (delta debugging, Zeller 1999). Then the options are made plainer, one
+//! by one. Faults of a step that the budget does not allow any more do nothing, so every sub-list
+//! of steps is a script.
 
 use crate::medium::Medium;
 use crate::options::Options;
@@ -12,7 +11,7 @@ use crate::run::{Outcome, run_with};
 use crate::script::Step;
 use raidlab_serve::export::ErrorCode;
 
-/// The smallest found within so many runs, with its trace.
+/// Returns the smallest script found within `most_runs` runs, with its trace.
 #[must_use]
 pub fn shrink(failing: &Outcome, most_runs: usize) -> Outcome {
     let mut shrinker = Shrinker {
@@ -55,8 +54,7 @@ impl Shrinker<'_> {
             .violation
             .as_ref()
             .map(|violation| violation.kind);
-        // With fewer members the array is smaller: a request beyond its end
-        // fails by right.
+        // With fewer members the array is smaller: a request beyond its end fails rightly.
         let beyond_the_end = ErrorCode::Invalid.to_string();
         violation.is_some_and(|violation| {
             Some(violation.kind) == kind && !violation.detail.ends_with(&beyond_the_end)

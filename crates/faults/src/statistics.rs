@@ -1,4 +1,4 @@
-//! What the runs did, added up.
+//! The counts of runs, added up.
 
 use crate::reach::Reach;
 use serde::{Deserialize, Serialize};
@@ -9,28 +9,28 @@ use std::fmt;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
-    /// How many seeds were run.
+    /// The number of seeds that were run.
     pub runs: u64,
     /// Nanoseconds of virtual time.
     pub virtual_ns: u128,
-    /// Requests to the array.
+    /// The number of requests to the array.
     pub requests: u64,
-    /// Commands to members.
+    /// The number of commands to members.
     pub commands: u64,
-    /// Events in virtual time.
+    /// The number of events in virtual time.
     pub events: u64,
-    /// Times that the array was assembled.
+    /// The number of times that the array was assembled.
     pub assemblies: u64,
-    /// Times that everything was compared with everything.
+    /// The number of times that all members were compared with each other and the oracle.
     pub verifications: u64,
-    /// What was done to the array and its disks, and in which of its states.
+    /// The actions on the array and its disks, by the states that they met.
     pub reach: Reach,
-    /// Runs of each level.
+    /// The number of runs of each level.
     pub levels: BTreeMap<String, u64>,
 }
 
 impl Statistics {
-    /// Adds another's counts.
+    /// Adds the counts of others.
     pub fn add(&mut self, other: &Self) {
         self.runs += other.runs;
         self.virtual_ns += other.virtual_ns;

@@ -1,4 +1,4 @@
-//! What happened, in order: always as a hash, on demand as lines.
+//! The trace of a run: its events in order, always as a hash, on demand as lines.
 
 use crate::value::mix;
 use std::fmt;
@@ -11,7 +11,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An empty one; with `lines` it keeps text, too.
+    /// An empty trace; with `lines` it keeps text, too.
     #[must_use]
     pub fn new(lines: bool) -> Self {
         Self {
@@ -20,7 +20,7 @@ impl Trace {
         }
     }
 
-    /// Something happened at a virtual time: `words` say all that matters.
+    /// Adds an event at a virtual time: `words` contain everything that matters.
     pub fn note(&mut self, now: u64, words: &[u64], text: fmt::Arguments<'_>) {
         for word in [&now].into_iter().chain(words) {
             self.hash = mix(self.hash ^ word);
@@ -31,7 +31,7 @@ impl Trace {
         }
     }
 
-    /// A digest of everything noted; equal runs have equal ones.
+    /// Returns a digest of all events; equal runs have equal ones.
     #[must_use]
     pub const fn hash(&self) -> u64 {
         self.hash
@@ -43,7 +43,7 @@ impl Trace {
         self.lines.is_some()
     }
 
-    /// The lines, if they are kept.
+    /// Returns the lines, if they are kept.
     #[must_use]
     pub fn lines(&self) -> &[String] {
         self.lines.as_deref().unwrap_or_default()

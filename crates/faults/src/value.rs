@@ -1,8 +1,8 @@
-//! What a sector holds, in one word.
+//! The content of a sector in one word.
 //!
-//! The oracle compares sectors by a 64-bit hash of their bytes. Bytes written
-//! by a script name their write and their sector, so that a wrong one can be
-//! told from an old or a misplaced one.
+//! The oracle compares sectors by a 64-bit hash of their bytes. Bytes written by a script
+//! name their write and their sector, so that a wrong sector can be distinguished from an old
+//! or a misplaced one.
 
 use crate::pages::SECTOR;
 use std::fmt;
@@ -12,10 +12,10 @@ use std::fmt;
 pub struct Value(pub u64);
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Begins every sector that a script wrote.
+/// The first word of every sector that a script wrote.
 const MAGIC: u64 = 0x5241_4944_4c41_4221;
 
-/// One step of the hash and of the filling: multiply, fold.
+/// One step of the hash and of the filling: a multiplication whose halves are combined.
 pub(crate) const fn mix(word: u64) -> u64 {
     let product = (word ^ MULTIPLIER) as u128 * 0xd6e8_feb8_6659_fd93_u128;
     (product as u64) ^ ((product >> 64) as u64)
@@ -27,7 +27,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl Value {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8; SECTOR]) -> Self {
         // Two lanes, so that the multiplications overlap.
@@ -44,7 +44,7 @@ impl Value {
     }
 }
 
-/// Fills a sector as write number `write` does at array sector `sector`.
+/// Fills a sector with the bytes of write number `write` at array sector `sector`.
 pub fn fill(write: u64, sector: u64, into: &mut [u8]) {
     let (words, _) = into.as_chunks_mut::<8>();
     let seed = mix(write.wrapping_mul(MULTIPLIER) ^ mix(sector));
@@ -61,24 +61,24 @@ pub fn fill(write: u64, sector: u64, into: &mut [u8]) {
     }
 }
 
-/// Where a sector's bytes come from, in words.
+/// The origin of a sector's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The sector is all zeros.
     Zeros,
-    /// This write, at this array sector.
+    /// The bytes are those of this write, at this array sector.
     Written {
         /// The id of the request that wrote it; reads, flushes and discards are counted too.
         write: u64,
         /// The array sector that the bytes were meant for.
         sector: u64,
     },
-    /// The bytes are not what any write puts there.
+    /// The bytes are not those of any write.
     Foreign,
 }
 
 impl Origin {
-    /// Tells from these bytes which write they come from, if any.
+    /// Recognizes the write that these bytes come from, if any.
     #[must_use]
     pub fn of(bytes: &[u8; SECTOR]) -> Self {
         if bytes.iter().all(|byte| *byte == 0) {

@@ -1,30 +1,27 @@
-//! The world in which the driver and its core run: disks, virtual time, requests, and
-//! the oracle that watches.
+//! The world in which the driver and its core run: disks, virtual time, requests, and the oracle
+//! that checks them.
 //!
-//! Time goes from event to event: the end of a member command, a turn that the
-//! driver asked for, the next step of the script. The bytes of a write are taken
-//! when the command is sent, must be the same when it completes, and are on
-//! the disk from then on; a read sees what is there when it completes.
+//! Time goes from event to event: the end of a member command, a turn that the driver asked for,
+//! the next step of the script. The bytes of a write are recorded when the command is sent, must be
+//! the same when it completes, and are on the disk from then on; a read sees the bytes that are
+//! there when it completes.
 //!
-//! **Budget.** A fault is let through only if what the level promises covers
-//! it: the slots that are not in sync, whose disk is dying, or whose disk has
-//! unreadable sectors, are together at most as many as the level can lose
-//! whichever they are. An array with parity and without a log that has crashed
-//! may lose none until its resync has ended: that is the write hole, which it
-//! does not promise to survive. The first resync of a new array is no such time:
-//! what was written since is kept, what was not is undefined. Such an array that crashes while degraded must
-//! refuse to start; forced, it may have lost the stripes that were being
-//! written, and nothing else. A disk with an error that passes counts until the
-//! array has dealt with it and with all that was in work meanwhile. Where the driver
-//! gives up members that do not answer in time, a disk that hangs for half of that
-//! time, or is a hundred times slower, counts until it has answered all. With
-//! `over_budget` everything is let through; from the first fault too many on,
-//! errors are right and wrong bytes are not, except what a member lacks that was
-//! out of date and is taken by force because nothing newer is left.
+//! **Budget.** A fault is let through only if the level's promise covers it: the slots that are not
+//! in sync, whose disk is dying, or whose disk has unreadable sectors, are together at most as many
+//! as the level tolerates, whichever they are. An array with parity and without a log that has
+//! crashed may lose none until its resync has ended: that is the write hole, which it does not
+//! promise to survive. The first resync of a new array is no such time: what was written since is
+//! kept, the rest is undefined. Such an array that crashes while degraded must refuse to start; if
+//! forced, it may have lost the stripes that were being written, and nothing else. A disk with a
+//! transient error counts until the array has dealt with it and with all requests that were in work
+//! meanwhile. Where the driver gives up members that do not answer in time, a disk that hangs for
+//! half of that time, or is a hundred times slower, counts until it has answered all. With
+//! `over_budget` everything is let through; from the first fault beyond the budget on, errors are
+//! permitted and wrong bytes are not, except where a member that is out of date is taken by force
+//! because no newer one is left.
 //!
-//! Silent corruption is outside what RAID without checksums promises. It comes
-//! only when everything is settled, a check must find it, and then it is
-//! lifted: see [`silent`].
+//! Silent corruption is outside what RAID without checksums promises. It comes only when everything
+//! is settled, a check must find it, and then it is lifted: see [`silent`].
 
 mod asking;
 mod begin;
@@ -70,13 +67,13 @@ use timing::Models;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {detail}")]
 pub struct Violation {
-    /// Which promise was broken.
+    /// The promise that was broken.
     pub kind: &'static str,
-    /// What was seen, and where it should have been otherwise.
+    /// The observation, and what was expected instead.
     pub detail: String,
 }
 
-/// A violation of this kind.
+/// Returns a violation of this kind.
 pub(crate) fn violation(kind: &'static str, detail: impl Into<String>) -> Violation {
     Violation {
         kind,
@@ -84,33 +81,33 @@ pub(crate) fn violation(kind: &'static str, detail: impl Into<String>) -> Violat
     }
 }
 
-/// No run has more events than this: beyond it something goes round in circles.
+/// The most events of a run: beyond it the driver or the core must be in an endless loop.
 const MOST_EVENTS: u64 = 1_000_000;
 
-/// Nothing takes longer than this once the faults have stopped.
+/// The longest time that anything takes once the faults have stopped.
 const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
 
-/// A request in the core's hands.
+/// A request that the driver has not answered yet.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     request: Request,
     operation: OperationId,
 }
 
-/// What there is to say of a disk beside what it is.
+/// The facts about a disk that its own state does not include.
 #[derive(Debug, Clone, Default)]
 struct Standing {
-    /// How many of the disk's next commands will fail once.
+    /// The number of the disk's next commands that will fail once.
     transient: u32,
-    /// The array has called it failed since it was put in.
+    /// Whether the array has declared it failed since it was put in.
     failed: bool,
-    /// Errors of it may still be in work.
+    /// Whether errors of the disk may still be in work.
     erring: bool,
-    /// The oracle's moment when it was last seen in sync.
+    /// The oracle's moment at which it was last seen in sync.
     in_sync_until: Moment,
-    /// It may leave commands unanswered for longer than the driver waits.
+    /// Whether it may leave commands unanswered for longer than the driver waits.
     trying: bool,
-    /// Until when it does not answer, and whether it dies then.
+    /// The time until which it does not answer, and whether it dies then.
     hung: Option<(u64, bool)>,
 }
 
@@ -118,29 +115,29 @@ struct Standing {
 pub struct World<'a> {
     options: &'a Options,
     disks: Vec<Disk>,
-    /// Where the driver finds the disks while it waits for them.
+    /// The disks while the driver has direct access to them.
     shelf: Shelf,
-    /// Which disk each of the core's handles names.
+    /// The disk that each of the core's handles names.
     handles: Vec<Option<usize>>,
-    /// Which disk serves each slot, a failed one included.
+    /// The disk that serves each slot, a failed one included.
     slots: Vec<Option<usize>>,
     /// Slots that another disk has taken over from a member that had not failed.
     handed_over: SlotSet,
     /// The disk with the file that holds the bitmap, if the array has one.
     bitmap_file: Option<usize>,
-    /// The same, if it is there at the start that comes.
+    /// The disk with the bitmap's file, if it is present at the next start.
     bitmap_there: Option<usize>,
-    /// The array is to use all that its members have, at the start that comes.
+    /// Whether the array is to use all that its members have, from the next start on.
     grows: bool,
-    /// Disks that were taken out and still live, with their slots.
+    /// Disks that were removed and still live, with their former slots.
     retired: Vec<(usize, usize)>,
     driver: Option<Driver>,
     buffers: BufferPool,
     happenings: Vec<Happening>,
-    /// Commands by the core's numbers.
+    /// Commands in flight by the core's numbers.
     flights: BTreeMap<u64, Flight>,
-    /// The commands, by the driver's numbers, whose ends it is being told: what it sends
-    /// of them again is the rest.
+    /// The commands, by the driver's numbers, whose ends are being delivered to it: commands that
+    /// it sends again then are continuations.
     delivered: Vec<(u64, MemberCommand)>,
     calendar: BinaryHeap<Reverse<(u64, u64, u64)>>,
     now: u64,
@@ -151,28 +148,28 @@ pub struct World<'a> {
     oracle: Oracle,
     latency: Stream,
     interruptions: Interruptions,
-    /// When the driver sees what has ended, if that is not at once.
+    /// The time when the driver sees the commands that have ended, if that is not at once.
     turn_at: Option<u64>,
     models: Models,
-    /// What the simulation knows of each disk, by the disk's number.
+    /// The simulation's facts about each disk, by the disk's number.
     standing: Vec<Standing>,
-    /// The array has a write log.
+    /// Whether the array has a write log.
     logged: bool,
-    /// Parity may not fit the data: crashed, without a log, not yet resynced.
+    /// Whether parity may not fit the data: crashed, without a log, not yet resynced.
     hole_open: bool,
-    /// The sync that follows the creation is not over.
+    /// Whether the sync that follows the creation is not over.
     first_sync: bool,
-    /// The administrator ended a sync that has to go on.
+    /// Whether the administrator ended a sync that has to go on.
     paused: bool,
-    /// Disks in whose bad-block logs something was noted elsewhere.
+    /// Disks whose bad-block logs have entries that md noted while they were away.
     noted: BTreeSet<usize>,
-    /// Whether more was lost than the level can bear, so that data may be lost too.
+    /// Whether more was lost than the level tolerates, so that data may be lost too.
     beyond: bool,
-    /// What the next assembly does with members that are out of date.
+    /// The treatment of members that are out of date in the next assembly.
     stale: Stale,
-    /// Beyond the budget, nothing is left to be asked.
+    /// Whether the run, which is beyond the budget, ended because no array is left.
     ended: bool,
-    /// No more events than these are wanted.
+    /// The number of events after which the run stops, if it is limited.
     most_events: Option<u64>,
     /// Mismatches that a check reported since the last look.
     mismatches: Vec<(u64, u64)>,
@@ -181,10 +178,10 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Disks, formatted and assembled.
+    /// A world with its disks formatted and its array assembled.
     ///
     /// # Errors
-    /// When the core refuses what it must take.
+    /// When the core refuses what it must accept.
     pub fn new(options: &'a Options, seed: u64, trace: bool) -> Result<Self, Violation> {
         let random = Stream::new(seed);
         let mut disks: Vec<Disk> = (0..options.members)
@@ -238,8 +235,8 @@ impl<'a> World<'a> {
             statistics: Statistics::default(),
         };
         if !options.assume_clean && options.level.parity_count() > 0 {
-            // What nobody has written is whatever parity makes of it, whenever a
-            // member is lost or refuses to read.
+            // The content of unwritten sectors is computed from undefined parity whenever a member
+            // is lost or refuses to read.
             world.oracle.forget(0, world.reader.size);
         }
         let present: Vec<usize> = (0..options.members).collect();
@@ -301,7 +298,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What was counted.
+    /// Returns the counts of the run.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.statistics.clone();
@@ -312,19 +309,19 @@ impl<'a> World<'a> {
         statistics
     }
 
-    /// What happened in the run so far, as a hash, and as lines if they are kept.
+    /// Returns the events of the run so far, as a hash, and as lines if they are kept.
     #[must_use]
     pub const fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The array's size.
+    /// Returns the size of the array in sectors.
     #[must_use]
     pub const fn array_size(&self) -> u64 {
         self.reader.size
     }
 
-    /// Everything goes on until this time.
+    /// Handles all events up to this time.
     fn advance(&mut self, until: u64) -> Result<(), Violation> {
         while self.next_event().is_some_and(|time| time <= until) {
             self.step_event()?;
@@ -342,7 +339,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// One event; a violation if there is none or it is too late.
+    /// Handles one event; returns a violation if there is none or it is too late.
     fn wait_for(&mut self, what: &str, deadline: u64) -> Result<(), Violation> {
         match self.next_event() {
             Some(time) if time <= deadline => self.step_event(),
@@ -357,21 +354,21 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What each slot holds, by the core.
+    /// Returns the state of each slot's member, by the core.
     fn states(&self) -> Vec<MemberState> {
         let states = self.driver.as_ref().map(Driver::states);
         states.unwrap_or_else(|| vec![MemberState::Missing; self.slots.len()])
     }
 
-    /// The slots in sync, by the core.
+    /// Returns the slots in sync, by the core.
     fn in_sync(&self) -> SlotSet {
         let states = self.states();
         let in_sync = (0..states.len()).filter(|slot| states[*slot] == MemberState::InSync);
         in_sync.map(slot_of).collect()
     }
 
-    /// The pristine bytes of each slot's disk; an empty slot's are those of another slot's disk,
-    /// which has room for all that the array uses, and must not be looked at.
+    /// Returns the pristine bytes of each slot's disk; those of an empty slot are another slot's
+    /// disk, which has room for all that the array uses, and must not be looked at.
     fn images(&self) -> Vec<&Pages> {
         let any = self.slots.iter().flatten().next().copied().unwrap_or(0);
         let image = |disk: &Option<usize>| self.disks[disk.unwrap_or(any)].pristine();
@@ -400,8 +397,7 @@ impl<'a> World<'a> {
         )
     }
 
-    /// Puts an assembled array into service. Disks that live and have no part
-    /// in it are kept aside.
+    /// Puts an assembled array into service. Disks that live and are not part of it are kept aside.
     fn take(&mut self, ready: Ready) -> Result<(), Violation> {
         self.follow_size(&ready)?;
         let taken = &ready.handles;
@@ -431,15 +427,15 @@ impl<'a> World<'a> {
         self.logged = self.driver.as_ref().is_some_and(Driver::keeps_log);
         let syncs = self.driver.as_ref().is_some_and(Driver::is_syncing);
         if syncs && self.in_sync().len() == self.slots.len() {
-            // Not a recovery: parity is made to fit, whatever the reason.
+            // With all members in sync it is no recovery: parity may not fit, whatever the reason.
             self.hole_open |= self.options.level.parity_count() > 0 && !self.first_sync;
         }
         Ok(())
     }
 
-    /// A disk is put in: its number.
+    /// Makes a new disk and returns its number.
     fn new_disk(&mut self) -> usize {
-        // Of the size of one that there was, any of them but larger than the first.
+        // Its size is that of one of the first disks, each in turn.
         let number = self.disks.len();
         let sectors = disk_sectors(self.options, number % self.options.members);
         // Where arrays may grow, later disks are larger.
@@ -457,7 +453,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// A moment as the core counts it.
+/// Returns a time in the core's unit.
 const fn nanos(now: u64) -> Nanos {
     Nanos(now)
 }

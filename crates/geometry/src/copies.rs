@@ -1,10 +1,9 @@
-//! Where the copies of an array sector lie: linear, RAID 0, RAID 1, RAID 10.
+//! The places of an array sector's copies: linear, RAID 0, RAID 1, RAID 10.
 //!
-//! These levels keep whole copies, one or more, and nothing else. Within an
-//! array chunk (or a member of a linear array, or all of a mirror) the copies
-//! lie on the same members at addresses that run along: an [`Extent`]. Which
-//! members those are, and how far the copies' addresses lie apart, is one of
-//! few patterns, worked out when the map is made.
+//! These levels keep whole copies, one or more, and nothing else. Within an array chunk (or a
+//! member of a linear array, or all of a mirror) the copies lie on the same members at addresses
+//! that advance together: an [`Extent`]. The members of an extent, and the distances between its
+//! copies' addresses, follow one of a few patterns, which are computed when the map is made.
 
 mod linear;
 mod striped;
@@ -38,14 +37,14 @@ enum Kind {
     Striped(Striped),
 }
 
-/// The members of a copy set, and where each copy lies from the extent's base.
+/// The members of a copy set, and each copy's distance from the extent's base.
 #[derive(Debug, Clone)]
 struct Pattern {
     slots: SlotSet,
     places: Vec<(Slot, Sectors)>,
 }
 
-/// An extent as a level works it out.
+/// An extent in the form in which a level computes it.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     pattern: usize,
@@ -53,30 +52,31 @@ struct Found {
     contiguous: Sectors,
 }
 
-/// An array sector's copies, and how far they run along.
+/// The copies of an array sector, and the number of sectors for which they advance together.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent<'a> {
-    /// Sectors from the start for which the copies run along.
+    /// Sectors from the start for which the copies advance together.
     pub contiguous: Sectors,
     base: Sectors,
     pattern: &'a Pattern,
 }
 
-/// What a member's sector holds.
+/// The content of a member's sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inverse {
-    /// Sectors for which it goes on so; 0 only beyond what is used.
+    /// Sectors for which the content advances likewise; 0 only beyond the used part of the member.
     pub contiguous: Sectors,
-    /// `None`: nothing, as the array's last row need not be full.
+    /// The array sector that is stored there; `None` for nothing, as the array's last row need
+    /// not be full.
     pub content: Option<Content>,
 }
 
-/// What a sector of a member holds: a copy of this array sector.
+/// The content of a sector of a member: a copy of this array sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
     /// The sector of the array of which this is a copy.
     pub start: Sectors,
-    /// Which of its copies, in the order of [`Extent::copies`].
+    /// The index of the copy, in the order of [`Extent::copies`].
     pub copy: usize,
 }
 
@@ -84,7 +84,7 @@ impl CopyMap {
     /// The map of a shape.
     ///
     /// # Errors
-    /// When there can be no such array, or it is one with parity.
+    /// When there can be no such array, or its level has parity.
     pub fn new(shape: &Shape) -> Result<Self, ShapeError> {
         shape.check()?;
         let map = match (shape.level, shape.layout) {
@@ -109,7 +109,7 @@ impl CopyMap {
         Self::of_patterns(Kind::Mirror, size, vec![size; members], vec![pattern])
     }
 
-    /// A map in which every pattern occurs.
+    /// A map that uses all of these patterns.
     fn of_patterns(kind: Kind, size: Sectors, used: Vec<Sectors>, patterns: Vec<Pattern>) -> Self {
         Self {
             kind,
@@ -146,7 +146,7 @@ impl CopyMap {
         &self.copy_sets
     }
 
-    /// The copies of an array sector below [`array_size`](Self::array_size).
+    /// Returns the copies of an array sector below [`array_size`](Self::array_size).
     #[must_use]
     #[inline]
     pub fn extent(&self, start: Sectors) -> Extent<'_> {
@@ -168,7 +168,7 @@ impl CopyMap {
         }
     }
 
-    /// What a sector of a slot's data area holds.
+    /// Returns the content of a sector of a slot's data area.
     #[must_use]
     pub fn inverse(&self, slot: Slot, sector: Sectors) -> Inverse {
         let used = self.member_used(slot);
@@ -207,14 +207,14 @@ impl Pattern {
 }
 
 impl<'a> Extent<'a> {
-    /// The members that hold it.
+    /// The members that hold the extent.
     #[must_use]
     #[inline]
     pub const fn slots(&self) -> SlotSet {
         self.pattern.slots
     }
 
-    /// Each copy's member and the sector of its data area, in md's order.
+    /// Returns each copy's member and the sector of its data area, in md's order.
     #[inline]
     pub fn copies(&self) -> impl Iterator<Item = (Slot, Sectors)> + use<'a> {
         let base = self.base;
@@ -222,7 +222,7 @@ impl<'a> Extent<'a> {
         places.map(move |(slot, apart)| (*slot, base + *apart))
     }
 
-    /// The sector of a member's data area, if the member holds a copy.
+    /// Returns the sector of a member's data area, if the member holds a copy.
     #[must_use]
     #[inline]
     pub fn sector_on(&self, slot: Slot) -> Option<Sectors> {
@@ -238,7 +238,7 @@ fn slots(count: usize) -> impl Iterator<Item = Slot> {
 }
 
 impl ZoneLayout {
-    /// The member, counted within its zone, of a chunk.
+    /// Returns the member of a chunk, counted within its zone.
     const fn member(self, array_chunk: u64, zone_chunk: u64, members: u64) -> u64 {
         match self {
             Self::Original => array_chunk % members,

@@ -16,8 +16,8 @@ use std::fmt;
 
 const OFFSET_BIT: u32 = 1 << 16;
 
-/// Codes and names, mdadm's own name first. The last column: the name means
-/// this on RAID 6 only.
+/// Layouts with their codes and names, mdadm's own name first. The last column: the name means this
+/// layout on RAID 6 only.
 const PARITY: [(ParityLayout, u32, &str, bool); 14] = [
     (ParityLayout::LeftAsymmetric, 0, "left-asymmetric", false),
     (ParityLayout::RightAsymmetric, 1, "right-asymmetric", false),
@@ -45,7 +45,7 @@ const PARITY: [(ParityLayout, u32, &str, bool); 14] = [
     (ParityLayout::ParityFirst6, 20, "parity-first-6", true),
 ];
 
-/// Other names: for RAID 5 and 6, and what DDF's names mean on RAID 5.
+/// Further names: for RAID 5 and 6, and the meaning of DDF's names on RAID 5.
 const PARITY_ALIASES: [(&str, ParityLayout); 8] = [
     ("default", ParityLayout::LeftSymmetric),
     ("la", ParityLayout::LeftAsymmetric),
@@ -58,20 +58,20 @@ const PARITY_ALIASES: [(&str, ParityLayout); 8] = [
 ];
 
 impl ParityLayout {
-    /// The layout's number in md's superblock, as drivers/md/raid5.h defines it: 0 to 20 with
-    /// gaps.
+    /// Returns the layout's number in md's superblock, as drivers/md/raid5.h defines it: 0 to
+    /// 20 with gaps.
     #[must_use]
     pub fn code(self) -> u32 {
         self.entry().1
     }
 
-    /// The layout's name in mdadm, such as `left-symmetric`, as `mdadm --layout` takes it.
+    /// Returns the layout's name in mdadm, such as `left-symmetric`, as `mdadm --layout` takes it.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.entry().2
     }
 
-    /// Whether only RAID 6 has it.
+    /// Whether only RAID 6 has this layout.
     #[must_use]
     pub fn is_raid6_only(self) -> bool {
         self.entry().3
@@ -93,7 +93,7 @@ impl ParityLayout {
 }
 
 impl Copies {
-    /// Copies beside each other only.
+    /// A layout of near copies only.
     #[must_use]
     pub const fn near(copies: u8) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Copies {
         }
     }
 
-    /// A layout with this many far copies, and one copy of everything near.
+    /// A layout with this many far copies, and a single near copy.
     #[must_use]
     pub const fn far(copies: u8) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Copies {
         }
     }
 
-    /// Far copies only, in the next rows.
+    /// A layout with this many far copies in the offset layout: in the next rows.
     #[must_use]
     pub const fn offset(copies: u8) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Copies {
         }
     }
 
-    /// How many copies of each sector there are in all.
+    /// Returns the number of copies of each sector.
     #[must_use]
     pub const fn count(self) -> usize {
         self.near as usize * self.far as usize
@@ -211,7 +211,7 @@ impl fmt::Display for Copies {
 }
 
 impl Layout {
-    /// What mdadm chooses where nobody says.
+    /// The layout that mdadm chooses when none is given.
     #[must_use]
     pub const fn default_of(level: Level) -> Self {
         match level {
@@ -223,7 +223,7 @@ impl Layout {
         }
     }
 
-    /// The layout of a superblock's word.
+    /// Returns the layout of a superblock's word.
     ///
     /// # Errors
     /// When md does not know the word at this level.
@@ -246,7 +246,7 @@ impl Layout {
         })
     }
 
-    /// The word for a superblock of this level.
+    /// Returns the word for a superblock of this level.
     #[must_use]
     pub fn to_md(self, level: Level) -> u32 {
         match self {
@@ -258,7 +258,7 @@ impl Layout {
         }
     }
 
-    /// The layout of this name of mdadm's.
+    /// Returns the layout of a name that mdadm uses.
     ///
     /// # Errors
     /// When the level has no such layout.
@@ -291,7 +291,7 @@ fn parse_parity(level: Level, name: &str) -> Option<ParityLayout> {
 }
 
 impl fmt::Display for Layout {
-    /// mdadm's name; `-` for [`Layout::None`].
+    /// Writes mdadm's name; `-` for [`Layout::None`].
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => formatter.pad("-"),

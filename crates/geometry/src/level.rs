@@ -15,7 +15,7 @@ pub enum Level {
     Raid1,
     /// Parity on the last member.
     Raid4,
-    /// One parity block a stripe, on members in turn.
+    /// One parity block per stripe, on the members in turn.
     Raid5,
     /// Two parity blocks (P and Q) a stripe.
     Raid6,
@@ -23,8 +23,8 @@ pub enum Level {
     Raid10,
 }
 
-/// How parity walks over the members of a RAID 4, 5 or 6. The codes are
-/// md's (drivers/md/raid5.h of Linux).
+/// The rotation of parity over the members of a RAID 4, 5 or 6. The codes are md's
+/// (drivers/md/raid5.h of Linux).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ParityLayout {
     /// Number 0: P moves from the last member to the first, row by row; the row's data chunks
@@ -40,45 +40,45 @@ pub enum ParityLayout {
     /// Number 3: P moves from the first member to the last; the row's data chunks begin on the
     /// member after the parity and go round.
     RightSymmetric,
-    /// 4: parity on the first member (or the first two).
+    /// Number 4: parity on the first member (or the first two).
     ParityFirst,
-    /// 5: parity on the last member (or the last two): RAID 4's own.
+    /// Number 5: parity on the last member (or the last two), as in RAID 4.
     ParityLast,
-    /// 8, RAID 6 only: DDF's rotating parity, zero restart.
+    /// Number 8, RAID 6 only: DDF's rotating parity, zero restart.
     RotatingZeroRestart,
-    /// 9, RAID 6 only: DDF's rotating parity, N restart.
+    /// Number 9, RAID 6 only: DDF's rotating parity, N restart.
     RotatingNRestart,
-    /// 10, RAID 6 only: DDF's rotating parity, N continue.
+    /// Number 10, RAID 6 only: DDF's rotating parity, N continue.
     RotatingNContinue,
-    /// 16, RAID 6 only: RAID 5's layout over all but the last member, which holds Q.
+    /// Number 16, RAID 6 only: `LeftAsymmetric` over all but the last member, which holds Q.
     LeftAsymmetric6,
-    /// 17, RAID 6 only: `RightAsymmetric` over all but the last member, which holds Q.
+    /// Number 17, RAID 6 only: `RightAsymmetric` over all but the last member, which holds Q.
     RightAsymmetric6,
-    /// 18, RAID 6 only: `LeftSymmetric` over all but the last member, which holds Q.
+    /// Number 18, RAID 6 only: `LeftSymmetric` over all but the last member, which holds Q.
     LeftSymmetric6,
-    /// 19, RAID 6 only: `RightSymmetric` over all but the last member, which holds Q.
+    /// Number 19, RAID 6 only: `RightSymmetric` over all but the last member, which holds Q.
     RightSymmetric6,
-    /// 20, RAID 6 only: P on the first member, Q on the last, data on those between.
+    /// Number 20, RAID 6 only: P on the first member, Q on the last, data on those between.
     ParityFirst6,
 }
 
-/// How a RAID 0 of unequal members numbers the chunks of its later zones.
+/// The numbering of chunks in the later zones of a RAID 0 of unequal members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ZoneLayout {
-    /// 1: by the array's chunk number (Linux up to 3.13, and mdadm's default).
+    /// Number 1: by the array's chunk number (Linux up to 3.13, and mdadm's default).
     Original,
-    /// 2: by the zone's own chunk number (Linux 3.14 to 5.3).
+    /// Number 2: by the zone's own chunk number (Linux 3.14 to 5.3).
     Alternate,
 }
 
 /// The copies of a RAID 10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Copies {
-    /// Copies beside each other, at least 1.
+    /// The number of copies beside each other, at least 1.
     pub near: u8,
-    /// Copies far apart, at least 1.
+    /// The number of copies far apart, at least 1.
     pub far: u8,
-    /// Far copies lie in the next row instead of the next part of the member.
+    /// Whether far copies lie in the next row instead of the next part of the member.
     pub offset: bool,
     /// Whether far copies stay within sets of members.
     pub far_sets: FarSets,
@@ -88,7 +88,7 @@ pub struct Copies {
 /// layout word).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum FarSets {
-    /// No sets: all members are one.
+    /// No sets: all members form a single one.
     #[default]
     None,
     /// Bit 17: a set has members / far copies (Linux 3.9 to 4.2).
@@ -100,14 +100,14 @@ pub enum FarSets {
 /// A level's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layout {
-    /// Linear and RAID 1 have none. A RAID 0 whose layout nobody recorded has
-    /// none either, which does no harm as long as it has a single zone.
+    /// No layout: linear and RAID 1 need none. A RAID 0 whose layout was not recorded has none
+    /// either, which does no harm while it has a single zone.
     None,
-    /// How a RAID 0 numbers the chunks of the zones after its first.
+    /// The numbering of chunks in the zones of a RAID 0 after its first.
     Zones(ZoneLayout),
-    /// On which members a RAID 4, 5 or 6 keeps parity and data, row by row.
+    /// The members on which a RAID 4, 5 or 6 keeps parity and data, row by row.
     Parity(ParityLayout),
-    /// How many copies a RAID 10 keeps, and where they lie.
+    /// The number and the places of the copies of a RAID 10.
     Copies(Copies),
 }
 
@@ -127,7 +127,7 @@ pub struct UnknownLayout {
 }
 
 impl Level {
-    /// md's number: -1 for linear.
+    /// Returns md's number of the level: -1 for linear.
     #[must_use]
     pub const fn md_number(self) -> i32 {
         match self {
@@ -141,7 +141,7 @@ impl Level {
         }
     }
 
-    /// The level with this number of md's.
+    /// Returns the level with this number in md.
     #[must_use]
     pub const fn from_md_number(number: i32) -> Option<Self> {
         Some(match number {
@@ -156,7 +156,7 @@ impl Level {
         })
     }
 
-    /// Parity blocks in a stripe: 0, 1 or 2.
+    /// Returns the number of parity blocks in a stripe: 0, 1 or 2.
     #[must_use]
     pub const fn parity_count(self) -> usize {
         match self {

@@ -1,7 +1,7 @@
-//! Where array sectors lie on members, and back, for every level and layout.
+//! The map between array sectors and member sectors, both ways, for every level and layout.
 //!
-//! Pure functions: no state, no I/O. A [`Slot`] is a member's place in the
-//! array. Member sectors count from the start of the member's data area.
+//! Pure functions: no state, no I/O. A [`Slot`] is a member's place in the array. Member sectors
+//! count from the start of the member's data area.
 
 mod copies;
 mod layout;

@@ -1,12 +1,10 @@
-//! RAID 4, 5 and 6: where data, P and Q lie.
+//! The places of data, P and Q in RAID 4, 5 and 6.
 //!
-//! The array is cut into chunks; `members - parities` of them and their parity
-//! form a *row*, one chunk on each member. Row `r` takes the sectors from
-//! `r * chunk` on of every member's data area. A layout says, row by row, on
-//! which member P, Q and the data chunks lie, and in which order the data
-//! chunks count in Q = sum of 2^exponent * block. The formulas are those of
-//! `raid5_compute_sector`, `raid6_d0` and `raid6_idx_to_slot` in
-//! drivers/md/raid5.c of Linux 6.6:
+//! The array is cut into chunks; `members - parities` of them and their parity form a *row*, one
+//! chunk on each member. Row `r` takes the sectors from `r * chunk` on of every member's data area.
+//! A layout says, row by row, on which member P, Q and the data chunks lie, and in which order the
+//! data chunks count in Q = sum of 2^exponent * block. The formulas are those of
+//! `raid5_compute_sector`, `raid6_d0` and `raid6_idx_to_slot` in drivers/md/raid5.c of Linux 6.6:
 //! * md's own layouts count data upwards and cyclically from the member after
 //!   Q, parity left out;
 //! * the three DDF layouts count from member 0, and the places of P and Q are
@@ -26,7 +24,7 @@ pub struct StripeMap {
     rows: u64,
 }
 
-/// Why there is no such map.
+/// The reason why an array has no such map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StripeMapError {
     /// A level other than RAID 4, 5 and 6, which keeps no parity.
@@ -45,10 +43,10 @@ pub enum StripeMapError {
         /// The fewest: 2, or 4 for RAID 6 (as the kernel demands).
         least: usize,
     },
-    /// md takes powers of two from 4 KiB on.
+    /// A chunk that is not a power of two of at least 4 KiB, as md requires.
     #[error("a chunk of {} sectors is not a power of two of at least 8 sectors", .0.0)]
     Chunk(Sectors),
-    /// Not one chunk on each member, or more sectors than can be counted.
+    /// Members too small for one chunk each, or with more sectors than can be counted.
     #[error("members of {} sectors cannot make up an array", .0.0)]
     MemberSize(Sectors),
 }
@@ -56,15 +54,15 @@ pub enum StripeMapError {
 /// A place in the array: a sector of a data chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Which row, from 0.
+    /// The row's number, from 0.
     pub row: u64,
-    /// Which data chunk of the row, in the order of the array's sectors.
+    /// The index of the data chunk in its row, in the order of the array's sectors.
     pub index: u16,
     /// Sectors from the chunk's start.
     pub offset: Sectors,
 }
 
-/// What a member holds in a row.
+/// The content of a member in one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockRole {
     /// The data chunk of this index.
@@ -75,17 +73,17 @@ pub enum BlockRole {
     Q,
 }
 
-/// One row: who holds what.
+/// One row: the content of each member in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     number: u64,
     members: u16,
     p: u16,
     q: Option<u16>,
-    /// The first data chunk's member, for the symmetric layouts; the others
-    /// number their data chunks by ascending member.
+    /// The member of the first data chunk, for the symmetric layouts; the others number their data
+    /// chunks by ascending member.
     first: Option<u16>,
-    /// Members that the symmetric walk goes round.
+    /// The number of members that the symmetric layouts rotate over.
     cycle: u16,
     ddf: bool,
 }
@@ -165,7 +163,7 @@ impl StripeMap {
         self.members as usize - self.level.parity_count()
     }
 
-    /// Sectors of a chunk.
+    /// Returns the sectors of a chunk.
     #[must_use]
     pub const fn chunk(&self) -> Sectors {
         Sectors(self.chunk)
@@ -189,7 +187,7 @@ impl StripeMap {
         Sectors(self.rows * self.chunk * self.data_count() as u64)
     }
 
-    /// Where a sector of the array lies.
+    /// Returns the place of a sector of the array.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -205,26 +203,26 @@ impl StripeMap {
         }
     }
 
-    /// Which sector of the array lies at a place: the inverse of [`Self::locate`].
+    /// Returns the array sector at a place: the inverse of [`Self::locate`].
     #[must_use]
     pub const fn array_sector(&self, place: Place) -> Sectors {
         let number = place.row * self.data_count() as u64 + place.index as u64;
         Sectors(number * self.chunk + place.offset.0)
     }
 
-    /// The sector of each member's data area at which this sector of a row lies.
+    /// Returns the sector of each member's data area at which this sector of a row lies.
     #[must_use]
     pub const fn member_sector(&self, row: u64, offset: Sectors) -> Sectors {
         Sectors(row * self.chunk + offset.0)
     }
 
-    /// The row of a sector of the members' data areas.
+    /// Returns the row of a sector of the members' data areas.
     #[must_use]
     pub const fn row_of(&self, member_sector: Sectors) -> u64 {
         member_sector.0 / self.chunk
     }
 
-    /// Who holds what in a row.
+    /// Returns the content of each member in a row.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -234,7 +232,7 @@ impl StripeMap {
         use ParityLayout as L;
         let n = self.members;
         let raid6 = matches!(self.level, Level::Raid6);
-        // How many members parity walks over.
+        // The number of members that parity rotates over.
         let cycle = match self.layout {
             L::LeftAsymmetric6 | L::RightAsymmetric6 | L::LeftSymmetric6 | L::RightSymmetric6 => {
                 n - 1
@@ -335,12 +333,12 @@ impl Row {
         slot == self.p || matches!(self.q, Some(q) if q == slot)
     }
 
-    /// Parity members below this one.
+    /// Returns the number of parity members below this one.
     const fn parity_below(&self, slot: u16) -> u16 {
         (self.p < slot) as u16 + matches!(self.q, Some(q) if q < slot) as u16
     }
 
-    /// The member that holds the data chunk of this index.
+    /// Returns the member that holds the data chunk of this index.
     #[must_use]
     pub const fn data_slot(&self, index: u16) -> Slot {
         if let Some(first) = self.first {
@@ -355,7 +353,7 @@ impl Row {
         Slot(slot)
     }
 
-    /// What a member holds in this row.
+    /// Returns the content of a member in this row.
     #[must_use]
     pub const fn role(&self, slot: Slot) -> BlockRole {
         if slot.0 == self.p {
@@ -370,8 +368,8 @@ impl Row {
         })
     }
 
-    /// How many exponents Q has: the data chunks, and with a DDF layout the
-    /// two places of parity as well.
+    /// Returns the number of exponents in Q: one per data chunk, and with a DDF layout two more for
+    /// the places of parity.
     #[must_use]
     pub const fn exponents(&self) -> u16 {
         if self.ddf {
@@ -389,7 +387,7 @@ impl Row {
             None => index,
             Some(_) if self.ddf => self.data_slot(index).0,
             Some(q) => {
-                // Data members met on the way from the one after Q.
+                // The number of data members from the one after Q to this one.
                 let slot = self.data_slot(index).0;
                 let start = (q + 1) % self.members;
                 let steps = (slot + self.members - start) % self.members;

@@ -1,12 +1,11 @@
-//! What an array is made of, and the size it has: everything that decides
-//! where its sectors lie.
+//! The shape of an array: everything that decides where its sectors lie, and so its size.
 
 use crate::level::{Copies, Layout, Level, ParityLayout};
 use crate::slots::MAXIMUM_MEMBERS;
 use raidlab_units::Sectors;
 use thiserror::Error;
 
-/// No member may have more: 2^54 sectors are 2^63 bytes.
+/// The largest size of a member: 2^54 sectors are 2^63 bytes.
 const MAXIMUM_SIZE: Sectors = Sectors(1 << 54);
 
 /// An array's level, layout and members.
@@ -14,14 +13,13 @@ const MAXIMUM_SIZE: Sectors = Sectors(1 << 54);
 pub struct Shape {
     /// The RAID level, or linear.
     pub level: Level,
-    /// Where that level puts copies or parity; [`Layout::None`] where it has no choice.
+    /// The placement of copies or parity; [`Layout::None`] where the level has no choice.
     pub layout: Layout,
-    /// Sectors of a chunk. RAID 1 ignores it. For linear, 0 or what members'
-    /// sizes are rounded down to; for RAID 0 at least 1; for the others a power
-    /// of two (md wants at least 8).
+    /// Sectors of a chunk. RAID 1 ignores it. For linear, 0 or the unit to which members' sizes are
+    /// rounded down; for RAID 0 at least 1; for the others a power of two (md wants at least 8).
     pub chunk: Sectors,
-    /// Sectors of each slot's data area, slot 0 first. For a slot without a
-    /// member of a level with redundancy, `used_size`.
+    /// Sectors of each slot's data area, slot 0 first. A missing member of a level with redundancy
+    /// counts with `used_size`.
     pub member_sizes: Vec<Sectors>,
     /// Sectors that a level with redundancy uses of every member: `size` of md's
     /// superblock. Linear and RAID 0 ignore it.
@@ -35,14 +33,14 @@ pub enum ShapeError {
     /// slots.
     #[error("{level} needs {minimum} to {MAXIMUM_MEMBERS} members, not {count}")]
     Members {
-        /// The level whose limits are not kept.
+        /// The level whose limits the shape breaks.
         level: Level,
-        /// The fewest members that the level and its layout can do with.
+        /// The fewest members that the level and its layout allow.
         minimum: usize,
         /// The number of members that the shape has.
         count: usize,
     },
-    /// A layout of another level.
+    /// A layout that belongs to another level.
     #[error("{level} cannot have the layout `{layout}`")]
     Layout {
         /// The level of the shape.
@@ -58,23 +56,22 @@ pub enum ShapeError {
         /// The chunk of the shape, in sectors of 512 bytes.
         chunk: Sectors,
     },
-    /// A member that is smaller than what the array uses of it, or larger than
-    /// anything that exists.
+    /// A member that is smaller than the part of it that the array uses, or larger than the
+    /// greatest size possible.
     #[error("the data area in slot {slot} has {size} sectors; {needed} are needed")]
     MemberSize {
-        /// The slot whose member it is, 0 for the first.
+        /// The slot of the member, 0 for the first.
         slot: usize,
-        /// The length of its data area, in sectors of 512 bytes.
+        /// The length of the member's data area, in sectors of 512 bytes.
         size: u64,
         /// The sectors that the array uses of each member; 0 for linear and RAID 0, where only
         /// too large a member is refused.
         needed: u64,
     },
-    /// Members of different sizes, and nobody recorded how their zones are
-    /// numbered.
+    /// Members of different sizes, and no record of how their zones are numbered.
     #[error("a RAID 0 of unequal members needs its layout: original or alternate")]
     UnknownZones,
-    /// md would put two copies, or two different chunks, into one place.
+    /// A RAID 10 in which md would put two copies, or two different chunks, into one place.
     #[error("the layout {copies} does not keep the copies of {members} members apart")]
     CopiesCollide {
         /// The copies that the RAID 10 was to keep.
@@ -82,13 +79,13 @@ pub enum ShapeError {
         /// The number of members over which the copies would go.
         members: usize,
     },
-    /// Not a single chunk fits.
+    /// Members too small for a single chunk.
     #[error("an array needs at least one sector")]
     NoSize,
 }
 
 impl Shape {
-    /// Like members of which `used_size` sectors are used.
+    /// The shape of equal members of which `used_size` sectors are used.
     #[must_use]
     pub fn uniform(
         level: Level,
@@ -106,8 +103,8 @@ impl Shape {
         }
     }
 
-    /// Members with these data areas, of which as much is used as mdadm would:
-    /// the smallest one's size, in whole chunks if there are chunks.
+    /// The shape of members with these data areas, of which as much is used as mdadm would use: the
+    /// smallest one's size, in whole chunks if there are chunks.
     #[must_use]
     pub fn of_members(
         level: Level,
@@ -129,7 +126,7 @@ impl Shape {
         }
     }
 
-    /// Everything that does not depend on where copies lie.
+    /// Checks everything that does not depend on where copies lie.
     pub(crate) fn check(&self) -> Result<(), ShapeError> {
         let (level, count) = (self.level, self.member_sizes.len());
         let minimum = match (level, self.layout) {
@@ -180,7 +177,7 @@ impl Shape {
 }
 
 impl Layout {
-    /// Whether the level can have it.
+    /// Whether the level can have this layout.
     fn fits(self, level: Level) -> bool {
         match self {
             Self::None => matches!(level, Level::Linear | Level::Raid0 | Level::Raid1),
@@ -197,7 +194,7 @@ impl Layout {
     }
 }
 
-/// Whole units; everything if the unit is 0.
+/// Rounds a size down to whole units; leaves it as it is if the unit is 0.
 pub(crate) fn round_down(size: Sectors, unit: Sectors) -> Sectors {
     match size.0.checked_rem(unit.0) {
         Some(rest) => Sectors(size.0 - rest),

@@ -1,4 +1,4 @@
-//! How large an array is.
+//! The size of an array.
 
 use crate::copies::CopyMap;
 use crate::shape::{Shape, ShapeError, round_down};

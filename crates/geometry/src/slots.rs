@@ -1,4 +1,4 @@
-//! Slots, and a set of them in one word.
+//! Slots, and sets of slots in one machine word.
 
 use std::ops::{BitAnd, BitOr, Sub};
 
@@ -36,21 +36,21 @@ impl SlotSet {
         }
     }
 
-    /// Only this slot.
+    /// The set of this slot alone.
     #[must_use]
     #[inline]
     pub const fn only(slot: Slot) -> Self {
         Self(1 << slot.0)
     }
 
-    /// This set and the slot.
+    /// Returns this set with the slot added.
     #[must_use]
     #[inline]
     pub const fn with(self, slot: Slot) -> Self {
         Self(self.0 | 1 << slot.0)
     }
 
-    /// This set without the slot.
+    /// Returns this set without the slot.
     #[must_use]
     #[inline]
     pub const fn without(self, slot: Slot) -> Self {
@@ -71,14 +71,14 @@ impl SlotSet {
         self.0 == 0
     }
 
-    /// How many slots.
+    /// Returns the number of slots in the set.
     #[must_use]
     #[inline]
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// The lowest slot.
+    /// Returns the lowest slot of the set.
     #[must_use]
     #[inline]
     pub fn lowest(self) -> Option<Slot> {

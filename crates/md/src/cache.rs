@@ -1,62 +1,62 @@
 //! The stripe cache.
 //!
-//! Stripes that nobody uses stay in it with what they hold until their place is
-//! taken, the longest unused first. They lie in eight lists by their number's
-//! remainder (`NR_STRIPE_HASH_LOCKS`), and a stripe's place never changes its
-//! list; so who takes stripes one after the other finds none while seven eighths
-//! of the lists still have some.
+//! Stripes that are not in use stay in the cache with their blocks until their place is taken, the
+//! longest unused first. They lie in eight lists by their number's remainder
+//! (`NR_STRIPE_HASH_LOCKS`), and a stripe's place never changes its list; so a request that takes
+//! stripes one after the other fails while seven eighths of the lists still have some.
 //!
 //! Stripes are looked up in a hash table of 512 chains, however many there are (`__find_stripe`).
 //!
-//! Who finds none sleeps, and from then on nobody gets a free one until fewer than
-//! three quarters are in use (`R5_INACTIVE_BLOCKED`). Each time this happens the
-//! cache grows by one stripe (`R5_ALLOC_MORE`, `grow_one_stripe`). Who drops the
-//! kernel's caches takes these away again, though seldom at once (`raid5_cache_scan`);
-//! a shortage of memory, which does so too, is not modelled.
+//! A process that finds no stripe sleeps, and from then on no process gets a free one until
+//! fewer than three quarters are in use (`R5_INACTIVE_BLOCKED`). Each time this happens the
+//! cache grows by one stripe (`R5_ALLOC_MORE`, `grow_one_stripe`). Dropping the kernel's caches
+//! removes these again, though seldom at once (`raid5_cache_scan`); a shortage of memory, which
+//! does so too, is not modelled.
 
 use super::stripe::{Stripe, SyncStage};
 use raidlab_array::{Mixed, StripeWork};
 use std::collections::{HashMap, VecDeque};
 
-/// Lists of free places (`NR_STRIPE_HASH_LOCKS`). A list without a place would never get one.
+/// The number of lists of free places (`NR_STRIPE_HASH_LOCKS`). A list that begins without a place
+/// would never get one.
 pub(super) const LISTS: usize = 8;
 
-/// Chains of the table in which stripes are looked up: a page of pointers (`NR_HASH` in
-/// drivers/md/raid5.h).
+/// The number of chains of the table in which stripes are looked up: a page of pointers
+/// (`NR_HASH` in drivers/md/raid5.h).
 const CHAINS: usize = 512;
 
-/// The largest cache that md takes (`raid5_set_cache_size`).
+/// The largest number of stripes that md takes (`raid5_set_cache_size`).
 const MOST_STRIPES: u64 = 32_768;
 
-/// What an object dropped from a cache costs to get back, in seeks, as the kernel's shrinkers
-/// assume (`DEFAULT_SEEKS` of include/linux/shrinker.h); md takes a multiple of it.
+/// The cost of reloading an object dropped from a cache, in seeks, as the kernel's shrinkers assume
+/// (`DEFAULT_SEEKS` of include/linux/shrinker.h); md takes a multiple of it.
 const DEFAULT_SEEKS: u64 = 2;
 
 /// Stripes that md's shrinker is asked to free at a time (`conf->shrinker->batch`, which
 /// `setup_conf` sets).
 const SHRINK_BATCH: u64 = 128;
 
-/// All stripes, and the list of those that wait for the thread.
+/// The stripe cache, with the list of stripes that wait for the thread.
 #[derive(Debug)]
 pub(super) struct Cache {
     stripes: HashMap<u64, Stripe, Mixed>,
-    /// How many of them each chain of md's table has.
+    /// The number of stripes in each chain of md's table.
     chains: Box<[u32]>,
-    /// Places that are free, with the stripe that they hold, if any.
+    /// Free places, with the stripe that they still contain, if any.
     free: [VecDeque<Option<u64>>; LISTS],
     active: u64,
     places: u64,
-    /// How many places the cache began with; it is never made smaller.
+    /// The number of places at the start; the cache never becomes smaller.
     least_places: u64,
-    /// Places that earlier drops were to take away (`nr_deferred`).
+    /// Places that earlier drops were to remove and did not (`nr_deferred`).
     owed: u64,
     is_blocked: bool,
     wants_more: bool,
     ready: VecDeque<(u64, u64)>,
-    /// Of these, how many still wait: the others have left the list.
+    /// The number of entries of `ready` that still wait: the others have left the list.
     waiting: usize,
     next_ticket: u64,
-    /// What was done to stripes since somebody took note of it.
+    /// The work done on stripes since it was last taken.
     pub(super) work: StripeWork,
 }
 
@@ -96,20 +96,20 @@ impl Cache {
         self.places += 1;
     }
 
-    /// Takes a stripe, which is then held once more; false: there is no place.
+    /// Takes a reference to a stripe; returns false if there is no place for it.
     pub(super) fn acquire(&mut self, number: u64) -> bool {
         let list = list_of(number);
         let chain = self.chains[chain_of(number)];
         self.work.found += 1;
         if let Some(stripe) = self.stripes.get_mut(&number) {
-            // It is as often in the first half of its chain as in the second.
+            // On average the stripe is found half way through its chain.
             self.work.chained += chain.div_ceil(2);
             if !stripe.is_active {
                 stripe.is_active = true;
                 self.active += 1;
                 self.free[list].retain(|held| *held != Some(number));
             }
-            // It leaves the thread's list, to come back at its end.
+            // The stripe leaves the thread's list, and returns at its end.
             self.waiting -= usize::from(stripe.ticket.take().is_some());
             stripe.references += 1;
             return true;
@@ -142,13 +142,13 @@ impl Cache {
         self.chains[chain_of(number)] -= u32::from(known);
     }
 
-    /// Whether somebody who sleeps for this stripe wakes (`is_inactive_blocked`).
+    /// Whether a process that sleeps for this stripe wakes (`is_inactive_blocked`).
     pub(super) fn wakes(&self, number: u64) -> bool {
         !self.free[list_of(number)].is_empty()
             && (!self.is_blocked || self.active * 4 < self.places * 3)
     }
 
-    /// Somebody who slept for a stripe woke: free ones may be taken again.
+    /// Allows free stripes to be taken again, once a process that slept for one woke.
     pub(super) const fn unblock(&mut self) {
         self.is_blocked = false;
     }
@@ -157,14 +157,14 @@ impl Cache {
         self.stripes.get(&number)
     }
 
-    /// A stripe that is held.
+    /// Returns a stripe that is in the cache.
     pub(super) fn stripe(&mut self, number: u64) -> &mut Stripe {
         self.stripes
             .get_mut(&number)
             .expect("who holds a stripe finds it")
     }
 
-    /// Lets a stripe go: to the thread, or to the free ones.
+    /// Drops a reference to a stripe; after the last one it goes to the thread or to the free ones.
     pub(super) fn release(&mut self, number: u64) {
         let ticket = self.next_ticket;
         let stripe = self.stripe(number);
@@ -172,7 +172,7 @@ impl Cache {
         if stripe.references > 0 {
             return;
         }
-        // `do_release_stripe`: a sync has asked for it, when it was in a batch perhaps.
+        // `do_release_stripe`: a sync may have requested it while it was in a batch.
         if stripe.wants_handling || stripe.sync == SyncStage::Requested {
             stripe.ticket = Some(ticket);
             self.work.released += 1;
@@ -187,7 +187,7 @@ impl Cache {
         }
     }
 
-    /// The next one for the thread, which then holds it.
+    /// Returns the next stripe for the thread, with a reference to it.
     pub(super) fn next_ready(&mut self) -> Option<u64> {
         while let Some((number, ticket)) = self.ready.pop_front() {
             let stripe = self.stripes.get_mut(&number);
@@ -205,14 +205,14 @@ impl Cache {
         self.waiting > 0
     }
 
-    /// The thread has come to an end.
+    /// Adds a place if one is wanted, at the end of the thread's run.
     pub(super) fn grow_if_wanted(&mut self) {
         if std::mem::take(&mut self.wants_more) && self.places < MOST_STRIPES {
             self.add_place();
         }
     }
 
-    /// How many stripes somebody uses at the moment.
+    /// Returns the number of stripes in use at the moment.
     pub(super) const fn in_use(&self) -> u64 {
         self.active
     }
@@ -221,10 +221,10 @@ impl Cache {
         self.places
     }
 
-    /// A sync has gone on unseen over `leapt` stripes as it did over the `seen` before,
-    /// in which the cache grew from `before` places. One comes with each time that the
-    /// sync has taken what is free, a share of all places; so the square of their number
-    /// grows evenly.
+    /// Grows the cache for a sync that leapt over `leapt` stripes, at the rate of the `seen`
+    /// stripes before, during which the cache grew from `before` places. A place is added each time
+    /// the sync has used up the free ones, a share of all places; so the square of the number of
+    /// places grows evenly.
     pub(super) fn grow_unseen(&mut self, before: u64, seen: u64, leapt: u64) {
         let square = |number: u64| u128::from(number) * u128::from(number);
         let grown = square(self.places) - square(before.min(self.places));
@@ -236,8 +236,8 @@ impl Cache {
         }
     }
 
-    /// The kernel's caches are dropped (`drop_slab`): pass after pass, the second one
-    /// for what others have freed in the first, more as long as enough is freed.
+    /// Drops the kernel's caches (`drop_slab`): pass after pass, the second one because of what
+    /// others have freed in the first, more as long as enough is freed.
     pub(super) fn drop_caches(&mut self, members: usize) {
         let mut shift = 0;
         loop {
@@ -249,8 +249,8 @@ impl Cache {
         }
     }
 
-    /// What a cache with few places to give owes is put off until it is worth it
-    /// (`do_shrink_slab`, with the numbers of md's `setup_conf`).
+    /// Runs one pass of the shrinker. A cache with few removable places defers them until there are
+    /// enough (`do_shrink_slab`, with the numbers of md's `setup_conf`).
     fn shrinker_pass(&mut self, members: usize) -> u64 {
         let freeable = self.places - self.least_places;
         if freeable == 0 {
@@ -270,8 +270,8 @@ impl Cache {
         freed
     }
 
-    /// Takes away up to so many of the places by which it has grown, as far as they are
-    /// free (`drop_one_stripe`).
+    /// Removes up to `most` of the places by which the cache has grown, if they
+    /// are free (`drop_one_stripe`).
     fn shrink(&mut self, most: u64) -> u64 {
         let mut taken = 0;
         while self.places > self.least_places && taken < most {
@@ -291,14 +291,14 @@ impl Cache {
         self.active == 0
     }
 
-    /// For tests: what is in use.
+    /// Returns the stripes in use, for tests.
     #[cfg(test)]
     pub(super) fn active(&self) -> Vec<(&u64, &Stripe)> {
         let stripes = self.stripes.iter();
         stripes.filter(|(_, stripe)| stripe.is_active).collect()
     }
 
-    /// What a member held is not known any more: another one has its slot.
+    /// Forgets the blocks of a slot's member, as another one has its slot.
     pub(super) fn forget(&mut self, slot: raidlab_geometry::Slot) {
         for stripe in self.stripes.values_mut() {
             stripe.fresh = stripe.fresh.without(slot);

@@ -1,11 +1,11 @@
-//! Commands out and in.
+//! Commands to the members, and their answers.
 //!
-//! The thread works under a plug. A block that it sends is merged there with one of its member
-//! that lies beside it, if what becomes of them is not as long as a disk takes; else it is a
-//! new request. The plug is emptied at the end of the thread's run, and when it is full
-//! (`plug_rule` of the room `array`). What leaves together is merged once more, each into what it
-//! continues, and sorted, reads first (`mq-deadline`). A read past the cache that is too long for one bio has such a plug too
-//! (block/fops.c, `__blkdev_direct_IO`).
+//! The thread works under a plug. A block that it sends is merged there with one beside it on its
+//! member, unless the result would be longer than a disk takes; else it is a new request. The plug
+//! is emptied at the end of the thread's run, and when it is full (`plug_rule` of the crate
+//! `array`). Requests that leave together are merged once more, each into one that it continues,
+//! and sorted, reads first (`mq-deadline`). A read past the cache that is too long for one bio has
+//! such a plug too (block/fops.c, `__blkdev_direct_IO`).
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::{MemberVerbs, is_plug_full, tried_in_plug};
@@ -16,7 +16,7 @@ use raidlab_array::{
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span};
 
-/// What a command in flight is for.
+/// The purpose of a command in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
     /// A read past the cache: sectors of the array.
@@ -25,7 +25,7 @@ pub(super) enum Role {
         start: u64,
         count: u64,
     },
-    /// Blocks of this many stripes, from the first one on.
+    /// Blocks of `count` stripes, from the stripe `first` on.
     Blocks { first: u64, count: u64 },
     /// A flush for a request.
     Flush(RequestId),
@@ -41,29 +41,29 @@ pub(super) struct Command {
     role: Role,
 }
 
-/// What of a request is read from a member past the cache.
+/// The part of a request that is read from one member past the cache.
 #[derive(Debug)]
 pub(super) struct DirectRead {
     pub(super) slot: Slot,
-    /// The first sector of the member's data area, and how many.
+    /// The first sector of the member's data area; `count` sectors are read from it.
     pub(super) start: u64,
     pub(super) count: u64,
-    /// The chunks in it: sectors of the array, and how many.
+    /// The chunks in the read: the first sector in the array, and the number of sectors.
     pub(super) chunks: Vec<(u64, u64)>,
 }
 
-/// What a plug holds.
+/// An entry of a plug.
 trait Pluggable {
     fn slot(&self) -> Slot;
     fn sectors(&self) -> u64;
-    /// Whether another one begins where it ends, on its member, and both may be one command
-    /// of so many sectors.
+    /// Whether the other entry begins where this one ends, on its member, and both together fit one
+    /// command of `longest` sectors.
     fn is_continued_by(&self, other: &Self, longest: u64) -> bool;
-    /// Takes in what lies beside it.
+    /// Merges an entry that lies beside this one.
     fn merge(&mut self, other: &mut Self);
 
-    /// Takes in what lies beside it on the member, if that may be one command
-    /// of so many sectors.
+    /// Merges an entry that lies beside this one on the member, if both fit one command
+    /// of `longest` sectors.
     fn absorb(&mut self, other: &mut Self, longest: u64) -> bool {
         let fits = self.is_continued_by(other, longest) || other.is_continued_by(self, longest);
         if fits {
@@ -73,8 +73,9 @@ trait Pluggable {
     }
 }
 
-/// What leaves a plug, oldest first, in its disk's scheduler: each becomes part of one that it
-/// continues, and of no other one (block/elevator.c, `elv_attempt_insert_merge`).
+/// Returns the entries of an emptied plug as they are in their disks' schedulers. They come
+/// oldest first; each is merged into one that it continues, and never into one that it
+/// precedes (block/elevator.c, `elv_attempt_insert_merge`).
 fn inserted<T: Pluggable>(plugged: Vec<T>, longest: u64) -> Vec<T> {
     let mut held: Vec<T> = Vec::new();
     for new in plugged {
@@ -93,20 +94,20 @@ fn inserted<T: Pluggable>(plugged: Vec<T>, longest: u64) -> Vec<T> {
     held
 }
 
-/// Whether something becomes part of what is in a plug.
+/// Merges a new entry into one of the plug; returns whether there was one.
 fn joins<T: Pluggable>(plugged: &mut [T], new: &mut T, oldest_first: bool, longest: u64) -> bool {
     let slots = plugged.iter().map(T::slot);
     let at = tried_in_plug(slots, new.slot(), oldest_first);
     at.is_some_and(|at| plugged[at].absorb(new, longest))
 }
 
-/// Whether a plug is emptied before a new request.
+/// Whether a plug is emptied before it takes a new request.
 fn is_full<T: Pluggable>(plugged: &[T], oldest_first: bool) -> bool {
     is_plug_full(plugged.iter().map(|it| Sectors(it.sectors())), oldest_first)
 }
 
-/// Reads in the order in which a disk gets them whose scheduler begins with the one that came
-/// first and goes upwards from there, again and again.
+/// Returns reads in the order in which a disk gets them whose scheduler begins with the oldest read
+/// and goes upwards from it, again and again.
 fn in_sweeps(mut held: Vec<DirectRead>) -> Vec<DirectRead> {
     held.sort_by_key(|read| read.slot);
     let mut sent = Vec::new();
@@ -141,14 +142,14 @@ impl Pluggable for DirectRead {
     }
 }
 
-/// Blocks of a member that lie side by side.
+/// Blocks that lie side by side on a member, of consecutive stripes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plugged {
     pub(super) slot: Slot,
     pub(super) operation: Operation,
     pub(super) purpose: Purpose,
     pub(super) force_unit_access: bool,
-    /// The first stripe's number, and how many.
+    /// The first stripe's number; `count` stripes follow from it.
     pub(super) first: u64,
     pub(super) count: u64,
 }
@@ -162,8 +163,8 @@ impl Pluggable for Plugged {
         self.count * BLOCK
     }
 
-    /// What is to be forced to the medium stays by itself (`REQ_NOMERGE_FLAGS` of
-    /// include/linux/blk_types.h has FUA, `bio_mergeable`).
+    /// Writes with FUA are not merged (`REQ_NOMERGE_FLAGS` of include/linux/blk_types.h
+    /// has FUA, `bio_mergeable`).
     fn is_continued_by(&self, other: &Self, longest: u64) -> bool {
         let same = self.slot == other.slot
             && self.operation == other.operation
@@ -197,9 +198,9 @@ impl Raid5d {
         threads.is_none_or(|threads| threads.rules.plug_begins_with_oldest)
     }
 
-    /// Sends a request's reads past the cache. Those of one bio are one command where they lie
-    /// side by side, if the Linux that is imitated does so ([`MdRules::plugs_requests`]); those
-    /// of a longer request go through a plug.
+    /// Sends a request's reads past the cache. Those of one bio are one command where they lie side
+    /// by side, if the imitated Linux does so ([`MdRules::plugs_requests`]); those of a longer
+    /// request go through a plug.
     pub(super) fn send_directly(
         &mut self,
         request: RequestId,
@@ -244,7 +245,7 @@ impl Raid5d {
         self.send_reads(request, held, out);
     }
 
-    /// Sends reads of a bio that the schedulers have before the disks ask for any.
+    /// Sends reads of a bio that reach the schedulers before the disks ask for any.
     fn send_sorted(&mut self, request: RequestId, mut reads: Vec<DirectRead>, out: &mut Outputs) {
         reads.sort_by_key(|read| (read.slot, read.start));
         reads.dedup_by(|next, last| last.absorb(next, self.longest_command));
@@ -268,7 +269,7 @@ impl Raid5d {
         }
     }
 
-    /// Sends the commands that have gathered while the queue was plugged.
+    /// Sends the commands that were gathered while the queue was plugged.
     pub(super) fn unplug_members(&mut self, out: &mut Outputs) {
         let plugged = std::mem::take(&mut self.plugged);
         let mut requests = inserted(plugged, self.longest_command);
@@ -285,7 +286,7 @@ impl Raid5d {
         }
     }
 
-    /// Sends a command; `sectors`: the first one in the data area, and how many.
+    /// Sends a command; `sectors`: the first one in the data area, and their number.
     pub(super) fn issue(
         &mut self,
         slot: Slot,
@@ -402,7 +403,7 @@ impl Raid5d {
                 stripe.fresh = stripe.fresh.without(slot);
                 stripe.refused = stripe.refused.with(slot);
                 if stripe.rewritten.contains(slot) {
-                    // Written again, and still not to be read.
+                    // The member refuses to read the sector even after it was rewritten.
                     self.lose_member(slot, out);
                 }
             }

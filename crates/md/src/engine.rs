@@ -1,4 +1,4 @@
-//! The engine's doors.
+//! The [`Engine`](raidlab_array::Engine) interface of the md model.
 
 use super::Raid5d;
 use super::walk::{RequestWalk, Walkers};
@@ -33,7 +33,7 @@ impl Engine for Raid5d {
                 self.flush(id, out);
                 self.settle(id, Ok(()), out);
             }
-            // Advice that is not taken.
+            // A discard is advice, which this model does not follow.
             Operation::Discard => self.settle(id, Ok(()), out),
         }
         self.pump_sync(out);
@@ -121,7 +121,7 @@ impl Imitation for Raid5d {
         true
     }
 
-    /// `STRIPE_DEGRADED` of Linux 6.1: a block that would be written, data or parity.
+    /// `STRIPE_DEGRADED` of Linux 6.1: a block, data or parity, that the write would have to skip.
     fn leaves_out(&self, range: Span) -> bool {
         let in_service = self.members.in_service();
         let mut start = range.start;
@@ -175,7 +175,7 @@ impl Imitation for Raid5d {
         self.now = now;
         self.is_stalled = runs;
         if runs {
-            // Who sleeps lets go of what it has under its plug.
+            // A process that goes to sleep sends what is under its plug.
             self.unplug_members(out);
         }
     }

@@ -1,14 +1,13 @@
-//! What the thread does with a stripe (`handle_stripe`).
+//! The thread's work on a stripe (`handle_stripe`).
 //!
-//! It is called when nobody else holds the stripe: what was read is there, what was
-//! written is written. It answers who can be answered, then sees what has to be read
-//! or computed, whether new data can be taken over, and what a sync still lacks.
-//! Computing takes no time, but its result is looked at in a later turn, as the
-//! stripe goes to the end of the thread's list with it.
+//! It is called when no command holds the stripe: all reads and writes of it have finished. It
+//! answers the requests that it can, then determines what has to be read or computed, whether new
+//! data can be taken over, and what a sync still lacks. Computing takes no time, but its result is
+//! used in a later turn, as the stripe goes to the end of the thread's list with it.
 //!
-//! Stripes of a chunk that one request fills, one after the other, are a batch: the
-//! first one stands for all, and they are free again together
-//! (`stripe_add_to_batch_list`, `break_stripe_batch_list`).
+//! Stripes of a chunk that one request fills, one after the other, are
+//! a batch: the first one stands for all, and they become free
+//! together (`stripe_add_to_batch_list`, `break_stripe_batch_list`).
 
 use super::commands::Plugged;
 use super::stripe::{Check, Drained, Part, Stripe, SyncStage};
@@ -17,11 +16,11 @@ use raidlab_array::{Operation, Outputs, Purpose, RequestError, Slot};
 use raidlab_geometry::{Level, Row, SlotSet};
 use raidlab_units::{Sectors, Span};
 
-/// A stripe as the thread finds it (`struct stripe_head_state`).
+/// The state of a stripe at the start of a turn (`struct stripe_head_state`).
 #[derive(Debug)]
 struct Analysis {
     number: u64,
-    /// Parity, in the order P, Q.
+    /// The slots of parity, in the order P, Q.
     parities: SlotSet,
     p: Slot,
     q: Option<Slot>,
@@ -36,7 +35,7 @@ struct Analysis {
 }
 
 impl Analysis {
-    /// Blocks whose content will be there when it is needed.
+    /// Returns the blocks whose content will be in memory when it is needed.
     fn known(&self, stripe: &Stripe) -> SlotSet {
         stripe.fresh | self.computes
     }
@@ -61,13 +60,13 @@ impl Raid5d {
         self.cache.work.handled += 1;
         stripe.wants_handling = false;
         stripe.is_known = true;
-        // Nobody corrects what is not there.
+        // Blocks of missing members need no rewriting.
         stripe.refused = stripe.refused - failed;
         stripe.rewritten = stripe.rewritten - failed;
         for other in &stripe.batch {
             self.cache.stripe(*other).is_known = true;
         }
-        // What is part of a batch is synced when that is broken up.
+        // A stripe of a batch is synced after the batch is broken up.
         if stripe.sync == SyncStage::Requested && stripe.batch.is_empty() {
             stripe.sync = SyncStage::Runs;
             stripe.is_in_sync = false;
@@ -114,7 +113,7 @@ impl Raid5d {
         *self.cache.stripe(number) = stripe;
     }
 
-    /// Members whose block of this stripe is not current.
+    /// Returns the members whose block of this stripe is not current.
     fn lost_blocks(&self, number: u64) -> SlotSet {
         let end = (number + 1) * BLOCK;
         let is_lost = |slot: &Slot| {
@@ -138,11 +137,12 @@ impl Raid5d {
         }
     }
 
-    /// Too much is lost (`handle_failed_stripe`, `handle_failed_sync`).
+    /// Fails the requests of a stripe that has lost too
+    /// much (`handle_failed_stripe`, `handle_failed_sync`).
     fn give_up(&mut self, found: &Analysis, stripe: &mut Stripe, out: &mut Outputs) {
         stripe.check = Check::Idle;
         if stripe.drained.take().is_some() {
-            // Nothing of it is on its way yet.
+            // None of the computed blocks has been sent yet.
             stripe.locked = SlotSet::EMPTY;
         }
         let failed = Err(RequestError::Failed);
@@ -161,7 +161,7 @@ impl Raid5d {
         }
     }
 
-    /// What was computed in an earlier turn goes out.
+    /// Writes the blocks that were computed in an earlier turn.
     fn write_drained(&self, found: &mut Analysis, stripe: &mut Stripe) {
         let Some(drained) = stripe.drained.take() else {
             return;
@@ -175,7 +175,7 @@ impl Raid5d {
         }
     }
 
-    /// Whose data and parity are on the members (`handle_stripe_clean_event`).
+    /// Answers the requests whose data and parity are on the members (`handle_stripe_clean_event`).
     fn answer_writers(&mut self, found: &Analysis, stripe: &mut Stripe, out: &mut Outputs) {
         let there = |slot: Slot, stripe: &Stripe| {
             found.failed.contains(slot)
@@ -190,13 +190,13 @@ impl Raid5d {
         for part in &done {
             self.settle(part.request, Ok(()), out);
         }
-        // Where parity is lost, none of it may be on its way yet (`do_endio`).
+        // Where the parity's member is lost, no parity may have been sent yet (`do_endio`).
         if !done.is_empty() {
             self.break_batch(stripe, Ok(()), out);
         }
     }
 
-    /// Lets the others of a batch go, as far as the one that heads it is.
+    /// Releases the other stripes of a batch, with the state of its head.
     fn break_batch(
         &mut self,
         stripe: &mut Stripe,
@@ -220,7 +220,7 @@ impl Raid5d {
         }
     }
 
-    /// Reads or computes what is wanted (`handle_stripe_fill`, `fetch_block`).
+    /// Reads or computes the blocks that are wanted (`handle_stripe_fill`, `fetch_block`).
     fn fetch(&self, found: &mut Analysis, stripe: &mut Stripe) {
         let all = SlotSet::first(self.map.members());
         let wanted = !stripe.reads.is_empty()
@@ -258,7 +258,7 @@ impl Raid5d {
         if reads.contains(slot) || (writes - overwrites).contains(slot) || found.syncs {
             return true;
         }
-        // To read from a failed member, every other one is read.
+        // A read from a failed member needs every other block.
         if !(found.failed & reads).is_empty() {
             return true;
         }
@@ -276,15 +276,15 @@ impl Raid5d {
         must_rebuild && !(gaps - found.parities - overwrites).is_empty()
     }
 
-    /// Chooses between the two ways of writing, reads what that lacks, or takes
-    /// the new data over (`handle_stripe_dirtying`, `schedule_reconstruction`).
+    /// Chooses between the two ways of writing, reads what is missing for it, or takes the new data
+    /// over (`handle_stripe_dirtying`, `schedule_reconstruction`).
     fn take_new_data(&mut self, found: &mut Analysis, stripe: &mut Stripe, parity_is_due: bool) {
         let all = SlotSet::first(self.map.members());
         let writes = stripe.writes_of();
         let absent = all - found.known(stripe) - stripe.locked;
         let modify = (writes | found.parities) & absent;
         let rebuild = (all - found.parities - stripe.overwrites()) & absent;
-        // A block that cannot be read counts as more than all others.
+        // A block that cannot be read costs more than all others together.
         let cost = |blocks: SlotSet| {
             (blocks - found.failed).len() + (blocks & found.failed).len() * 2 * all.len()
         };
@@ -315,7 +315,7 @@ impl Raid5d {
         };
         let drains = |part: &mut Part| taken.contains(part.slot);
         stripe.written.extend(stripe.writes.extract_if(.., drains));
-        // What changes goes into parity twice, as it was and as it will be.
+        // In a read-modify-write each changed block is a source twice: its old and its new content.
         let sources = if modified {
             2 * taken.len() + found.parities.len()
         } else {
@@ -330,25 +330,25 @@ impl Raid5d {
             let copied = sectors_of(&other.written);
             self.cache.work.copied += copied;
         }
-        // Locked until they are written; in memory they are as they will be.
+        // The blocks stay locked until they are written; in memory they have their new content.
         stripe.locked = stripe.locked | taken | found.parities;
         stripe.fresh = stripe.fresh | taken | found.parities;
         stripe.drained = Some(Drained { modified });
     }
 
-    /// What is done for the head of a batch is done for each of the others (`raid_run_ops`,
-    /// `break_stripe_batch_list`).
+    /// Counts the work on the head of a batch for each of the other stripes
+    /// too (`raid_run_ops`, `break_stripe_batch_list`).
     fn handles_batch(&mut self, head: &Stripe) {
         let others = u32::try_from(head.batch.len()).unwrap_or(u32::MAX);
         self.cache.work.handled += others;
     }
 
-    /// So many blocks go through the computing of parity.
+    /// Counts `blocks` blocks of parity computation.
     fn computes(&mut self, blocks: usize) {
         self.cache.work.parity += Sectors(BLOCK * blocks as u64);
     }
 
-    /// `handle_parity_checks5` and `6`. What is compared agrees: there are no bytes.
+    /// Checks parity (`handle_parity_checks5` and `6`). As there are no bytes, it always agrees.
     fn check_parity(&mut self, found: &mut Analysis, stripe: &mut Stripe) {
         let is_raid6 = self.map.level() == Level::Raid6;
         stripe.wants_handling = true;
@@ -356,7 +356,7 @@ impl Raid5d {
             Check::Idle if found.failed.len() < self.map.level().parity_count() => {
                 stripe.check = Check::Compared { computed: false };
                 self.computes(self.map.members());
-                // Comparing P alone uses it up.
+                // A comparison of P alone overwrites it in memory.
                 let checks_p = !is_raid6 || found.q.is_some_and(|q| found.failed.contains(q));
                 if checks_p {
                     stripe.fresh = stripe.fresh.without(found.p);
@@ -373,7 +373,7 @@ impl Raid5d {
             Check::Idle | Check::Compared { computed: true } => {
                 stripe.check = Check::Idle;
                 let unknown = SlotSet::first(self.map.members()) - stripe.fresh;
-                // Without P or Q what is lost is known all the same.
+                // Even without P or Q the lost blocks are known.
                 if stripe.is_in_sync || unknown.len() > usize::from(is_raid6) {
                     return;
                 }
@@ -385,7 +385,7 @@ impl Raid5d {
         }
     }
 
-    /// Blocks that the medium refused are written again, and then read.
+    /// Rewrites blocks that the medium refused to read, and then reads them again.
     fn rewrite_refused(&self, found: &mut Analysis, stripe: &mut Stripe) {
         let known = found.known(stripe);
         for slot in ((stripe.refused & known) - stripe.locked).iter() {
@@ -434,7 +434,7 @@ impl Raid5d {
     }
 }
 
-/// What these parts write, together.
+/// Returns the sectors that these parts write in all.
 fn sectors_of(parts: &[Part]) -> Sectors {
     Sectors(parts.iter().map(|part| part.to - part.from).sum())
 }

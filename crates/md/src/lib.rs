@@ -1,24 +1,23 @@
-//! RAID 4, 5 and 6 as Linux 6.12 does them (drivers/md/raid5.c), for arrays without
-//! bytes: what the real md sends to which disk, and when.
+//! RAID 4, 5 and 6 as Linux 6.12 does them (drivers/md/raid5.c), for arrays without bytes: the
+//! commands that the real md sends to each disk, and when.
 //!
 //! raidlab's own arrays are [`StripeArray`](raidlab_array::StripeArray). This engine is for
-//! predicting md, whose figures come as much from how it goes about its work as from
-//! what it has to do:
+//! predicting md, whose figures depend as much on the order of its work as on the amount of it:
 //!
 //! * **The stripe cache.** A stripe is a block of 4 KiB of each member. Everything
 //!   but the reads of an array that is whole goes through a cache of 256 of them
-//!   (`cache`). What a stripe has read or written stays in it until its place is
+//!   (`cache`). Blocks that a stripe has read or written stay in it until its place is
 //!   taken, so a stream of small writes reads each old block once, and writes that
-//!   come while a stripe reads for another one are taken along.
-//! * **Who finds no stripe, sleeps** (`walk`): a writer in the middle of its request,
-//!   a reader of a degraded array, the sync. What the sleeper has put together by then
-//!   is let go as it is, and read for.
+//!   come while a stripe reads for another one are included.
+//! * **A process that finds no stripe sleeps** (`walk`): a writer in the middle of its request,
+//!   a reader of a degraded array, the sync. The stripes that the sleeper has gathered by then
+//!   are handled as they are, which may need reads.
 //! * **One thread** does all work on stripes (`handle`), in turns of eight
-//!   (`MAX_STRIPE_BATCH`), in the order in which they were let go. Between two turns
-//!   those may submit whose requests have ended; who slept for a stripe goes on when
+//!   (`MAX_STRIPE_BATCH`), in the order in which they were released. Between two turns
+//!   processes whose requests have ended may submit; one that slept for a stripe goes on when
 //!   the thread has nothing left. What the thread sends leaves at the end of its run,
-//!   merged (`commands`). While it writes bitmap pages or superblocks nothing else goes
-//!   on.
+//!   merged (`commands`). While it writes bitmap pages or superblocks it does nothing
+//!   else.
 //!
 //! Left out: a write error fails the member.
 
@@ -50,10 +49,10 @@ use walk::{PIECE, RequestWalk, Walkers};
 /// Sectors of a stripe's block.
 const BLOCK: u64 = 8;
 
-/// The process of what a thread does for itself: nobody sleeps for it.
+/// The process number of the thread's own work: no process sleeps for it.
 const NOBODY: u32 = u32::MAX;
 
-/// Stripes of a turn (drivers/md/raid5.h, `MAX_STRIPE_BATCH`).
+/// The number of stripes of a turn (drivers/md/raid5.h, `MAX_STRIPE_BATCH`).
 const TURN: usize = 8;
 
 /// A RAID 4, 5 or 6 as md runs it, without I/O, clock or bytes.
@@ -66,36 +65,37 @@ pub struct Raid5d {
     longest_command: u64,
     now: Nanos,
     members: Members,
-    /// From here on parity may not fit (`resync_offset`); `None`: it fits everywhere.
+    /// The sector of the data areas from which on parity may not fit (`resync_offset`); `None`:
+    /// it fits everywhere.
     parity_fits_below: Option<u64>,
     requests: Requests,
     commands: Slab<Command>,
     commands_in_flight: usize,
-    /// Further chunks of reads past the cache that are one command.
+    /// The further chunks of commands that read several chunks past the cache.
     further: BTreeMap<CommandId, Vec<(u64, u64)>>,
     cache: Cache,
-    /// What the thread has sent in this run.
+    /// The blocks that the thread has sent in this run.
     plugged: Vec<Plugged>,
     senders: Senders,
-    /// The thread is in a run that is not over.
+    /// Whether the thread is in a run that is not over.
     is_running: bool,
-    /// Whose turn the next tick is, if threads take their time.
+    /// The thread whose turn the next tick is, if threads take their time.
     turn_of: Option<usize>,
-    /// What threads have that took their time and are not done.
+    /// The stripes of each thread that takes its time and is not done.
     turns: BTreeMap<usize, Vec<u64>>,
-    /// The thread writes metadata, and does nothing else meanwhile.
+    /// Whether the thread is writing metadata, during which it does nothing else.
     is_stalled: bool,
     asleep: VecDeque<RequestWalk>,
-    /// Requests on their way; `None`: that takes no time.
+    /// The requests on their way to stripes; `None` if that takes no time.
     walkers: Option<Walkers>,
     sync_thread: SyncThread,
     walk: SyncWalk,
 }
 
 impl Raid5d {
-    /// An array whose members hold what the configuration says. Of it, the limit of
-    /// windows, the write log and the rule for prereads are not looked at. Where it has
-    /// to be resynced, parity may not fit, and writes there rebuild it.
+    /// An array whose members contain what the configuration says. The limit of windows, the write
+    /// log and the rule for prereads in it are ignored. Where the array has to be resynced, parity
+    /// may not fit, and writes there rebuild it.
     ///
     /// # Errors
     /// When there is no such array or a member cannot be part of it.
@@ -147,7 +147,7 @@ impl Raid5d {
         })
     }
 
-    /// The same for [`EngineOptions::parity`](raidlab_array::EngineOptions::parity).
+    /// A boxed array, for [`EngineOptions::parity`](raidlab_array::EngineOptions::parity).
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -158,7 +158,7 @@ impl Raid5d {
         Ok(Box::new(Self::new(config, resync)?))
     }
 
-    /// More members lost than the level can bear.
+    /// Whether more members are lost than the level tolerates.
     fn is_broken(&self) -> bool {
         self.members.in_sync().len() < self.map.data_count()
     }
@@ -176,24 +176,23 @@ impl Raid5d {
         self.write_policy != WritePolicy::Md4_1(RmwLevel::Disabled)
     }
 
-    /// Hands over what was done to stripes since the last time.
+    /// Reports the work done on stripes since the last report.
     fn tell_work(&mut self, out: &mut Outputs) {
         out.work.add(std::mem::take(&mut self.cache.work));
     }
 
-    /// A request's part is done.
+    /// Records that one part of a request is done.
     fn settle(&mut self, id: RequestId, result: Result<(), RequestError>, out: &mut Outputs) {
         self.requests.settle(id, result, &self.members, out);
     }
 
-    /// The chunks of a read, as sectors of the array and how many, in the order in which
-    /// they leave. The block layer first cuts a piece of 1 MiB off the read and puts what is
-    /// left of it on a list (`max_hw_sectors`, which is `RAID5_MAX_REQ_STRIPES`); then md
-    /// cuts a chunk off the piece and puts what is left of that behind
-    /// (`raid5_read_one_chunk`). What comes off the list is cut likewise, and what it
-    /// leaves goes before all that was there (block/blk-core.c, `__submit_bio_noacct`). So the
-    /// first chunk of each piece leaves, then the rest of the last piece, and that of the first
-    /// one at the end.
+    /// Returns the chunks of a read, as the first sector of the array and the number of sectors, in
+    /// the order in which they leave. The block layer first cuts a piece of 1 MiB off the read and
+    /// puts the rest of it on a list (`max_hw_sectors`, which is `RAID5_MAX_REQ_STRIPES`); then md
+    /// cuts a chunk off the piece and puts the rest of that behind (`raid5_read_one_chunk`). What
+    /// comes off the list is cut likewise, and its rest goes before all earlier entries
+    /// (block/blk-core.c, `__submit_bio_noacct`). So the first chunk of each piece leaves, then the
+    /// rest of the last piece, and that of the first one at the end.
     fn chunks_of(&self, request: &Request) -> Vec<(u64, u64)> {
         let (start, end) = (request.start.0, request.start.0 + request.count.0);
         let chunk = self.map.chunk().0;
@@ -234,7 +233,7 @@ impl Raid5d {
         self.send_directly(request.id, reads, out);
     }
 
-    /// Reads a range through the cache, for a request that goes on.
+    /// Reads a range through the cache, for a request that is not answered before.
     fn read_by_stripes(&mut self, id: RequestId, start: u64, count: u64, out: &mut Outputs) {
         self.requests.add_part(id);
         let request = Request {
@@ -248,8 +247,8 @@ impl Raid5d {
         self.walk(RequestWalk::new(&request), out);
     }
 
-    /// Brings a request as far into the cache as there are stripes; one behind another
-    /// of the same process that sleeps is not submitted yet.
+    /// Takes a request as far into the cache as there are stripes; one behind another of the same
+    /// process that sleeps is not submitted yet.
     fn walk(&mut self, mut walk: RequestWalk, out: &mut Outputs) {
         if self.holds_submitter(walk.process) {
             self.sleep(walk);
@@ -291,9 +290,9 @@ impl Raid5d {
         self.settle(walk.request, Ok(()), out);
     }
 
-    /// A request has been at a stripe, and goes on. Without a plug it lets go of it, but of one
-    /// that may head a batch only when it has been at the next such stripe (`batch_last` in
-    /// `raid5_make_request`).
+    /// Moves a request on from the stripe that it reached. Without a plug it releases the
+    /// stripe, but one that may head a batch only when it has reached the next such stripe
+    /// (`batch_last` in `raid5_make_request`).
     fn walk_on(&mut self, process: u32, out: &mut Outputs) {
         let Some(walkers) = &mut self.walkers else {
             return;
@@ -316,7 +315,7 @@ impl Raid5d {
         self.walk(walk, out);
     }
 
-    /// A stripe that is written wholly joins the batch of the one before.
+    /// Adds a stripe that is written wholly to the batch of the one before.
     fn join_batch(&mut self, number: u64) {
         let data = self.map.data_count();
         let chunk = self.map.chunk().0 / BLOCK;
@@ -339,9 +338,9 @@ impl Raid5d {
         self.cache.stripe(head).batch.push(number);
     }
 
-    /// A process sleeps with a request: its plug is emptied (kernel/sched/core.c,
-    /// `sched_submit_work`). Others of its requests may be on their way with what it has there,
-    /// as what waited for the bitmap's pages comes all at once.
+    /// Puts a process with a request to sleep: its plug is emptied (kernel/sched/core.c,
+    /// `sched_submit_work`). Others of its requests may be under way with stripes of that plug, as
+    /// those that waited for the bitmap's pages are submitted all at once.
     fn sleep(&mut self, mut walk: RequestWalk) {
         self.unplug(&mut walk);
         let all = self.walkers.iter_mut().flat_map(|it| &mut it.walks);
@@ -367,7 +366,7 @@ impl Raid5d {
             && (self.is_running || self.cache.has_ready())
     }
 
-    /// A thread handles the next few stripes, and has them until its turn is over.
+    /// Starts a thread's turn: it handles the next few stripes, and keeps them until the turn ends.
     fn take_turn(&mut self, thread: Option<usize>, out: &mut Outputs) {
         let next = std::iter::from_fn(|| self.cache.next_ready());
         let turn: Vec<_> = next.take(TURN).collect();
@@ -386,7 +385,7 @@ impl Raid5d {
         }
     }
 
-    /// A turn is over: its stripes go where they belong, and who finds no more ends.
+    /// Ends a turn: its stripes are released, and a thread without further stripes ends.
     fn let_go(&mut self, turn: Vec<u64>, out: &mut Outputs) {
         for number in turn {
             self.cache.release(number);
@@ -399,7 +398,7 @@ impl Raid5d {
         }
     }
 
-    /// Those go on who slept for a stripe that is free now.
+    /// Resumes the requests that slept for a stripe that is free now.
     fn wake(&mut self, out: &mut Outputs) {
         for mut walk in std::mem::take(&mut self.asleep) {
             let number = walk.next(&self.map).map_or(0, |stop| stop.number);
@@ -418,5 +417,5 @@ impl Raid5d {
     }
 }
 
-/// What a virtio disk takes in one command: 254 pages.
+/// The longest command of a virtio disk: 254 pages.
 const LONGEST_COMMAND: raidlab_units::Bytes = raidlab_units::Bytes(1016 << 10);

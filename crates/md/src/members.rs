@@ -1,4 +1,4 @@
-//! What the verbs on members ask of md's RAID 4, 5 and 6.
+//! The state that the verbs on members need of md's RAID 4, 5 and 6.
 
 use super::Raid5d;
 use raidlab_array::parts::{EngineParts, MemberVerbs, Members};

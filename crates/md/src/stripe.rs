@@ -1,5 +1,4 @@
-//! One stripe of the cache: a block of 4 KiB of each member, and what is to
-//! become of it.
+//! One stripe of the cache: a block of 4 KiB of each member, and the work pending on it.
 
 use super::BLOCK;
 use raidlab_array::{RequestId, Slot};
@@ -11,23 +10,22 @@ pub(super) struct Part {
     pub(super) slot: Slot,
     /// The first sector that is written, counted from the block's start.
     pub(super) from: u64,
-    /// The sector after the last one that is written, counted likewise.
+    /// The sector after the last one that is written, counted from the block's start.
     pub(super) to: u64,
     pub(super) request: RequestId,
     pub(super) force_unit_access: bool,
 }
 
-/// How far a stripe of a sync is with its parity (`check_state`).
+/// The progress of a stripe of a sync with its parity (`check_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Check {
     #[default]
     Idle,
-    /// Parity was compared; `computed`: what is lost was made, and is still to be
-    /// written.
+    /// Parity was compared; `computed`: the lost blocks were computed, and are still to be written.
     Compared { computed: bool },
 }
 
-/// What a sync wants of a stripe.
+/// The progress of a sync on a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum SyncStage {
     #[default]
@@ -36,49 +34,49 @@ pub(super) enum SyncStage {
     Runs,
 }
 
-/// New data and parity are computed and are to be written
-/// (`reconstruct_state`).
+/// New data and parity, computed and still to be written (`reconstruct_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Drained {
-    /// Its parity is made by read-modify-write.
+    /// Whether the parity is made by read-modify-write.
     pub(super) modified: bool,
 }
 
 /// A stripe in the cache.
 #[derive(Debug, Default)]
 pub(super) struct Stripe {
-    /// Plugs, the thread and commands that hold it.
+    /// The number of plugs, threads and commands that use the stripe.
     pub(super) references: u32,
-    /// It is on no list of free ones.
+    /// Whether the stripe is in use: on no list of free ones.
     pub(super) is_active: bool,
-    /// The thread is to look at it.
+    /// Whether the thread has to handle the stripe.
     pub(super) wants_handling: bool,
-    /// Its place in the thread's list, if it is there.
+    /// The stripe's place in the thread's list, if it is there.
     pub(super) ticket: Option<u64>,
     /// Blocks that are in memory (`R5_UPTODATE`).
     pub(super) fresh: SlotSet,
     /// Blocks that are read, written or about to be (`R5_LOCKED`).
     pub(super) locked: SlotSet,
-    /// Requests that want a block.
+    /// Requests that read a block.
     pub(super) reads: Vec<(Slot, RequestId)>,
-    /// What requests write, not taken over yet (`towrite`).
+    /// Parts of requests to be written, not taken over yet (`towrite`).
     pub(super) writes: Vec<Part>,
-    /// What is on its way to the members (`written`).
+    /// Parts of requests that are being written to the members (`written`).
     pub(super) written: Vec<Part>,
     pub(super) drained: Option<Drained>,
     pub(super) check: Check,
     pub(super) sync: SyncStage,
-    /// Its parity fits, or what was lost has been written (`STRIPE_INSYNC`).
+    /// Whether the parity fits, or the lost blocks have been written (`STRIPE_INSYNC`).
     pub(super) is_in_sync: bool,
     /// Blocks that the medium refused; they count as lost until written again.
     pub(super) refused: SlotSet,
-    /// Of these, written again and to be read once more.
+    /// Blocks of `refused` that were written again and are to be read once more.
     pub(super) rewritten: SlotSet,
-    /// The thread has looked at it since it came into the cache: it joins no batch.
+    /// Whether the thread has handled the stripe since it came into the cache; if so, it
+    /// joins no batch.
     pub(super) is_known: bool,
-    /// The stripe that heads its batch.
+    /// The stripe that heads the batch that this one is in.
     pub(super) head: Option<u64>,
-    /// The others of the batch that it heads, ascending.
+    /// The other stripes of the batch that this one heads, ascending.
     pub(super) batch: Vec<u64>,
 }
 
@@ -91,7 +89,7 @@ impl Stripe {
         self.writes.iter().map(|part| part.slot).collect()
     }
 
-    /// Blocks that are written wholly (`R5_OVERWRITE`).
+    /// Returns the blocks that are written wholly (`R5_OVERWRITE`).
     pub(super) fn overwrites(&self) -> SlotSet {
         let whole = |slot: &Slot| {
             let parts = self.writes.iter().filter(|part| part.slot == *slot);
@@ -103,8 +101,7 @@ impl Stripe {
         self.writes_of().iter().filter(whole).collect()
     }
 
-    /// Whether it can be part of a batch of stripes with so many data blocks
-    /// (`stripe_can_batch`).
+    /// Whether the stripe, of `data` data blocks, can be part of a batch (`stripe_can_batch`).
     pub(super) fn can_batch(&self, data: usize) -> bool {
         !self.is_known && self.overwrites().len() == data
     }

@@ -1,25 +1,24 @@
 //! Resync, check and recovery (`md_do_sync`, `raid5_sync_request`).
 //!
-//! md's thread asks for one stripe after the other and goes on until its throttle
-//! stops it. Where the cache has no stripe left it sleeps like everybody else, and
-//! with the one it then gets it sleeps a tick more, so as not to be in the way. A
-//! stripe is read from all members that have it; where nothing is lost its parity is
-//! compared, else what is lost is computed and written to the members that are
-//! filled. Of a member that is filled reads are served up to the last checkpoint.
+//! md's sync thread asks for one stripe after the other and goes on until its throttle stops it.
+//! Where the cache has no stripe left it sleeps like other processes, and with the one that it then
+//! gets it sleeps a tick more, to give way to others. A stripe is read from all members that have
+//! it; where nothing is lost its parity is compared, else the lost blocks are computed and written
+//! to the members under recovery. A member under recovery serves reads up to the last checkpoint.
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::{Plan, Step, blocks_of};
 use raidlab_array::{Event, Outputs, SyncAction, SyncKind, SyncRequest};
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
-/// How the sync's thread sleeps for stripes, and what a leap goes by.
+/// The sleeps of the sync's thread for stripes, and the rate that a leap assumes.
 #[derive(Debug, Default)]
 pub(super) struct SyncThread {
     /// Whether the thread sleeps until the cache has a stripe for it.
     is_asleep: bool,
-    /// The stripe that it got so, and until when it sleeps with it.
+    /// The stripe that the thread slept for, and the time until which it sleeps with it.
     held: Option<(u64, Nanos)>,
-    /// Where a sync began to run as it does, and the places of the cache then.
+    /// The position and the places of the cache from which on the sync runs evenly.
     runs_since: (Sectors, u64),
 }
 
@@ -35,7 +34,7 @@ impl Raid5d {
 
     pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
         if let Some((_, until)) = self.sync_thread.held {
-            // It has begun, so it comes to its end in a freeze too.
+            // The sleep has begun, so it ends even while syncs are frozen.
             return Some(until);
         }
         let begins = self.wants_recovery() && !self.walk.is_frozen();
@@ -51,7 +50,7 @@ impl Raid5d {
         self.runs_evenly();
     }
 
-    /// From here on the sync runs as it does.
+    /// Marks the position from which on the sync runs evenly.
     pub(super) fn runs_evenly(&mut self) {
         self.sync_thread.runs_since = (self.walk.position(), self.cache.places());
     }
@@ -61,7 +60,7 @@ impl Raid5d {
         let mut todo = blocks_of(request.ranges.as_deref(), size, BLOCK);
         let has_redundancy = self.members.in_sync().len() > self.map.data_count();
         if request.action == SyncAction::FirstResync && !has_redundancy {
-            // There is nothing to compare.
+            // Without redundancy there is nothing to compare.
             todo.clear();
         }
         if request.action.kind() == SyncKind::Resync {
@@ -84,7 +83,7 @@ impl Raid5d {
         }
     }
 
-    /// The stripe that is to be synced now: held.
+    /// Returns the stripe to be synced now, with a reference to it.
     fn next_sync_stripe(&mut self, out: &mut Outputs) -> Option<u64> {
         if let Some((number, _)) = self
             .sync_thread
@@ -147,7 +146,7 @@ impl Raid5d {
         out.events.push(Event::SyncCheckpoint(position));
     }
 
-    /// A stripe of the sync is done (`md_done_sync`).
+    /// Records that a stripe of the sync is done (`md_done_sync`).
     pub(super) fn sync_stripe_done(&mut self, number: u64) {
         let block = block_of(number);
         self.walk.ended(block);
@@ -156,8 +155,8 @@ impl Raid5d {
         }
     }
 
-    /// A stripe that cannot be computed: its blocks are bad on the members that are
-    /// filled.
+    /// Records that a stripe cannot be computed: its blocks become bad on the
+    /// members under recovery.
     pub(super) fn sync_stripe_failed(&mut self, number: u64, out: &mut Outputs) {
         for slot in self.walk.targets().iter() {
             self.members.bad_range_found(slot, block_of(number), out);
@@ -165,7 +164,7 @@ impl Raid5d {
         self.sync_stripe_done(number);
     }
 
-    /// Everything below `position` counts as done.
+    /// Counts everything below `position` as done.
     pub(super) fn leap_stripes(&mut self, position: Sectors, out: &mut Outputs) {
         let Some(leapt) = self.walk.leap_blocks(self.now, position, BLOCK) else {
             return;

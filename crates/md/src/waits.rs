@@ -1,11 +1,11 @@
-//! What waits for what, for people.
+//! The waiting states of the md model, in words.
 
 use super::Raid5d;
 use raidlab_units::Sectors;
 
 impl Raid5d {
-    /// Who sleeps for a stripe, what is in work, what the thread waits for, and where
-    /// the sync is: a line for each.
+    /// Returns a line each for the requests that sleep for a stripe, the stripes in work, the
+    /// thread's state, and the sync's position.
     pub(super) fn waits_of_all(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.asleep.is_empty() {

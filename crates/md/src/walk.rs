@@ -1,10 +1,9 @@
 //! A request on its way into the cache (`raid5_make_request`).
 //!
-//! A request is cut into pieces of at most 1 MiB, counted from its start
-//! (`RAID5_MAX_REQ_STRIPES`). Of each it takes the stripes one after the other, with
-//! all blocks that the piece has in one; it begins at the lowest place of the chunks
-//! that it touches (`raid5_bio_lowest_chunk_sector`), goes on to its end and then
-//! takes what is before.
+//! A request is cut into pieces of at most 1 MiB, counted from its start (`RAID5_MAX_REQ_STRIPES`).
+//! It takes the stripes of a piece one after the other, each with all blocks that the piece has in
+//! it; it begins at the lowest place of the chunks that it touches
+//! (`raid5_bio_lowest_chunk_sector`), goes on to the piece's end and then takes the stripes before.
 
 use super::BLOCK;
 use super::stripe::Part;
@@ -16,35 +15,35 @@ use std::collections::{BTreeMap, VecDeque};
 /// Sectors of a piece: 256 stripes.
 pub(super) const PIECE: u64 = 256 * BLOCK;
 
-/// Requests that stop with each stripe, as it takes their processes time to go there.
+/// Requests that pause at each stripe, as their processes need time from one to the next.
 #[derive(Debug)]
 pub(super) struct Walkers {
-    /// Whether a process has a plug, at whose end it lets go of the stripes that it was at
-    /// (`raid5_unplug`); else it lets go of each at once (`release_stripe_plug`).
+    /// Whether a process has a plug, at whose end it releases the stripes that it has visited
+    /// (`raid5_unplug`); else it releases each at once (`release_stripe_plug`).
     pub(super) has_plug: bool,
-    /// Those that are on their way.
+    /// The requests on their way.
     pub(super) walks: VecDeque<RequestWalk>,
 }
 
-/// What a request wants of one stripe.
+/// The blocks of one stripe that a request reads or writes.
 #[derive(Debug)]
 pub(super) struct Stop {
     pub(super) number: u64,
     pub(super) parts: Vec<Part>,
 }
 
-/// A request and how far it is.
+/// A request and its progress.
 #[derive(Debug)]
 pub(super) struct RequestWalk {
     pub(super) request: RequestId,
     pub(super) process: u32,
     pub(super) reads: bool,
     pub(super) force_unit_access: bool,
-    /// What is left after the stops of this piece.
+    /// The rest of the request after the stops of this piece: from `at` up to `end`.
     at: u64,
     end: u64,
     stops: VecDeque<Stop>,
-    /// Stripes that it holds until it ends or sleeps.
+    /// Stripes that the request keeps until it ends or sleeps.
     pub(super) plugged: Vec<u64>,
 }
 
@@ -62,7 +61,7 @@ impl RequestWalk {
         }
     }
 
-    /// The stripe that comes next.
+    /// Returns the stripe that comes next.
     pub(super) fn next(&mut self, map: &StripeMap) -> Option<&Stop> {
         if self.stops.is_empty() && self.at < self.end {
             let end = self.end.min(self.at + PIECE);
@@ -72,7 +71,7 @@ impl RequestWalk {
         self.stops.front()
     }
 
-    /// Takes the next stripe off the way: the request has been there.
+    /// Removes the next stripe from the way, when the request has visited it.
     pub(super) fn pass(&mut self) -> Option<Stop> {
         self.stops.pop_front()
     }
@@ -108,7 +107,7 @@ impl RequestWalk {
     }
 }
 
-/// Where a piece begins: `first` and the answer are sectors of the array.
+/// Returns the place where a piece begins; `first` and the result are sectors of the array.
 fn lowest_place(map: &StripeMap, first: u64, count: u64) -> u64 {
     let place = map.locate(Sectors(first));
     let left = map.chunk().0 - place.offset.0;

@@ -32,7 +32,7 @@ impl ReadAt for Member {
     }
 }
 
-/// What mdadm prints; an error if it complains.
+/// Runs mdadm and returns what it prints; an error if it complains.
 fn mdadm(arguments: &[&str]) -> Result<String, Box<dyn Error>> {
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("mdadm")
@@ -48,7 +48,7 @@ fn mdadm(arguments: &[&str]) -> Result<String, Box<dyn Error>> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The first line that differs.
+/// Returns an error that names the first line that differs.
 fn compare(what: &str, ours: &str, theirs: &str) -> Result<(), Box<dyn Error>> {
     if ours == theirs {
         return Ok(());
@@ -58,7 +58,7 @@ fn compare(what: &str, ours: &str, theirs: &str) -> Result<(), Box<dyn Error>> {
     Err(format!("{what}: raidlab and mdadm differ: {differ:?}\n{ours}\n---\n{theirs}").into())
 }
 
-/// Writes a plan to files and compares; how many members.
+/// Writes a plan to files and compares; returns the number of members.
 fn check(
     what: &str,
     plan: &CreatePlan,

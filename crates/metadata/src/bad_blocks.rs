@@ -9,27 +9,27 @@ use crate::mutation::{self, Mutation};
 use crate::superblock::BadBlockLog;
 use raidlab_units::{Sectors, Span, SpanSet};
 
-/// The longest range of one entry (`BB_MAX_LEN` of include/linux/badblocks.h).
+/// The longest range of one entry, in the log's units (`BB_MAX_LEN` of include/linux/badblocks.h).
 const LONGEST: u64 = 512;
-/// Units of a start: 54 bits.
+/// The bound of a start in the log's units: it has 54 bits.
 const UNITS: u64 = 1 << 54;
 /// The most entries that the kernel keeps: one page of words.
 const MOST_ENTRIES: usize = 512;
-/// Sectors that the kernel reads of a log.
+/// The most sectors of a log that the kernel reads.
 pub(crate) const MAXIMUM_SECTORS: u16 = 8;
 
-/// A range without right bytes.
+/// A range of sectors whose correct bytes are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BadBlockEntry {
-    /// First sector of the member (not of its data area).
+    /// The first sector, counted on the whole member and not in its data area.
     pub start: Sectors,
-    /// Sectors, at least 1.
+    /// The number of sectors, at least 1.
     pub count: Sectors,
 }
 
 impl BadBlockEntry {
-    /// As a range of the member's sectors; what lies beyond the last possible sector is
-    /// left out.
+    /// Returns the entry as a range of the member's sectors; the part beyond the last possible
+    /// sector is left out.
     #[must_use]
     pub const fn span(&self) -> Span {
         Span::new(self.start.0, self.start.0.saturating_add(self.count.0))
@@ -45,16 +45,16 @@ impl From<Span> for BadBlockEntry {
     }
 }
 
-/// Why a bad-block log cannot be read or written.
+/// The reason why a bad-block log cannot be read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadBlockError {
-    /// A shift that makes sectors overflow.
+    /// A shift that makes the number of sectors overflow.
     #[error("the bad-block log's shift is {0}; at most 53 is possible")]
     Shift(u8),
     /// An entry that is empty or too long.
     #[error("entry {index} of the bad-block log has a length of {count}, not 1 to 512")]
     Length {
-        /// Place of the entry in the log, 0 being the first.
+        /// The index of the entry in the log, from 0.
         index: usize,
         /// The length that was found, in the log's units.
         count: u64,
@@ -62,7 +62,7 @@ pub enum BadBlockError {
     /// An entry that reaches beyond the last sector that a log can name.
     #[error("entry {index} of the bad-block log begins at {start} and ends beyond any device")]
     Start {
-        /// Place of the entry in the log, 0 being the first.
+        /// The index of the entry in the log, from 0.
         index: usize,
         /// The start that was found, in the log's units.
         start: u64,
@@ -88,18 +88,17 @@ impl BadBlockLog {
         }
     }
 
-    /// Entries that fit: 64 a sector, at most 512.
+    /// Returns the number of entries that the log has room for: 64 per sector, at most 512.
     #[must_use]
     pub fn capacity(&self) -> usize {
         (usize::from(self.size) * 64).min(MOST_ENTRIES)
     }
 
-    /// The entries in the log's bytes, in their order; ends at the first word
-    /// of ones.
+    /// Returns the entries in the log's bytes, in their order; the first word of ones ends them.
     ///
     /// # Errors
     ///
-    /// An entry that the kernel would not take.
+    /// An entry that the kernel would not accept.
     pub fn decode(&self, bytes: &[u8]) -> Result<Vec<BadBlockEntry>, BadBlockError> {
         if self.shift > 53 {
             return Err(BadBlockError::Shift(self.shift));
@@ -136,13 +135,13 @@ impl BadBlockLog {
         })
     }
 
-    /// The log's bytes, all of its sectors: entries ascending, ranges that
-    /// touch as one, long ranges as several entries, grown to whole units.
+    /// Returns the bytes of all the log's sectors. Entries ascend, ranges that touch are merged,
+    /// long ranges take several entries, and all are extended to whole units.
     ///
     /// # Errors
     ///
-    /// [`BadBlockError::Full`] if they do not fit, [`BadBlockError::Start`] if a log
-    /// cannot name them, [`BadBlockError::Shift`].
+    /// [`BadBlockError::Full`] if they do not fit, [`BadBlockError::Start`] if a log cannot
+    /// express them, [`BadBlockError::Shift`].
     pub fn encode(&self, ranges: &[BadBlockEntry]) -> Result<Vec<u8>, BadBlockError> {
         if self.shift > 53 {
             return Err(BadBlockError::Shift(self.shift));

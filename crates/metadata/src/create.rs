@@ -1,12 +1,10 @@
-//! What has to be written to make an array: pure arithmetic, with mdadm's values.
+//! The plan of what has to be written to make an array: pure arithmetic, with mdadm's values.
 //!
-//! Every number is the one that `mdadm --create` of mdadm 4.2 chooses
-//! (Create.c, `validate_geometry1`, `add_internal_bitmap1` and
-//! `write_init_super1` of super1.c), so that an array made here cannot be told
-//! from one of mdadm's, with two exceptions: between the bad-block log and the
-//! data room can be kept for raidlab's own log, and RAID 4 and 5 begin with a
-//! resync unless the last member is to be rebuilt as a spare. Time and names
-//! come from outside.
+//! Every number is the one that `mdadm --create` of mdadm 4.2 chooses (Create.c,
+//! `validate_geometry1`, `add_internal_bitmap1` and `write_init_super1` of super1.c), so that an
+//! array made here cannot be told from one that mdadm made, with two exceptions: room for raidlab's
+//! own log can be kept between the bad-block log and the data, and RAID 4 and 5 begin with a resync
+//! unless the last member is to be rebuilt as a spare. Time and names come from outside.
 
 mod member;
 mod space;
@@ -20,40 +18,39 @@ use std::ops::Range;
 
 pub use space::default_log_reserve;
 
-/// Chunk where nobody says: 512 KiB.
+/// The chunk where none is given: 512 KiB.
 const DEFAULT_CHUNK: Sectors = Sectors(1024);
 /// The smallest chunk: 4 KiB.
 const SMALLEST_CHUNK: Sectors = Sectors(8);
-/// From this used size on mdadm makes a bitmap by itself: 100 GiB.
+/// The used size of a member from which on mdadm makes a bitmap unasked: 100 GiB.
 const BITMAP_BY_ITSELF: Sectors = Sectors(100 << 21);
-/// RAID 1 uses whole 64 KiB.
+/// The unit of RAID 1's used size, in sectors: 64 KiB.
 const RAID1_ROUNDING: u64 = 128;
 
 /// Whether the array gets a write-intent bitmap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BitmapChoice {
-    /// An internal one if more than 100 GiB of each member are used.
+    /// An internal bitmap if more than 100 GiB of each member are used.
     #[default]
     Automatic,
     /// The array gets no bitmap.
     None,
-    /// On every member; the chunk is chosen unless given.
+    /// An internal bitmap on every member; the chunk is chosen unless given.
     Internal(Option<Bytes>),
-    /// In a file; the chunk is chosen unless given.
+    /// An external bitmap in a file; the chunk is chosen unless given.
     External(Option<Bytes>),
 }
 
-/// How copies and parity come to agree.
+/// The way in which copies and parity come to agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InitialSync {
-    /// By a resync of the whole array. With members missing: see
-    /// [`plan`].
+    /// A resync of the whole array. With members missing: see [`plan`].
     #[default]
     Resync,
-    /// RAID 4 and 5: the last member is rebuilt as a spare, which reads and
-    /// writes in order (mdadm's choice). Other levels: a resync.
+    /// A rebuild of the last member as a spare on RAID 4 and 5, which reads and writes in order
+    /// (mdadm's choice). Other levels: a resync.
     SpareRebuild,
-    /// They are said to agree already.
+    /// No sync: copies and parity are declared to agree already.
     AssumeClean,
 }
 
@@ -63,50 +60,50 @@ pub const LEAST_LOG_AREA: Sectors = Sectors(256);
 /// Room for raidlab's own log on each member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogReserve {
-    /// [`default_log_reserve`] for RAID 4, 5 and 6, none for the others. With
-    /// a data offset that is given: what happens to be there.
+    /// [`default_log_reserve`] for RAID 4, 5 and 6, no room for the others. With a given data
+    /// offset: whatever room is free there.
     #[default]
     Automatic,
-    /// No more room than mdadm leaves, which may do for a log.
+    /// No more room than mdadm leaves, which may be enough for a log.
     None,
-    /// Less room than a log needs ([`LEAST_LOG_AREA`]), so that none is kept. With a data
-    /// offset that is given: what happens to be there.
+    /// Less room than a log needs ([`LEAST_LOG_AREA`]), so that there is no log. With a given data
+    /// offset: whatever room is free there.
     TooLittle,
-    /// Room for at least so many sectors.
+    /// Room for at least this many sectors.
     AtLeast(Sectors),
 }
 
 /// The array to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateSpec {
-    /// 1.0, 1.1 or 1.2.
+    /// The superblock's version: 1.0, 1.1 or 1.2.
     pub version: Version,
     /// The level of the array.
     pub level: Level,
-    /// How data are laid out; `None`: as [`Layout::default_of`] the level.
+    /// The layout; `None`: as [`Layout::default_of`] the level.
     pub layout: Option<Layout>,
-    /// Chunk, at least 4 KiB; `None`: 512 KiB where the level has chunks. For
-    /// linear what members' sizes are rounded down to.
+    /// The chunk, at least 4 KiB; `None`: 512 KiB where the level has chunks. For linear the unit
+    /// to which members' sizes are rounded down.
     pub chunk: Option<Sectors>,
-    /// How many slots the array has; further members are spares.
+    /// The number of slots; further members are spares.
     pub raid_disks: usize,
     /// The array's UUID.
     pub array_uuid: Uuid,
-    /// The host that it belongs to; may be empty.
+    /// The host that the array belongs to; may be empty.
     pub host: String,
-    /// Its name; with the host at most 31 bytes, or it stands without.
+    /// The array's name; it stands without the host if both together exceed 31 bytes.
     pub name: String,
-    /// Seconds since 1970.
+    /// The time of creation in seconds since 1970.
     pub created: u64,
-    /// What is used of each member; `None`: all that the smallest one offers.
+    /// The used size of each member; `None`: all that the smallest one offers.
     pub size: Option<Sectors>,
-    /// Where the data begin; `None`: chosen.
+    /// The start of the data on each member; `None`: chosen.
     pub data_offset: Option<Sectors>,
-    /// Whether the array gets a write-intent bitmap, and of which chunk.
+    /// Whether the array gets a write-intent bitmap, and with which chunk.
     pub bitmap: BitmapChoice,
-    /// How copies and parity come to agree.
+    /// The way in which copies and parity come to agree.
     pub initial: InitialSync,
-    /// How much room each member keeps for raidlab's own log.
+    /// The room that each member keeps for raidlab's own log.
     pub log: LogReserve,
     /// Whether members get a bad-block log.
     pub bad_block_log: bool,
@@ -117,11 +114,11 @@ pub struct CreateSpec {
 pub struct MemberSize {
     /// The size of the whole device.
     pub size: Bytes,
-    /// The UUID that its superblock will name it by.
+    /// The UUID that the member's superblock gets.
     pub device_uuid: Uuid,
-    /// The flags of its superblock: write-mostly, failfast.
+    /// The flags in the member's superblock: write-mostly, failfast.
     pub flags: DeviceFlags,
-    /// The versions of superblocks that are on it
+    /// The versions of superblocks found on the device
     /// ([`versions_present`](crate::versions_present)): they are erased.
     pub found: Vec<Version>,
 }
@@ -129,46 +126,46 @@ pub struct MemberSize {
 /// Bytes to be written to a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// First byte on the member.
+    /// The first byte on the member.
     pub offset: Bytes,
-    /// A whole number of sectors.
+    /// The bytes, a whole number of sectors.
     pub bytes: Vec<u8>,
 }
 
-/// What is written to one member.
+/// A member of the plan, with all that is written to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMember {
-    /// Its place among the members given.
+    /// The member's index among the members given.
     pub index: usize,
-    /// The superblock that it gets.
+    /// The superblock that the member gets.
     pub superblock: Superblock,
     /// Room for raidlab's own log; see [`Superblock::log_area`].
     pub log_area: Range<Sectors>,
-    /// In this order, the superblock last: what is there before it is not yet a
-    /// member.
+    /// The writes in their order, the superblock last: until it is written the device is not
+    /// yet a member.
     pub writes: Vec<Write>,
 }
 
-/// All that has to be written to make the array.
+/// Everything that has to be written to make the array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatePlan {
-    /// What the array offers.
+    /// The sectors that the array offers.
     pub array_size: Sectors,
-    /// The internal bitmap, as on every member.
+    /// The internal bitmap, the same on every member.
     pub bitmap: Option<Bitmap>,
-    /// What the external bitmap's file has to contain, [`Bitmap::encode`].
+    /// The contents of the external bitmap's file, see [`Bitmap::encode`].
     pub external_bitmap: Option<Bitmap>,
     /// The members that are not missing, in the order given.
     pub members: Vec<PlannedMember>,
 }
 
-/// Why an array cannot be made so.
+/// The reason why an array cannot be made as specified.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CreateError {
-    /// Level, layout, chunk and number of members do not fit.
+    /// Level, layout, chunk and number of members do not fit each other.
     #[error("no such array")]
     Shape(#[from] ShapeError),
-    /// Fewer members than slots.
+    /// Fewer members than slots were given.
     #[error("{raid_disks} slots need as many members, missing ones included, not {given}")]
     TooFewMembers {
         /// Slots that the array has.
@@ -176,13 +173,13 @@ pub enum CreateError {
         /// Members that were given, missing ones included.
         given: usize,
     },
-    /// More members than a superblock has roles for.
+    /// More members than a superblock has room for.
     #[error("{0} members are too many; at most {MAXIMUM_ROLES} are possible")]
     TooManyMembers(usize),
     /// All members are given as missing.
     #[error("all members are missing")]
     NothingThere,
-    /// A spare that is missing.
+    /// A spare is given as missing.
     #[error("member {0} is a spare and missing")]
     MissingSpare(usize),
     /// Spares or missing members at a level without redundancy.
@@ -191,7 +188,7 @@ pub enum CreateError {
     /// A bitmap at a level without redundancy.
     #[error("{0} has no bitmap")]
     NoBitmap(Level),
-    /// More members missing than the level can bear.
+    /// More members missing than the level tolerates.
     #[error("{missing} missing members are more than {level} can bear")]
     TooManyMissing {
         /// The level that was asked for.
@@ -199,7 +196,7 @@ pub enum CreateError {
         /// Members that are missing.
         missing: usize,
     },
-    /// Members missing that hold all copies of something.
+    /// All copies of some data are on missing members.
     #[error("all copies of some data are on the missing members {}", list(.0))]
     NoCopy(Vec<usize>),
     /// A chunk that is too small, or one for RAID 1.
@@ -213,15 +210,15 @@ pub enum CreateError {
     /// A member without room for metadata and at least one chunk.
     #[error("member {index} has {size}, which is too little")]
     TooSmall {
-        /// Place among the members given, 0 being the first.
+        /// The index among the members given, from 0.
         index: usize,
         /// The size of the whole member, in bytes.
         size: Bytes,
     },
-    /// A member that does not offer the size asked for.
+    /// A member that offers less than the size asked for.
     #[error("member {index} offers {}, less than {}", offered.to_bytes(), wanted.to_bytes())]
     SmallerThanSize {
-        /// Place among the members given, 0 being the first.
+        /// The index among the members given, from 0.
         index: usize,
         /// The sectors that the member has for data.
         offered: Sectors,
@@ -240,13 +237,13 @@ pub enum CreateError {
         /// The smallest data offset that leaves room for the metadata, in sectors.
         needed: Sectors,
     },
-    /// A name that would be cut.
+    /// A name that would be truncated.
     #[error("the name `{0}` is longer than the 31 bytes that a superblock has for it")]
     Name(String),
-    /// A bitmap's chunk that no bitmap can have.
+    /// A chunk size that no bitmap can have.
     #[error("a bitmap has chunks of a power of two from 4 KiB to 2 GiB, not of {0}")]
     BitmapChunk(Bytes),
-    /// No room for a bitmap, or for so small chunks.
+    /// No room for a bitmap, or for one with such small chunks.
     #[error("there is no room for a bitmap, or for one with so small chunks")]
     BitmapRoom,
     /// The bitmap cannot be made.
@@ -257,12 +254,12 @@ pub enum CreateError {
     Superblock(#[from] EncodeError),
 }
 
-/// What is written to make the array `spec` of `members`; `None` is a missing
-/// one. The first `raid_disks` are the slots in order, the others spares.
+/// Returns what is written to make the array `spec` of `members`; `None` is a missing one. The
+/// first `raid_disks` are the slots in order, the others spares.
 ///
-/// With a member missing, RAID 4 and 5 are clean from the start: there is
-/// nothing that parity could be compared with. RAID 6 lacks one kind of parity
-/// less; as mdadm does, a further member is then made a spare, which is rebuilt.
+/// With a member missing, RAID 4 and 5 are clean from the start: there is nothing that parity could
+/// be compared with. RAID 6 with one member missing still has one parity to compare; as mdadm does,
+/// a further member is then made a spare, which is rebuilt.
 ///
 /// # Errors
 ///
@@ -311,7 +308,7 @@ pub fn plan(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<CreateP
     })
 }
 
-/// Whether there is a sensible list of members.
+/// Checks the number and the kinds of the members.
 fn check_members(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<(), CreateError> {
     let level = spec.level;
     if spec.version == Version::V0_90 {
@@ -323,7 +320,7 @@ fn check_members(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<()
             given: members.len(),
         });
     }
-    // One more number is needed where a member is made a spare.
+    // A member that is made a spare takes one more number.
     if members.len() >= MAXIMUM_ROLES {
         return Err(CreateError::TooManyMembers(members.len()));
     }
@@ -348,7 +345,7 @@ fn check_members(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<()
         return Err(CreateError::NoBitmap(level));
     }
     let bearable = match level {
-        // See `check_copies`.
+        // The level's copies decide, in `check_copies`.
         Level::Raid1 | Level::Raid10 => usize::MAX,
         _ => level.parity_count(),
     };
@@ -358,7 +355,7 @@ fn check_members(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<()
     Ok(())
 }
 
-/// Whether a copy of everything is there.
+/// Checks that a copy of everything is on a member that is present.
 fn check_copies(shape: &Shape, members: &[Option<MemberSize>]) -> Result<(), CreateError> {
     let map = CopyMap::new(shape)?;
     let is_there = |slot: Slot| members.get(slot.index()).is_some_and(Option::is_some);
@@ -376,7 +373,7 @@ fn list(members: &[usize]) -> String {
     members.join(", ")
 }
 
-/// The chunk; 0 where the level has none.
+/// Returns the chunk; 0 where the level has none.
 fn chunk(spec: &CreateSpec) -> Result<Sectors, CreateError> {
     let level = spec.level;
     match (level, spec.chunk) {
@@ -393,8 +390,8 @@ fn chunk(spec: &CreateSpec) -> Result<Sectors, CreateError> {
     }
 }
 
-/// The bitmap, all bits set as mdadm writes it: which of them count is decided
-/// by the superblock's `resync_offset`.
+/// Returns the bitmap, all bits set as mdadm writes it: the superblock's `resync_offset` decides
+/// which of them count.
 fn choose_bitmap(
     spec: &CreateSpec,
     layout: Layout,

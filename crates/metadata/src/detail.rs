@@ -1,7 +1,7 @@
-//! A member's metadata in mdadm's words: the text of `--examine`, of
-//! `--examine --brief`, of `--examine-bitmap` and of `--examine-badblocks`,
-//! line by line as mdadm 4.2 prints them (super0.c, super1.c, bitmap.c), so
-//! that whoever knows or parses the one knows the other.
+//! A member's metadata in mdadm's words: the text of `--examine`, of `--examine --brief`, of
+//! `--examine-bitmap` and of `--examine-badblocks`, line by line as mdadm 4.2 prints them
+//! (super0.c, super1.c, bitmap.c), so that users and scripts that know mdadm's output can
+//! read this one.
 
 mod bitmap;
 mod brief;
@@ -19,21 +19,21 @@ pub use bitmap::{examine_bad_blocks, examine_bitmap};
 pub use brief::brief;
 pub use words::{utc, uuid};
 
-/// What a text depends on beyond the metadata.
+/// Facts beyond the metadata that the text depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct DetailOptions<'a> {
     /// The member's name, as the user gave it.
     pub device: &'a str,
     /// The member's size.
     pub size: Bytes,
-    /// This host's name: arrays that belong to it are marked. Empty: none is.
+    /// This host's name: arrays that belong to it are marked. Empty: none are.
     pub host: &'a str,
-    /// Writes a time in seconds since 1970 as C's `ctime` does, without the line
+    /// The function that formats a time in seconds since 1970 as C's `ctime` does, without the line
     /// end: [`utc`], or the same in local time.
     pub time: fn(u64) -> String,
 }
 
-/// The text of `--examine`.
+/// Returns the text of `--examine`.
 #[must_use]
 pub fn examine(member: &MemberMetadata, options: &DetailOptions<'_>) -> String {
     let mut text = Text::default();
@@ -45,12 +45,12 @@ pub fn examine(member: &MemberMetadata, options: &DetailOptions<'_>) -> String {
     text.0
 }
 
-/// Lines of a name and a value.
+/// A text of lines with a name and a value each.
 #[derive(Default)]
 struct Text(String);
 
 impl Text {
-    /// `name : value`, the names ending in the same column.
+    /// Adds a line `name : value`; all names end in the same column.
     fn line(&mut self, name: &str, value: impl std::fmt::Display) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{name:>15} : {value}");
@@ -64,7 +64,7 @@ impl Text {
         self.0.push_str(text);
     }
 
-    /// The chunk, where the level has one.
+    /// Adds the chunk, where the level has one.
     fn chunk(&mut self, superblock: &Superblock) {
         let chunk = format!("{}K", superblock.chunk.0 / 2);
         match superblock.level {
@@ -75,8 +75,8 @@ impl Text {
         self.blank();
     }
 
-    /// How far a reshape is, and what the array becomes; each version writes the chunk
-    /// in its own way.
+    /// Adds the progress of a reshape, and the shape that the array is changed to; each version
+    /// writes the chunk in its own way.
     fn reshape(&mut self, superblock: &Superblock, new_chunk: impl std::fmt::Display) {
         let reshape = superblock.reshape;
         let position = reshape.position;

@@ -1,42 +1,42 @@
-//! One rule broken by one field of an on-disk structure.
+//! Checks of the fields of on-disk structures, and the error of a broken rule.
 
 use std::fmt;
 
-/// A field that says what it must not.
+/// A field of an on-disk structure whose value breaks a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub struct FieldError {
     /// The field's name in the kernel's header (md_p.h, md-bitmap.h).
     pub field: &'static str,
     /// Bytes from the structure's start to the field.
     pub offset: u32,
-    /// The value that stands in the field.
+    /// The value of the field.
     pub value: u64,
-    /// What is wrong with it.
+    /// The rule that the value breaks.
     pub fault: Fault,
 }
 
-/// What is wrong with a field.
+/// The rule that a field's value breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The field has to have this value.
     Expected(u64),
-    /// It has to be at least this.
+    /// The field has to be at least this.
     AtLeast(u64),
     /// The field may be at most this.
     AtMost(u64),
-    /// It is more than these sectors, which are all that the device has room for.
+    /// The field exceeds these sectors, which are all that the device has room for.
     NoRoom(u64),
-    /// It has bits that nothing here knows.
+    /// The field has bits that are not known here.
     UnknownBits(u64),
-    /// It has bits that exclude each other.
+    /// The field has bits that exclude each other.
     ExclusiveBits(u64),
-    /// It has to be a power of two.
+    /// The field has to be a power of two.
     NotPowerOfTwo,
-    /// It is none of the values that are known.
+    /// The field has none of the known values.
     UnknownValue,
     /// The field has to be zero.
     NotZero,
-    /// What it points at overlaps something else or lies outside the device.
+    /// The place that the field points at overlaps something else or lies outside the device.
     OutOfPlace,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// A field held to one rule after the other.
+/// A field that is checked against one rule after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Checked {
     field: &'static str,
@@ -77,7 +77,7 @@ pub(crate) struct Checked {
     value: u64,
 }
 
-/// The field `field` at byte `offset` with the value found.
+/// Begins the checks of the field `field` at byte `offset`, with the value found.
 pub(crate) fn check(field: &'static str, offset: u32, value: impl Into<u64>) -> Checked {
     Checked {
         field,
@@ -87,7 +87,7 @@ pub(crate) fn check(field: &'static str, offset: u32, value: impl Into<u64>) -> 
 }
 
 impl Checked {
-    /// The error that this field has this fault.
+    /// Returns the error that this field has this fault.
     pub(crate) fn fault(self, fault: Fault) -> FieldError {
         FieldError {
             field: self.field,

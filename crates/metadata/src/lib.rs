@@ -1,7 +1,7 @@
 //! md's on-disk formats: superblocks, bitmaps, bad-block logs.
 //!
-//! Bytes in, structures out, and back. Nothing here decides what an array does
-//! with them; where they are on a member is said by the structures themselves.
+//! The functions decode bytes to structures and encode them again. Nothing here decides what an
+//! array does with them; the structures themselves say where on a member they lie.
 
 mod bad_blocks;
 mod bitmap;

@@ -10,7 +10,7 @@
 //! `if mutation::is(Mutation::FlushForgotten) { .. }` and does the wrong thing
 //! at the one place that its name says, nothing else.
 
-/// Declares the bugs with their names and what each does.
+/// Declares the bugs with their names and descriptions.
 macro_rules! mutations {
     ($($variant:ident $name:literal $what:literal;)*) => {
         /// A seeded bug.
@@ -20,10 +20,10 @@ macro_rules! mutations {
         }
 
         impl Mutation {
-            /// Every one, in the order of the table.
+            /// All bugs, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Its name in tables and options.
+            /// Returns the bug's name in tables and options.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! mutations {
                 }
             }
 
-            /// What the code does wrong with this bug, in words.
+            /// Returns what the code does wrong with this bug, in words.
             #[must_use]
             pub const fn what(self) -> &'static str {
                 match self {
@@ -109,7 +109,7 @@ mutations! {
     RemadeParityDistrusted "remade-parity-distrusted" "parity that a resync could not read and made anew goes on counting as torn";
     PredecessorCounts "predecessor-counts" "what a member was given before it failed counts as given to the one that takes its place";
     BadBlockForgotten "bad-block-forgotten" "a block that could not be recovered is not recorded as bad";
-    // Of the second round, one or two beside what each of the first would find.
+    // Bugs of the second round, one or two beside each that the first would find.
     NeededBitCleared "needed-bit-cleared" "a bit goes although its chunk still has to be resynced";
     ClearedBitKept "cleared-bit-dropped" "bits that were about to go when a member failed go all the same";
     BusyBitCleared "busy-bit-cleared" "the daemon clears bits of chunks that are being written";
@@ -165,7 +165,7 @@ mutations! {
     OrphanRead "orphan-read" "reads go on where the source of a resync has left before its block was written";
     ResyncSourceSwitched "resync-source-switched" "a resync that cannot read some of a block takes all of it from another member";
     FirstNeedOnly "first-need-only" "of several members that are filled together only what the first lacks is copied";
-    // What must not be believed at the next start.
+    // Claims that must not be trusted at the next start.
     PositionAhead "position-ahead" "a replacement counts as filled where a bad block has got its bytes on the old device alone";
     OverclaimIgnored "overclaim-ignored" "an array is called in sync before a replacement has heard that what it has does not count";
     SeatedOverclaimed "seated-overclaimed" "a replacement whose old device has failed takes the slot while its superblock calls it filled where writes in work leave it out";
@@ -180,7 +180,7 @@ mutations! {
     RingWidened "ring-widened" "the write log takes all the room that there is at a start";
     LostBitmapTrusted "lost-bitmap-trusted" "writes go out before the bitmap's file, which has failed, is out of date";
     AbsentFileTrusted "absent-file-trusted" "a run without the bitmap's file begins after one pass, not two";
-    // In the metadata.
+    // Bugs in the metadata.
     SumUnchecked "sum-unchecked" "a superblock whose checksum is wrong is taken";
     RolesNotSummed "roles-not-summed" "the checksum of a superblock leaves out the roles";
     EventsCut "events-cut" "of the event count only the low 32 bits are written";
@@ -205,7 +205,7 @@ mutations! {
     DirtyCorrectedByLowest "dirty-corrected-by-lowest" "where copies may differ, a correction takes another one than reads do";
     NumberUnlisted "number-unlisted" "a spare keeps a number that superblocks have no place for";
     BitmapUnplaced "bitmap-unplaced" "a member that was made before the bitmap gets it where its superblock lies";
-    // In the real-time driver.
+    // Bugs in the real-time driver.
     ShortWriteTaken "short-write-taken" "a command that was cut short counts as done";
     RestMisplaced "rest-misplaced" "the third part of a command that is cut short twice goes to the second's place";
     RestAtStart "rest-at-start" "the rest of a command that was cut short goes to where it began";
@@ -249,13 +249,13 @@ mutations! {
 }
 
 impl Mutation {
-    /// Whether it is one of the real-time driver's.
+    /// Whether the bug is one of the real-time driver's.
     #[must_use]
     pub fn is_of_driver(self) -> bool {
         self >= Self::ShortWriteTaken
     }
 
-    /// The one with this name.
+    /// Returns the bug with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|it| it.name() == name)
@@ -276,7 +276,7 @@ mod active {
         static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
     }
 
-    /// The whole process's bug.
+    /// The bug of the whole process, from its environment.
     static EVERYWHERE: LazyLock<Option<Mutation>> = LazyLock::new(|| {
         let name = std::env::var(VARIABLE).ok()?;
         let found = Mutation::from_name(&name);
@@ -284,13 +284,13 @@ mod active {
         found
     });
 
-    /// Whether this bug is to show itself in this thread.
+    /// Whether this bug is active in this thread.
     #[must_use]
     pub fn is(mutation: Mutation) -> bool {
         ACTIVE.get().or(*EVERYWHERE) == Some(mutation)
     }
 
-    /// Chooses this thread's bug; gives back the one before.
+    /// Chooses this thread's bug; returns the one before.
     pub fn choose(mutation: Option<Mutation>) -> Option<Mutation> {
         ACTIVE.replace(mutation)
     }
@@ -299,7 +299,7 @@ mod active {
 #[cfg(feature = "mutations")]
 pub use active::{choose, is};
 
-/// Whether this bug is to show itself: never in this build.
+/// Whether this bug is active: never in this build.
 #[cfg(not(feature = "mutations"))]
 #[must_use]
 #[inline]

@@ -1,10 +1,10 @@
-//! The name of an array.
+//! The name of an array in its superblocks.
 
 use crate::superblock::version_1::NAME_BYTES;
 
-/// The name that a superblock gets: `host:name`, or the name alone if there is
-/// no host, if the name has one already, or if both are longer than 31 bytes
-/// (`init_super1` of mdadm 4.2). Cut to 31 bytes.
+/// Returns the name that a superblock gets: `host:name`, or the name alone if there is no host, if
+/// the name has one already, or if both are longer than 31 bytes (`init_super1` of mdadm 4.2). Cut
+/// to 31 bytes.
 #[must_use]
 pub fn full_name(host: &str, name: &str) -> String {
     let whole = host.len() + 1 + name.len();

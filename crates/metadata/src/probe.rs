@@ -1,14 +1,12 @@
-//! What is on a member: its superblock, wherever it lies, with its bitmap and
+//! The search for a member's metadata: its superblock, wherever it lies, with its bitmap and
 //! its bad-block log.
 //!
-//! The places of 1.2, 1.1, 1.0 and 0.90 are read in this order. Among several
-//! sound superblocks the one of the array made last counts, as with mdadm
-//! (`guess_super`): the others are remains. A superblock that looks like one
-//! (magic number, major version, its own place) but is not sound is an error
-//! even if another place has a sound one: which of them is the member's own
-//! cannot be told. A place that cannot be read is passed over if another has a
-//! sound one, as mdadm does; a bitmap that cannot be read is one that cannot be
-//! used.
+//! The places of 1.2, 1.1, 1.0 and 0.90 are read in this order. Among several sound superblocks the
+//! one of the array made last counts, as with mdadm (`guess_super`): the others are remains. A
+//! superblock that looks like one (magic number, major version, its own place) but is not sound is
+//! an error even if another place has a sound one, as either may be the member's own. A place that
+//! cannot be read is passed over if another has a sound one, as mdadm does; a bitmap that cannot be
+//! read counts as one that cannot be used.
 
 use crate::bad_blocks::{BadBlockEntry, BadBlockError};
 use crate::bitmap::MAXIMUM_BITMAP_BYTES;
@@ -20,13 +18,13 @@ use raidlab_units::{Bytes, Sectors};
 use std::io;
 use std::ops::Range;
 
-/// Something with bytes at addresses: a file, a block device, a test's memory.
+/// A source of bytes at addresses: a file, a block device, a test's memory.
 pub trait ReadAt {
     /// Fills `bytes` from `offset` on.
     ///
     /// # Errors
     ///
-    /// Whatever hinders it, the device's end included.
+    /// Any failed read, also one beyond the device's end.
     fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()>;
 }
 
@@ -47,26 +45,26 @@ pub struct MemberMetadata {
     pub superblock: Superblock,
     /// The checksum of a superblock of version 1.0, 1.1 or 1.2 that was read.
     pub checksum: Checksum,
-    /// What only a 0.90 superblock says.
+    /// The fields that only a 0.90 superblock has.
     pub legacy: Option<Legacy>,
-    /// Its internal bitmap, if it has one that can be used.
+    /// The internal bitmap, if the member has one that can be used.
     pub bitmap: Option<Bitmap>,
-    /// Why its internal bitmap cannot be used.
+    /// The reason why the internal bitmap cannot be used.
     pub bitmap_error: Option<BitmapError>,
-    /// Ranges without right bytes, in the log's order.
+    /// Ranges whose correct bytes are lost, in the log's order.
     pub bad_blocks: Vec<BadBlockEntry>,
     /// Sectors of the member that neither md's metadata nor its data use, in
     /// whole 4 KiB; raidlab's own log may lie there. Empty: none.
     pub log_area: Range<Sectors>,
 }
 
-/// Why no metadata were found.
+/// The reason why no metadata were found.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// There is no superblock at any of the places where one can be.
+    /// No superblock at any of the places where one can be.
     #[error("no md superblock")]
     None,
-    /// The device is too small to have a superblock; its size in bytes.
+    /// A device too small to have a superblock; its size in bytes.
     #[error("{0} bytes are too small for a member")]
     TooSmall(u64),
     /// A superblock that cannot be used.
@@ -83,10 +81,10 @@ pub enum ProbeError {
     /// A bad-block log that cannot be used.
     #[error("the bad-block log is not sound")]
     BadBlocks(#[from] BadBlockError),
-    /// A bad-block log outside the member.
+    /// A bad-block log that lies outside the member.
     #[error("the bad-block log at {0} sectors from the superblock is outside the member")]
     BadBlocksOutside(i32),
-    /// The member could not be read.
+    /// A read of the member failed.
     #[error("reading {count} bytes at byte {offset}")]
     Read {
         /// The first byte that was to be read, from the start of the member.
@@ -113,7 +111,7 @@ fn read(device: &mut dyn ReadAt, at: Sectors, count: usize) -> Result<Vec<u8>, P
     Ok(bytes)
 }
 
-/// The bytes at a version's place that may be a superblock.
+/// Returns the bytes at a version's place that may be a superblock.
 fn read_place(
     device: &mut dyn ReadAt,
     version: Version,
@@ -130,21 +128,21 @@ fn read_place(
     Ok(found.then_some((place, bytes)))
 }
 
-/// The versions whose places have something that looks like their superblock,
-/// sound or not, in probing order: what has to be erased before the device
-/// becomes a member of something else. A place that cannot be read may have one.
+/// Returns the versions whose places have something that looks like their superblock, sound or not,
+/// in probing order: these have to be erased before the device becomes a member of another array. A
+/// place that cannot be read may have one.
 pub fn versions_present(device: &mut dyn ReadAt, size: Bytes) -> Vec<Version> {
     let may_have =
         |version: &Version| !matches!(read_place(device, *version, size.to_sectors()), Ok(None));
     Version::PROBED.into_iter().filter(may_have).collect()
 }
 
-/// The metadata of a member of `size` bytes.
+/// Reads the metadata of a member of `size` bytes.
 ///
 /// # Errors
 ///
-/// [`ProbeError::None`] if there are none; otherwise what is wrong with them. A
-/// bitmap that cannot be used is no error.
+/// [`ProbeError::None`] if there are none; otherwise the fault found in them. A bitmap that cannot
+/// be used is no error.
 pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadata, ProbeError> {
     let sectors = size.to_sectors();
     if sectors < SMALLEST_MEMBER {
@@ -214,9 +212,9 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
     })
 }
 
-/// The metadata of a member, for people: also where they are not sound, as far as they can be
-/// read, with what [`read_member`] refuses them for. As mdadm does, which leaves it to the
-/// kernel to refuse them, but for version 0.90.
+/// Reads the metadata of a member for display: unsound ones too, as far as they can be read, with
+/// the error for which [`read_member`] refuses them. mdadm also shows unsound metadata, which it
+/// leaves to the kernel to refuse, except those of version 0.90.
 ///
 /// # Errors
 ///
@@ -258,13 +256,13 @@ pub fn examine_member(
         bitmap,
         bitmap_error,
         bad_blocks,
-        // Nobody may write there.
+        // No room for a log: the metadata cannot be relied on to say which sectors are free.
         log_area: Sectors(0)..Sectors(0),
     };
     Ok((metadata, Some(fault)))
 }
 
-/// The seconds of a time as superblocks have it.
+/// Returns the seconds of a time in a superblock's form.
 const fn seconds(time: u64) -> u64 {
     time & ((1 << 40) - 1)
 }
@@ -298,7 +296,7 @@ type FoundBitmap = (
     Option<Result<Bitmap, BitmapError>>,
 );
 
-/// The internal bitmap.
+/// Reads the internal bitmap.
 fn read_bitmap(
     device: &mut dyn ReadAt,
     superblock: &Superblock,

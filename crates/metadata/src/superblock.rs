@@ -1,4 +1,4 @@
-//! What an md superblock says, in any version.
+//! The contents of an md superblock of any version.
 
 mod areas;
 pub(crate) mod legacy;
@@ -10,20 +10,20 @@ use raidlab_units::Sectors;
 pub(crate) use place::SMALLEST_MEMBER;
 pub use place::place_of;
 
-/// 16 bytes that name an array or a member.
+/// The UUID of an array or a member: 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uuid(pub [u8; 16]);
 
-/// Where a superblock lies and how it is written.
+/// The format version of a superblock: its place and encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// 0.90: near the member's end, host byte order (read only).
     V0_90,
-    /// 1.0: near the member's end.
+    /// 1.0: near the member's end, less than 12 KiB before it.
     V1_0,
     /// 1.1: at the member's start.
     V1_1,
-    /// 1.2: 4 KiB from the member's start; what raidlab writes unless told otherwise.
+    /// 1.2: 4 KiB from the member's start; raidlab's default.
     V1_2,
 }
 
@@ -48,13 +48,13 @@ impl Features {
     pub const NEW_OFFSET: u32 = 64;
     /// Recovery is guided by the bitmap.
     pub const RECOVERY_BITMAP: u32 = 128;
-    /// A clustered bitmap.
+    /// The bitmap is a clustered one.
     pub const BITMAP_VERSIONED: u32 = 256;
-    /// A journal member.
+    /// The array has a journal member.
     pub const JOURNAL: u32 = 512;
-    /// A partial parity log.
+    /// The member has a partial parity log.
     pub const PPL: u32 = 1024;
-    /// Several partial parity logs.
+    /// The member has several partial parity logs.
     pub const MULTIPLE_PPLS: u32 = 2048;
     /// The layout of a RAID 0 is valid.
     pub const RAID0_LAYOUT: u32 = 4096;
@@ -69,14 +69,14 @@ impl Features {
     }
 }
 
-/// What a member is to the array.
+/// The role of a device in the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The member of this slot.
     Slot(u16),
     /// The device is a spare (role 0xffff).
     Spare,
-    /// 0xfffe: failed, or no such device.
+    /// The device has failed, or no device has this number (role 0xfffe).
     Faulty,
     /// The device is the journal of the array (role 0xfffd).
     Journal,
@@ -87,104 +87,103 @@ pub enum Role {
 pub struct DeviceFlags(pub u8);
 
 impl DeviceFlags {
-    /// Read from it only where no other member can serve.
+    /// Reads go to this member only where no other can serve.
     pub const WRITE_MOSTLY: u8 = 1;
-    /// Fail it at the first error.
+    /// The member is failed at its first error.
     pub const FAILFAST: u8 = 2;
 }
 
-/// A reshape under way: kept as found, not carried out.
+/// A reshape under way: kept as found, not continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Reshape {
     /// The array's level after the reshape, in md's numbers.
     pub new_level: i32,
-    /// Next array sector to move.
+    /// The next array sector to move.
     pub position: u64,
-    /// Members more or fewer.
+    /// The number of members added, or removed if negative.
     pub delta_disks: i32,
     /// The array's layout after the reshape, as md's word.
     pub new_layout: u32,
-    /// Chunk after it, in sectors.
+    /// The chunk after the reshape, in sectors.
     pub new_chunk: u32,
-    /// Data offset after it, in sectors from the present one.
+    /// The data offset after the reshape, in sectors from the present one.
     pub new_offset: i32,
 }
 
-/// Where the bad-block log lies.
+/// The place of the bad-block log, and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BadBlockLog {
     /// Sectors from the superblock to the log; negative before it.
     pub offset: i32,
     /// Sectors of the log.
     pub size: u16,
-    /// Entries are in units of `1 << shift` sectors.
+    /// The unit of entries: `1 << shift` sectors.
     pub shift: u8,
 }
 
 /// One member's superblock. Sizes and offsets in sectors of 512 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// Format and place.
+    /// The version: format and place.
     pub version: Version,
     /// The feature map as on disk.
     pub features: Features,
     /// The UUID of the array.
     pub array_uuid: Uuid,
-    /// `host:name`, at most 32 bytes; empty for 0.90.
+    /// The array's name as `host:name`, at most 32 bytes; empty for 0.90.
     pub name: String,
-    /// When the array was made: seconds since 1970 in the low 40 bits,
-    /// microseconds above.
+    /// The time when the array was made: seconds since 1970 in the low 40 bits, microseconds above.
     pub created: u64,
     /// md's level number.
     pub level: i32,
     /// md's layout word.
     pub layout: u32,
-    /// Used size of each member's data area.
+    /// The used size of each member's data area.
     pub used_size: Sectors,
-    /// Chunk; 0 where the level has none.
+    /// The chunk; 0 where the level has none.
     pub chunk: Sectors,
-    /// Slots of the array.
+    /// The number of slots of the array.
     pub raid_disks: u32,
     /// Sectors from the superblock to the bitmap, where there is one
     /// ([`Features::BITMAP`]).
     pub bitmap_offset: i32,
-    /// Meaningful with [`Features::RESHAPE`].
+    /// A reshape; meaningful with [`Features::RESHAPE`].
     pub reshape: Reshape,
-    /// Where the array's data begin on the member.
+    /// The sector of the member at which the array's data begin.
     pub data_offset: Sectors,
     /// Sectors of the member that can hold data.
     pub data_size: Sectors,
     /// The sector of the member at which this superblock lies.
     pub super_offset: Sectors,
-    /// Recovered below this sector of the data area; meaningful with
-    /// [`Features::RECOVERY_OFFSET`].
+    /// The sector of the data area below which the member is recovered;
+    /// meaningful with [`Features::RECOVERY_OFFSET`].
     pub recovery_offset: Sectors,
     /// This member's index in `roles`.
     pub device_number: u32,
-    /// Read errors corrected so far.
+    /// The number of read errors corrected so far.
     pub corrected_read_errors: u32,
-    /// This member; for 0.90, which has no such thing, the array's UUID with the
-    /// device's number.
+    /// The UUID of this member; for 0.90, which has none, the array's UUID with
+    /// the device's number.
     pub device_uuid: Uuid,
     /// Flags of this member.
     pub device_flags: DeviceFlags,
     /// The bad-block log, where there is one.
     pub bad_block_log: Option<BadBlockLog>,
-    /// When the superblock was last written, as `created`.
+    /// The time of the last update, in the form of `created`.
     pub updated: u64,
-    /// Counts the changes of the array's state.
+    /// The count of changes of the array's state.
     pub events: u64,
-    /// The array is in sync below this sector; `u64::MAX` sectors: everywhere.
+    /// The sector below which the array is in sync; `u64::MAX` means everywhere.
     pub resync_offset: Sectors,
     /// The role of each device number; its length is `max_dev` on disk.
     pub roles: Vec<Role>,
 }
 
 impl Superblock {
-    /// `resync_offset` of an array that is in sync everywhere.
+    /// The `resync_offset` of an array that is in sync everywhere.
     pub const IN_SYNC: Sectors = Sectors(u64::MAX);
 
-    /// What this member is to the array.
+    /// Returns the role of this member.
     #[must_use]
     pub fn role(&self) -> Role {
         let index = usize::try_from(self.device_number).ok();

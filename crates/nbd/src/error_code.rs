@@ -1,7 +1,7 @@
 //! The error numbers that a reply may carry (doc/proto.md, "Error values").
 
-/// Why a request failed, as it stands on the wire. The numbers are the
-/// protocol's own, whatever the machine's `errno` are.
+/// The error of a request, as a number on the wire. The numbers are the protocol's own, whatever
+/// the machine's `errno` are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ErrorCode {
     /// `NBD_EPERM`: a write to a read-only export.

@@ -1,7 +1,7 @@
-//! What the two sides tell each other about an export.
+//! The properties of an export that the two sides exchange.
 
-/// Transmission flags: what an export can do. `NBD_FLAG_HAS_FLAGS` is set on
-/// the wire whatever stands here, `NBD_FLAG_SEND_DF` with structured replies.
+/// Transmission flags: what an export can do. `NBD_FLAG_HAS_FLAGS` is always set on the wire,
+/// `NBD_FLAG_SEND_DF` exactly with structured replies, whatever this value has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransmissionFlags(pub u16);
 
@@ -10,33 +10,33 @@ impl TransmissionFlags {
     pub const HAS_FLAGS: Self = Self(1);
     /// The export takes no writes (`NBD_FLAG_READ_ONLY`).
     pub const READ_ONLY: Self = Self(1 << 1);
-    /// The server takes flushes (`NBD_CMD_FLUSH`).
+    /// The server accepts flushes (`NBD_CMD_FLUSH`).
     pub const SEND_FLUSH: Self = Self(1 << 2);
-    /// The server takes the flag force-unit-access (`NBD_CMD_FLAG_FUA`).
+    /// The server accepts the flag force-unit-access (`NBD_CMD_FLAG_FUA`).
     pub const SEND_FUA: Self = Self(1 << 3);
     /// Seeks cost time, as on a turning disk (`NBD_FLAG_ROTATIONAL`).
     pub const ROTATIONAL: Self = Self(1 << 4);
-    /// The server takes trims (`NBD_CMD_TRIM`).
+    /// The server accepts trims (`NBD_CMD_TRIM`).
     pub const SEND_TRIM: Self = Self(1 << 5);
-    /// The server takes requests for zeroes (`NBD_CMD_WRITE_ZEROES`).
+    /// The server accepts requests for zeroes (`NBD_CMD_WRITE_ZEROES`).
     pub const SEND_WRITE_ZEROES: Self = Self(1 << 6);
-    /// The server takes the flag that a reply must not be cut (`NBD_CMD_FLAG_DF`).
+    /// The server accepts the flag that forbids a reply in fragments (`NBD_CMD_FLAG_DF`).
     pub const SEND_DF: Self = Self(1 << 7);
     /// A flush covers all connections.
     pub const CAN_MULTI_CONN: Self = Self(1 << 8);
-    /// The server takes cache requests (`NBD_CMD_CACHE`).
+    /// The server accepts cache requests (`NBD_CMD_CACHE`).
     pub const SEND_CACHE: Self = Self(1 << 10);
-    /// The server takes the flag that zeroes are wanted only if they are fast
-    /// (`NBD_CMD_FLAG_FAST_ZERO`).
+    /// The server accepts the flag that zeroes are wanted only if they
+    /// are fast (`NBD_CMD_FLAG_FAST_ZERO`).
     pub const SEND_FAST_ZERO: Self = Self(1 << 11);
 
-    /// Whether all of `other` are set.
+    /// Whether all flags of `other` are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// With `other` set if `condition` holds.
+    /// Returns these flags, and those of `other` if `condition` holds.
     #[must_use]
     pub const fn with_if(self, condition: bool, other: Self) -> Self {
         if condition {
@@ -59,11 +59,11 @@ impl TransmissionFlags {
 /// Constraints on requests, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockSizes {
-    /// Offsets and lengths are multiples of it: a power of two up to 64 KiB.
+    /// The unit of offsets and lengths in bytes: a power of two up to 64 KiB.
     pub minimum: u32,
-    /// Best unit; a power of two, at least `minimum` and 512.
+    /// The unit that performs best, in bytes; a power of two, at least `minimum` and 512.
     pub preferred: u32,
-    /// Longest read or write, a multiple of `minimum`.
+    /// The longest read or write in bytes, a multiple of `minimum`.
     pub maximum: u32,
 }
 
@@ -82,23 +82,22 @@ impl Default for BlockSizes {
 pub struct ExportInfo {
     /// The name by which the server itself knows the export.
     pub name: String,
-    /// For a human reader; empty for none.
+    /// A description for a human reader; empty if there is none.
     pub description: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What the export can do, as it is told to clients.
+    /// The features of the export, as they are announced to clients.
     pub flags: TransmissionFlags,
     /// Constraints on requests.
     pub block_sizes: BlockSizes,
-    /// Names of the metadata contexts; a context's number on the wire is its
-    /// place here plus one.
+    /// Names of the metadata contexts; a context's number on the wire is its index here plus one.
     pub contexts: Vec<String>,
 }
 
 /// A metadata context that the client has chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectedContext {
-    /// Its number in block status replies.
+    /// The context's number in block status replies.
     pub id: u32,
     /// The context's name, such as `base:allocation`.
     pub name: String,
@@ -107,7 +106,7 @@ pub struct SelectedContext {
 /// A run of bytes with the same state in a metadata context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Number of bytes; never 0.
+    /// The number of bytes; never 0.
     pub length: u32,
     /// The state; for `base:allocation` bit 0 is a hole, bit 1 zeroes.
     pub flags: u32,

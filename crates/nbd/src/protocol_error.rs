@@ -4,7 +4,7 @@
 /// connection must be closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// A client flag that was not offered.
+    /// The client set a flag that was not offered.
     #[error("client flags {0:#x} were not offered")]
     ClientFlags(u32),
     /// An option does not begin with its magic.
@@ -13,7 +13,7 @@ pub enum ProtocolError {
     /// A client without fixed newstyle sent an option besides the export name.
     #[error("option {0} from a client without fixed newstyle")]
     OptionNotAllowed(u32),
-    /// The export of `NBD_OPT_EXPORT_NAME` cannot be served.
+    /// The export that `NBD_OPT_EXPORT_NAME` names cannot be served.
     #[error("no export {0:?} to begin with")]
     ExportRefused(String),
     /// A string that is too long, not UTF-8 or has a NUL.

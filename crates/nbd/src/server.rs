@@ -1,4 +1,4 @@
-//! The server's side.
+//! The server's side: handshake, options, requests and replies.
 
 mod agreed;
 mod handshake;

@@ -1,9 +1,9 @@
-//! Strings and numbers out of a message of known length.
+//! Strings and numbers read from a message of known length.
 
 use crate::wire::MAXIMUM_STRING_BYTES;
 
-/// A message that has wholly arrived, read from its front. Every method gives
-/// `None` when the message is too short or breaks a rule.
+/// A message that has wholly arrived, read from its front. Every method returns `None` when the
+/// message is too short or breaks a rule.
 pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -25,14 +25,14 @@ impl<'a> Reader<'a> {
         self.bytes().map(u64::from_be_bytes)
     }
 
-    /// A string of `length` bytes.
+    /// Reads a string of `length` bytes.
     pub fn string(&mut self, length: usize) -> Option<&'a str> {
         let (first, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         string(first)
     }
 
-    /// A string with its length before it.
+    /// Reads a string that is preceded by its length.
     pub fn counted_string(&mut self) -> Option<&'a str> {
         let length = self.u32()?;
         self.string(length as usize)
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string by the protocol's rules.
+/// Returns the bytes as a string if they keep the protocol's rules: length, UTF-8, no NUL.
 pub(crate) fn string(bytes: &[u8]) -> Option<&str> {
     if bytes.len() > MAXIMUM_STRING_BYTES || bytes.contains(&0) {
         return None;
@@ -51,16 +51,16 @@ pub(crate) fn string(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// The longest beginning of `text` that is a string by the protocol's rules,
-/// for words of our own.
+/// Returns the longest prefix of `text` that is a string by the protocol's rules; for the
+/// server's own messages.
 pub(crate) fn shortened(text: &str) -> &str {
     let end = text.find('\0').unwrap_or(text.len());
     let end = text.floor_char_boundary(end.min(MAXIMUM_STRING_BYTES));
     &text[..end]
 }
 
-/// Moves bytes from `input` to `partial` until that holds `wanted`; gives the
-/// number moved and whether it is complete.
+/// Moves bytes from `input` to `partial` until that holds `wanted`; returns the number moved and
+/// whether `partial` is complete.
 pub(crate) fn gather(partial: &mut Vec<u8>, input: &[u8], wanted: usize) -> (usize, bool) {
     let count = wanted.saturating_sub(partial.len()).min(input.len());
     partial.extend_from_slice(&input[..count]);

@@ -22,21 +22,21 @@ pub const RESERVED_BYTES: usize = 124;
 
 /// Options (client to server, handshake).
 pub mod option {
-    /// Choose an export and begin, without an error reply.
+    /// The client chooses an export and begins, without an error reply.
     pub const EXPORT_NAME: u32 = 1;
     /// The client gives up, and the connection ends.
     pub const ABORT: u32 = 2;
-    /// Names of all exports.
+    /// The client asks for the names of all exports.
     pub const LIST: u32 = 3;
-    /// Upgrade the connection to TLS.
+    /// The client asks for an upgrade to TLS.
     pub const STARTTLS: u32 = 5;
-    /// Facts of an export.
+    /// The client asks for the properties of an export.
     pub const INFO: u32 = 6;
-    /// Facts of an export, and begin.
+    /// The client asks for the properties of an export, and begins.
     pub const GO: u32 = 7;
     /// The client asks for replies to reads in chunks.
     pub const STRUCTURED_REPLY: u32 = 8;
-    /// Names of metadata contexts.
+    /// The client asks for the names of metadata contexts.
     pub const LIST_META_CONTEXT: u32 = 9;
     /// The client chooses the metadata contexts that it will ask about.
     pub const SET_META_CONTEXT: u32 = 10;
@@ -90,7 +90,7 @@ pub mod command_flag {
     pub const NO_HOLE: u16 = 2;
     /// The reply must have one chunk of content at most.
     pub const DF: u16 = 4;
-    /// At most one extent a context.
+    /// Block status reports at most one extent per context.
     pub const REQ_ONE: u16 = 8;
     /// Zeroes are wanted only if they are faster than a write.
     pub const FAST_ZERO: u16 = 16;
@@ -102,15 +102,15 @@ pub mod chunk {
     pub const NONE: u16 = 0;
     /// The chunk has an offset and the bytes that lie there.
     pub const OFFSET_DATA: u16 = 1;
-    /// An offset and a number of zeroes.
+    /// The chunk has an offset and a number of zeroes.
     pub const OFFSET_HOLE: u16 = 2;
     /// The chunk lists the extents of a metadata context.
     pub const BLOCK_STATUS: u16 = 5;
     /// The bit that the types of all error chunks have.
     pub const ERROR_BIT: u16 = 1 << 15;
-    /// An error of the whole request, with a message.
+    /// The chunk reports an error of the whole request, with a message.
     pub const ERROR: u16 = ERROR_BIT + 1;
-    /// Chunk flag: the reply's last.
+    /// Chunk flag: this is the last chunk of the reply.
     pub const FLAG_DONE: u16 = 1;
 }
 
@@ -123,36 +123,36 @@ pub const CHUNK_BYTES: usize = 20;
 
 /// The longest string that the protocol allows, in bytes.
 pub const MAXIMUM_STRING_BYTES: usize = 4096;
-/// The longest option or option reply that either side takes, in bytes: some
-/// names of the longest kind.
+/// The longest option or option reply that either side takes, in bytes: room for several names of
+/// the greatest length.
 pub const MAXIMUM_OPTION_BYTES: usize = 64 << 10;
 /// The longest read or write that is ever agreed on, in bytes.
 pub const MAXIMUM_PAYLOAD_BYTES: u32 = 32 << 20;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Command {
-    /// The bytes of the range are wanted.
+    /// Returns the bytes of the range.
     Read = 0,
-    /// The bytes of the request are stored.
+    /// Stores the bytes of the request.
     Write = 1,
     /// The client sends nothing more and expects no answer.
     Disconnect = 2,
-    /// All writes that were answered become durable.
+    /// Makes all writes that were answered durable.
     Flush = 3,
-    /// The content is no longer needed.
+    /// Discards the content of the range, which is no longer needed.
     Trim = 4,
-    /// The range should be read ahead into the server's cache.
+    /// Reads the range ahead into the server's cache.
     Cache = 5,
-    /// The range should read as zeroes; no payload comes.
+    /// Makes the range read as zeroes; the request has no payload.
     WriteZeroes = 6,
-    /// Extents of the chosen contexts.
+    /// Returns the extents of the chosen contexts.
     BlockStatus = 7,
 }
 
 impl Command {
-    /// The command of a number on the wire.
+    /// Returns the command of a number on the wire.
     #[must_use]
     pub const fn from_number(number: u16) -> Option<Self> {
         Some(match number {
@@ -168,7 +168,7 @@ impl Command {
         })
     }
 
-    /// Whether it changes the export's content.
+    /// Whether the command changes the export's content.
     #[must_use]
     pub const fn is_write(self) -> bool {
         matches!(self, Self::Write | Self::Trim | Self::WriteZeroes)

@@ -1,6 +1,6 @@
-//! What parity of 8 data blocks of 64 KiB costs, by tier, with ISA-L's
-//! functions as peers where it is installed. For figures that are compared with
-//! each other use the example `peers`, which interleaves its contenders.
+//! The cost of parity over 8 data blocks of 64 KiB, by tier, with ISA-L's functions as peers where
+//! it is installed. For figures that are compared with each other use the example `peers`, which
+//! interleaves its contenders.
 
 #[path = "../examples/peers/isal.rs"]
 mod isal;

@@ -1,9 +1,8 @@
-//! Data blocks as callers have them, and the list of slices that the kernels
-//! want.
+//! Data blocks in the forms that callers have, and the list of slices that the kernels want.
 //!
-//! An absent block counts as zeros. At the upper end of the list it needs no
-//! work at all; in between, the kernels read [`ZEROS`] in its place, which
-//! limits one call to a piece of that length.
+//! An absent block counts as zeros. At the upper end of the list it needs no work at all;
+//! in between, the kernels read [`ZEROS`] in its place, which limits one call to a piece
+//! of that length.
 
 use std::ops::Range;
 
@@ -14,18 +13,18 @@ pub const MAXIMUM_DATA: usize = 255;
 /// the pieces of all blocks stay in the first-level cache, for usual widths.
 pub(crate) const PIECE_BYTES: usize = 4096;
 
-/// Stands for an absent block.
+/// Zeros that are read in place of an absent block.
 pub(crate) static ZEROS: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
 
 /// A data block to read: a slice, or nothing, which counts as zeros.
 pub trait Block {
-    /// The bytes; `None`: zeros.
+    /// Returns the block's bytes; `None` stands for zeros.
     fn bytes(&self) -> Option<&[u8]>;
 }
 
 /// A data block to read or, if it is lost, to write.
 pub trait BlockMut: Block {
-    /// The bytes; `None`: zeros, which cannot be lost.
+    /// Returns the block's bytes; `None` stands for zeros, which cannot be lost.
     fn bytes_mut(&mut self) -> Option<&mut [u8]>;
 }
 
@@ -71,7 +70,7 @@ impl<B: BlockMut> BlockMut for Option<B> {
     }
 }
 
-/// Lists up to this length need no allocation.
+/// The longest list of blocks that needs no allocation.
 const FEW: usize = 32;
 
 /// Data blocks in the order of their exponents, absent ones at the upper end
@@ -93,7 +92,7 @@ impl<'a> Sources<'a> {
         Self::of(data.iter().map(Block::bytes), data.len(), bytes)
     }
 
-    /// The same from an iterator of `count` blocks.
+    /// A list of `count` blocks from an iterator; otherwise as [`Self::new`].
     pub(crate) fn of(
         data: impl Iterator<Item = Option<&'a [u8]>>,
         count: usize,
@@ -166,7 +165,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The same without the absent blocks: for sums, where places do not count.
+    /// Returns the list without the absent blocks: for sums in which places do not count.
     pub(crate) fn present(mut self) -> Self {
         if self.absent > 0 {
             let list = if self.many.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether parity fits its data.
+//! Comparison of parity with its data.
 
 use crate::Kernels;
 use crate::block::{Block, PIECE_BYTES, Sources};
@@ -6,8 +6,8 @@ use crate::block::{Block, PIECE_BYTES, Sources};
 /// Bytes of one sector, in which differences are counted.
 pub const SECTOR_BYTES: usize = 512;
 
-/// How much parity there is that does not fit its data, in sectors of 512 bytes; a shorter
-/// one at the end counts.
+/// The amount of parity that does not fit its data, in sectors of 512 bytes; a shorter sector at
+/// the end counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Difference {
     /// Sectors in which P does not fit the data.

@@ -51,7 +51,7 @@ pub(crate) const fn multiply(left: u8, right: u8) -> u8 {
     power(logarithm(left) + logarithm(right))
 }
 
-/// The element whose product with this one is 1; not for zero.
+/// Returns the inverse of an element that is not zero.
 pub(crate) const fn inverse(element: u8) -> u8 {
     power(255 - logarithm(element))
 }

@@ -1,15 +1,14 @@
-//! Parity of whole blocks, and parity changed for one block that changes.
+//! Parity of whole blocks, and parity updated for one changed block.
 
 use crate::Kernels;
 use crate::block::{Block, MAXIMUM_DATA, PIECE_BYTES, Sources, ZEROS};
 use crate::field::power;
 
 impl Kernels {
-    /// P: the sum of all data blocks. Without any, zeros.
+    /// Computes P: the sum of all data blocks. Without any block, zeros.
     ///
     /// # Panics
-    /// When a block's length is not P's, or there are more than
-    /// [`MAXIMUM_DATA`].
+    /// When a block's length is not P's, or there are more than [`MAXIMUM_DATA`].
     pub fn generate_p(&self, data: &[impl Block], p: &mut [u8]) {
         Sources::new(data, p.len())
             .present()
@@ -18,7 +17,7 @@ impl Kernels {
             });
     }
 
-    /// P, and Q: the sum of all data blocks, block `j` times g^j.
+    /// Computes P, and Q: the sum of all data blocks, block `j` times g^j.
     ///
     /// # Panics
     /// As [`Self::generate_p`], and when Q's length is not P's.
@@ -29,19 +28,18 @@ impl Kernels {
         });
     }
 
-    /// Q alone.
+    /// Computes Q alone.
     ///
     /// # Panics
-    /// When a block's length is not Q's, or there are more than
-    /// [`MAXIMUM_DATA`].
+    /// When a block's length is not Q's, or there are more than [`MAXIMUM_DATA`].
     pub fn generate_q(&self, data: &[impl Block], q: &mut [u8]) {
         Sources::new(data, q.len()).for_pieces(usize::MAX, |piece, data| {
             self.table.q(data, &mut q[piece]);
         });
     }
 
-    /// Makes P and Q fit a stripe whose data block `index` was `old` and is
-    /// `new` now. Parity that is `None` is left alone.
+    /// Updates P and Q of a stripe whose data block `index` changed from `old` to `new`. Parity
+    /// that is `None` is left alone.
     ///
     /// # Panics
     /// When lengths differ or `index` is not below [`MAXIMUM_DATA`].

@@ -56,7 +56,7 @@ fn assert_lengths<const N: usize>(data: &[&[u8]], bytes: usize, others: [usize; 
 }
 
 impl Table {
-    /// The functions of a tier; `None` if this processor cannot run them.
+    /// Returns the functions of a tier; `None` if this processor cannot run them.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
         let avx2 = || is_x86_feature_detected!("avx2");
@@ -73,7 +73,7 @@ impl Table {
         }
     }
 
-    /// The functions of a tier; `None` if this processor cannot run them.
+    /// Returns the functions of a tier; `None` if this processor cannot run them.
     #[cfg(target_arch = "aarch64")]
     pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
         let neon = || std::arch::is_aarch64_feature_detected!("neon");
@@ -84,13 +84,13 @@ impl Table {
         }
     }
 
-    /// The functions of a tier; `None` if this processor cannot run them.
+    /// Returns the functions of a tier; `None` if this processor cannot run them.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
         (tier == Tier::Portable).then_some(&portable::TABLE)
     }
 
-    /// `p` = the sum of `data`.
+    /// Computes `p` = the sum of `data`.
     pub(crate) fn xor(&self, data: &[&[u8]], p: &mut [u8]) {
         assert_lengths(data, p.len(), []);
         match data {
@@ -102,7 +102,7 @@ impl Table {
         }
     }
 
-    /// `p` = the sum of `data`, `q` = the sum with powers of g.
+    /// Computes `p` = the sum of `data`, `q` = the sum with powers of g.
     pub(crate) fn pq(&self, data: &[&[u8]], p: &mut [u8], q: &mut [u8]) {
         assert_lengths(data, p.len(), [q.len()]);
         match data {
@@ -115,7 +115,7 @@ impl Table {
         }
     }
 
-    /// `q` = the sum of `data` with powers of g.
+    /// Computes `q` = the sum of `data` with powers of g.
     pub(crate) fn q(&self, data: &[&[u8]], q: &mut [u8]) {
         assert_lengths(data, q.len(), []);
         match data {
@@ -125,7 +125,7 @@ impl Table {
         }
     }
 
-    /// `p` += `old` + `new`, `q` += `by` (`old` + `new`), of those there are.
+    /// Computes `p` += `old` + `new` and `q` += `by` (`old` + `new`), where they are given.
     pub(crate) fn update(
         &self,
         by: u8,
@@ -154,15 +154,15 @@ impl Table {
         }
     }
 
-    /// `to` = `by` (`to` + `other`).
+    /// Computes `to` = `by` (`to` + `other`).
     pub(crate) fn scale_sum(&self, by: u8, other: &[u8], to: &mut [u8]) {
         assert_lengths(&[other], to.len(), []);
         // SAFETY: as in `xor`.
         unsafe { (self.scale_sum)(by, other, to) }
     }
 
-    /// With s and t the sums of `parity` and `lost`, place by place, and x and y
-    /// the blocks in `lost`: x = `by[0]` s + `by[1]` t, then y = s + x.
+    /// Computes two lost blocks. With s and t the sums of `parity` and `lost`, place by place, and
+    /// x and y the blocks in `lost`: x = `by[0]` s + `by[1]` t, then y = s + x.
     pub(crate) fn solve(&self, by: [u8; 2], parity: [&[u8]; 2], lost: [&mut [u8]; 2]) {
         assert_lengths(&parity, lost[0].len(), [lost[1].len()]);
         // SAFETY: as in `xor`.

@@ -65,7 +65,7 @@ pub struct Kernels {
     table: &'static Table,
 }
 
-/// P of all data blocks, by the chosen tier. See [`Kernels::generate_p`].
+/// Computes P of all data blocks, by the chosen tier. See [`Kernels::generate_p`].
 ///
 /// # Panics
 /// When a block's length is not P's, or there are too many.
@@ -73,8 +73,7 @@ pub fn generate_p(data: &[impl Block], p: &mut [u8]) {
     Kernels::chosen().generate_p(data, p);
 }
 
-/// P and Q of all data blocks, by the chosen tier. See
-/// [`Kernels::generate_pq`].
+/// Computes P and Q of all data blocks, by the chosen tier. See [`Kernels::generate_pq`].
 ///
 /// # Panics
 /// When a block's length is not P's, or there are too many.
@@ -82,7 +81,7 @@ pub fn generate_pq(data: &[impl Block], p: &mut [u8], q: &mut [u8]) {
     Kernels::chosen().generate_pq(data, p, q);
 }
 
-/// Q of all data blocks, by the chosen tier. See [`Kernels::generate_q`].
+/// Computes Q of all data blocks, by the chosen tier. See [`Kernels::generate_q`].
 ///
 /// # Panics
 /// When a block's length is not Q's, or there are too many.
@@ -90,7 +89,7 @@ pub fn generate_q(data: &[impl Block], q: &mut [u8]) {
     Kernels::chosen().generate_q(data, q);
 }
 
-/// P and Q changed in place for one data block that changes, by the chosen
+/// Updates P and Q in place for one data block that changes, by the chosen
 /// tier. See [`Kernels::update`].
 ///
 /// # Panics
@@ -105,7 +104,7 @@ pub fn update(
     Kernels::chosen().update(index, old, new, p, q);
 }
 
-/// Lost blocks from the others, by the chosen tier. See [`Kernels::recover`].
+/// Recomputes lost blocks from the others, by the chosen tier. See [`Kernels::recover`].
 ///
 /// # Errors
 /// When the parity given is not enough, or blocks do not fit each other.
@@ -118,7 +117,7 @@ pub fn recover(
     Kernels::chosen().recover(data, p, q, lost)
 }
 
-/// Whether P and Q fit the data, by the chosen tier. See [`Kernels::check`].
+/// Compares P and Q with the data, by the chosen tier. See [`Kernels::check`].
 ///
 /// # Panics
 /// When a block's length is not P's, or there are too many.

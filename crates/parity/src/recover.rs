@@ -1,7 +1,7 @@
-//! Lost blocks from the others.
+//! Recovery of lost blocks from the others.
 //!
-//! With x and y the places of lost data blocks, P' and Q' the parities of the
-//! stripe with zeros there ("The mathematics of RAID-6", section 4):
+//! With x and y the places of lost data blocks, P' and Q' the parities of the stripe with zeros
+//! there ("The mathematics of RAID-6", section 4):
 //!
 //! * D, with P: `dx = P + P'`, a sum.
 //! * D, without P: `dx = g^-x (Q + Q')`.
@@ -13,7 +13,7 @@ use crate::Kernels;
 use crate::block::{BlockMut, MAXIMUM_DATA, PIECE_BYTES, Sources};
 use crate::field::{inverse, multiply, power};
 
-/// Why lost blocks could not be made.
+/// The reason why lost blocks could not be recovered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecoverError {
@@ -21,7 +21,7 @@ pub enum RecoverError {
     TooManyBlocks(usize),
     /// A block has another length than the first.
     Length {
-        /// The place of the block among those given.
+        /// The index of the block among those given.
         block: usize,
     },
     /// More than two blocks are lost.
@@ -63,8 +63,8 @@ impl std::fmt::Display for RecoverError {
     }
 }
 
-/// What is to be done: the lost data blocks in ascending order, and whether
-/// parity must be generated afterwards.
+/// A plan of the recovery: the lost data blocks in ascending order, and whether parity must
+/// be generated afterwards.
 struct Plan {
     data: [Option<usize>; 2],
     p_lost: bool,
@@ -72,15 +72,15 @@ struct Plan {
 }
 
 impl Kernels {
-    /// Makes the lost blocks again and writes them in place.
+    /// Recovers the lost blocks and writes them in place.
     ///
-    /// `lost` names at most two blocks: an index into `data`, `data.len()` for
-    /// P, `data.len() + 1` for Q. A lost parity block may be `None` if it is not
-    /// wanted; parity that is `None` is not used.
+    /// `lost` names at most two blocks: an index into `data`, `data.len()` for P, `data.len() +
+    /// 1` for Q. A lost parity block may be `None` if it is not wanted; parity that is `None`
+    /// is not used.
     ///
     /// # Errors
-    /// When the parity given is not enough, or blocks do not fit each other.
-    /// Nothing has been written then.
+    /// When the parity given is not enough, or blocks do not fit each other. Nothing has
+    /// been written then.
     pub fn recover(
         &self,
         data: &mut [impl BlockMut],
@@ -149,8 +149,8 @@ impl Kernels {
     }
 }
 
-/// The lost blocks to write, and the list of the others with `instead` in the
-/// places of the lost ones.
+/// Returns the lost blocks to write, and the list of the others with `instead` in the places of
+/// the lost ones.
 fn take<'a, const LOST: usize>(
     data: &'a mut [impl BlockMut],
     lost: [usize; LOST],

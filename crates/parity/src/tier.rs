@@ -4,7 +4,7 @@ use crate::Kernels;
 use crate::kernels::Table;
 use std::sync::OnceLock;
 
-/// Names the tier to use, for tests and measurements: one of [`Tier::name`].
+/// The environment variable that forces a tier, for tests and measurements: one of [`Tier::name`].
 pub const SIMD_VARIABLE: &str = "RAIDLAB_SIMD";
 
 /// A set of kernels for processors with certain instructions.
@@ -27,7 +27,7 @@ pub enum Tier {
     Avx512Gfni,
 }
 
-/// Why a tier cannot be used.
+/// The reason why a tier cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TierError {
@@ -71,7 +71,7 @@ impl std::str::FromStr for Tier {
 }
 
 impl Tier {
-    /// Every tier, of all architectures; those of one from slow to fast.
+    /// Every tier of all architectures; those of one architecture from slow to fast.
     pub const ALL: [Self; 7] = [
         Self::Portable,
         Self::Neon,
@@ -82,7 +82,7 @@ impl Tier {
         Self::Avx512Gfni,
     ];
 
-    /// The name in [`SIMD_VARIABLE`] and in tables.
+    /// Returns the tier's name in [`SIMD_VARIABLE`] and in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,13 +96,12 @@ impl Tier {
         }
     }
 
-    /// Whether a processor that can run this tier should, unforced.
+    /// Whether a processor that can run this tier should use it unless forced to another.
     ///
-    /// Older processors with AVX-512 lower their clock for 512-bit
-    /// instructions, at the cost of everything else that runs; Linux's x86
-    /// crypto code avoids them up to Ice Lake and Tiger Lake
-    /// (`X86_FEATURE_PREFER_YMM`). Processors since Sapphire Rapids and Zen 4
-    /// have BF16, which the older ones, Cooper Lake apart, have not.
+    /// Older processors with AVX-512 lower their clock for 512-bit instructions, at the cost of
+    /// everything else that runs; Linux's x86 crypto code avoids them up to Ice Lake and Tiger Lake
+    /// (`X86_FEATURE_PREFER_YMM`). Processors since Sapphire Rapids and Zen 4 have BF16, which the
+    /// older ones, Cooper Lake apart, have not.
     fn is_preferred(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -111,7 +110,7 @@ impl Tier {
         }
     }
 
-    /// Its kernels; `None` if this processor cannot run them.
+    /// Returns the kernels of the tier; `None` if this processor cannot run them.
     #[must_use]
     pub fn kernels(self) -> Option<Kernels> {
         let table = Table::of(self)?;
@@ -119,7 +118,7 @@ impl Tier {
     }
 }
 
-/// The tiers that this processor can run, slowest first.
+/// Returns the tiers that this processor can run, slowest first.
 #[must_use]
 pub fn tiers_available() -> Vec<Tier> {
     Tier::ALL
@@ -128,17 +127,17 @@ pub fn tiers_available() -> Vec<Tier> {
         .collect()
 }
 
-/// The tier that the functions of this crate use.
+/// Returns the tier that the functions of this crate use.
 #[must_use]
 pub fn tier() -> Tier {
     Kernels::chosen().tier()
 }
 
-/// The tier that [`SIMD_VARIABLE`] forces: `None` if it is unset or empty.
+/// Returns the tier that [`SIMD_VARIABLE`] forces: `None` if it is unset or empty.
 ///
-/// The functions of this crate cannot report an error, so they ignore a name
-/// for which this function gives one and choose by themselves; a program that
-/// wants to refuse such a name asks here when it starts.
+/// The functions of this crate cannot report an error, so they ignore a name for which this
+/// function returns one and choose by themselves; a program that wants to refuse such a name calls
+/// this function when it starts.
 ///
 /// # Errors
 /// When the variable names no tier, or one that this processor cannot run.
@@ -161,9 +160,9 @@ fn parse_forced(name: &str) -> Result<Option<Tier>, TierError> {
 }
 
 impl Kernels {
-    /// The kernels that the functions of this crate use: those of the
-    /// [`forced`] tier, else of the fastest (512 bits only on processors that do
-    /// not slow down for them). Chosen at the first call.
+    /// Returns the kernels that the functions of this crate use: those of the [`forced`] tier, else
+    /// of the fastest (512 bits only on processors that do not slow down for them). They are chosen
+    /// at the first call.
     #[must_use]
     pub fn chosen() -> Self {
         static CHOSEN: OnceLock<Kernels> = OnceLock::new();
@@ -181,7 +180,7 @@ impl Kernels {
         })
     }
 
-    /// Whose kernels these are.
+    /// Returns the tier of these kernels.
     #[must_use]
     pub const fn tier(&self) -> Tier {
         self.tier

@@ -1,8 +1,7 @@
-//! The compute steps on bytes, whatever keeps them.
+//! Execution of the compute steps on bytes, in whatever store keeps them.
 //!
-//! Every range of a step is borrowed before a byte changes: a step that names
-//! what does not exist, overlaps itself or asks for what cannot be is an error,
-//! not damage.
+//! Every range of a step is borrowed before a byte changes: a step that names a missing buffer,
+//! overlaps itself or has impossible parameters is an error and damages nothing.
 
 use crate::PayloadError;
 use raidlab_array::{BufferId, ComputeStep, ScratchId, StepId, StepResult};
@@ -11,38 +10,36 @@ use raidlab_units::{SECTOR_BYTES, Sectors};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 
-/// What a step borrows: from each buffer so many bytes. [`BufferId::None`] is
-/// nothing.
+/// The ranges that a step borrows: `bytes` bytes of each buffer. [`BufferId::None`] is no range.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranges<'a> {
-    /// How many bytes of each.
+    /// The number of bytes borrowed from each buffer.
     pub bytes: usize,
-    /// What is read.
+    /// The buffers that are only read.
     pub reads: &'a [BufferId],
-    /// What is read and written.
+    /// The buffers that are read and written.
     pub writes: &'a [BufferId],
 }
 
-/// Keeps the bytes that steps work on.
+/// A store of the bytes that steps work on.
 pub trait Store {
-    /// Why a step cannot be executed.
+    /// The error of a step that cannot be executed.
     type Error: From<PayloadError>;
 
     /// Makes a scratch buffer; its bytes are undefined.
     ///
     /// # Errors
-    /// When there is one of this name, or no memory.
+    /// When a buffer of this name exists, or there is no memory.
     fn allocate(&mut self, scratch: ScratchId, count: Sectors) -> Result<(), Self::Error>;
 
-    /// Lets a scratch buffer go.
+    /// Frees a scratch buffer.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// When no buffer of this name exists.
     fn release(&mut self, scratch: ScratchId) -> Result<(), Self::Error>;
 
-    /// Does something with ranges of buffers, all borrowed at once: what is
-    /// read and what is written, in the order of `ranges`, `None` for
-    /// [`BufferId::None`].
+    /// Calls a closure with ranges of buffers, all borrowed at once: those that are read and those
+    /// that are written, in the order of `ranges`, `None` for [`BufferId::None`].
     ///
     /// # Errors
     /// When a range does not exist, or one that is written overlaps another.
@@ -53,11 +50,11 @@ pub trait Store {
     ) -> Result<R, Self::Error>;
 }
 
-/// Executes one step. Gives back the result of a step with an id.
+/// Executes one step. Returns the result of a step that has an id.
 ///
 /// # Errors
-/// When the step names buffers that are not there, too short, or overlap, or
-/// asks for what cannot be. No byte has changed then.
+/// When the step names buffers that are missing, too short or overlapping, or has impossible
+/// parameters. No byte has changed then.
 pub fn execute<S: Store>(
     store: &mut S,
     step: &ComputeStep,
@@ -117,7 +114,7 @@ pub fn execute<S: Store>(
     Ok(None)
 }
 
-/// A step needs this buffer.
+/// Returns the buffer, or an error where the step names none.
 fn needed(buffer: BufferId) -> Result<BufferId, PayloadError> {
     match buffer {
         BufferId::None => Err(PayloadError::NoBuffer),
@@ -211,7 +208,7 @@ fn generate<S: Store>(
     })
 }
 
-/// `blocks`: the data block before and after.
+/// Updates parity for one data block that changes; `blocks`: its content before and after.
 fn update<S: Store>(
     store: &mut S,
     count: Sectors,
@@ -282,7 +279,8 @@ fn check<S: Store>(
     })
 }
 
-/// `numbers`: bytes of the header, where the checksums go, where the seal goes.
+/// Writes checksums and the seal into a header; `numbers`: the bytes of the header, the offset of
+/// the checksums in it, the offset of the seal.
 fn seal<S: Store>(
     store: &mut S,
     header: BufferId,
@@ -313,7 +311,7 @@ fn seal<S: Store>(
     })
 }
 
-/// Not more data blocks than parity can bear.
+/// Returns the data blocks, or an error if there are more than the parity code allows.
 fn few(data: &[BufferId]) -> Result<&[BufferId], PayloadError> {
     match data.len() {
         0..=MAXIMUM_DATA => Ok(data),
@@ -329,7 +327,7 @@ fn different_sectors(left: &[u8], right: &[u8]) -> Sectors {
     Sectors(sectors.filter(|(left, right)| left != right).count() as u64)
 }
 
-/// Bytes of so many sectors; a number beyond every buffer for absurd ones.
+/// Returns the bytes in this many sectors; a number larger than any buffer if that overflows.
 #[must_use]
 pub fn length(count: Sectors) -> usize {
     usize::try_from(count.0.saturating_mul(SECTOR_BYTES)).unwrap_or(usize::MAX)

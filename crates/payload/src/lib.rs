@@ -19,11 +19,11 @@ pub use execute::{Ranges, Store, execute, length};
 
 use raidlab_parity::RecoverError;
 
-/// What a step asked for and cannot be, whatever keeps the bytes.
+/// An impossible request of a compute step, in whatever store keeps the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// A buffer is needed where none was named.
+    /// A step needs a buffer where none was named.
     #[error("no buffer was named where one is needed")]
     NoBuffer,
     /// The bytes to be filled in are not whole sectors.
@@ -40,7 +40,7 @@ pub enum PayloadError {
         /// Bytes of the header.
         header_bytes: u32,
     },
-    /// Lost blocks cannot be made again from what was named.
+    /// The lost blocks cannot be computed from the blocks that were named.
     #[error("lost blocks cannot be made again")]
     Recover(#[from] RecoverError),
 }

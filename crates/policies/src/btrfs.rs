@@ -10,14 +10,15 @@
 use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
 
-/// btrfs chooses the copy by the number of the reading process.
+/// The rule of btrfs `pid`: the number of the reading process chooses the copy.
 pub(crate) const PID: Rule = Rule {
     name: "btrfs-pid",
     parameter: Parameter::None,
     build: |_, _| Box::new(BtrfsPid),
 };
 
-/// btrfs, in turn by amount read: its parameter is what one copy serves before the next.
+/// The rule of btrfs `round-robin`; its parameter is the amount that one copy serves before the
+/// next one does.
 pub(crate) const ROUND_ROBIN: Rule = Rule {
     name: "btrfs-round-robin",
     parameter: Parameter::Size {
@@ -27,7 +28,7 @@ pub(crate) const ROUND_ROBIN: Rule = Rule {
     build: |_, contiguous| Box::new(BtrfsRoundRobin::new(Sectors(contiguous))),
 };
 
-/// btrfs reads from one device, which is named.
+/// The rule of btrfs `devid`: reads go to the device that its parameter names.
 pub(crate) const DEVID: Rule = Rule {
     name: "btrfs-devid",
     parameter: Parameter::Slot,
@@ -94,7 +95,7 @@ impl ReadPolicy for BtrfsDevid {
     }
 }
 
-/// The copy number `turn` mod copies.
+/// Chooses the copy numbered `turn` mod copies.
 fn copy(read: &Read, turn: u64, members: &[MemberView]) -> Option<Choice> {
     let copies = u64::try_from(members.len()).ok()?;
     let slot = u16::try_from(turn.checked_rem(copies)?).ok()?;

@@ -16,8 +16,8 @@ use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy,
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 
-/// Our reading of gflash; within the distance that is its parameter of a last position
-/// idleness does not count.
+/// The rule of gflash as we read it; its parameter is the distance from a last position within
+/// which idleness does not count.
 pub(crate) const RULE: Rule = Rule {
     name: "gflash",
     parameter: Parameter::Size {
@@ -28,7 +28,7 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, near| Box::new(Gflash::new(members, Sectors(near))),
 };
 
-/// The policy of the top of the file, with the place where each member was read last.
+/// The policy described at the top of the file, with the end of each member's last read or write.
 #[derive(Debug)]
 pub(crate) struct Gflash {
     last: Vec<Sectors>,

@@ -14,7 +14,7 @@ use raidlab_array::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule, Slot}
 use raidlab_geometry::SlotSet;
 use raidlab_units::Nanos;
 
-/// gmirror's `round-robin`: the disks take turns.
+/// The rule of gmirror's `round-robin`: the disks serve in turn.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-round-robin",
     parameter: Parameter::None,
@@ -49,13 +49,13 @@ impl List {
         Self { components, hint }
     }
 
-    /// The slots in list order.
+    /// Returns the slots in list order.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
         self.components.iter().map(|component| component.slot)
     }
 
-    /// The next slot in turn among `active`.
+    /// Returns the next slot in turn among `active`.
     pub(crate) fn next_in_turn(&mut self, active: SlotSet) -> Option<Slot> {
         let slot = if active.contains(self.hint) {
             self.hint
@@ -66,7 +66,7 @@ impl List {
         Some(slot)
     }
 
-    /// The next of `active` after `slot`, cyclically; `slot` itself last.
+    /// Returns the next slot of `active` after `slot`, cyclically; `slot` itself comes last.
     fn next_after(&self, slot: Slot, active: SlotSet) -> Option<Slot> {
         let count = self.components.len();
         let at = self.iter().position(|listed| listed == slot)?;
@@ -88,7 +88,7 @@ impl List {
     }
 }
 
-/// An algorithm that goes by the list alone.
+/// A policy that chooses by the list alone.
 #[derive(Debug)]
 pub(crate) struct ByList {
     list: List,
@@ -96,7 +96,7 @@ pub(crate) struct ByList {
 }
 
 impl ByList {
-    /// For so many members: which of the candidates it chooses.
+    /// A policy for `members` members that lets `choose` pick one of the candidates.
     pub(crate) fn boxed(
         members: usize,
         choose: fn(&mut List, SlotSet) -> Option<Slot>,

@@ -23,9 +23,9 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, _| Box::new(GmirrorLoad::new(members)),
 };
 
-/// `LOAD_SCALE` of g_mirror.c: one outstanding request.
+/// The load of one outstanding request (`LOAD_SCALE` of g_mirror.c).
 const LOAD_SCALE: i64 = 256;
-/// `TRACK_SIZE` of g_mirror.c, 1 MiB.
+/// `TRACK_SIZE` of g_mirror.c in sectors: 1 MiB.
 const TRACK: u64 = 2048;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,7 +34,7 @@ struct Disk {
     last: Sectors,
 }
 
-/// The policy of the top of the file, with the load of each disk.
+/// The policy described at the top of the file, with the load of each disk.
 #[derive(Debug)]
 pub(crate) struct GmirrorLoad {
     list: List,

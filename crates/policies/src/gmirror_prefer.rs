@@ -4,7 +4,7 @@
 use crate::gmirror_list::ByList;
 use raidlab_array::{Parameter, Rule};
 
-/// gmirror, the disk of the highest priority.
+/// The rule of gmirror `prefer`: reads go to the disk of the highest priority.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-prefer",
     parameter: Parameter::None,

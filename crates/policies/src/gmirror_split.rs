@@ -13,7 +13,8 @@ use crate::gmirror_list::List;
 use raidlab_array::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::{Nanos, Sectors};
 
-/// gmirror, one read over all disks; reads up to the size that is its parameter are not split.
+/// The rule of gmirror `split`: one read over all disks; reads up to the size that is its parameter
+/// are not split.
 pub(crate) const RULE: Rule = Rule {
     name: "gmirror-split",
     parameter: Parameter::Size {
@@ -24,7 +25,7 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, slice| Box::new(GmirrorSplit::new(members, Sectors(slice))),
 };
 
-/// The policy of the top of the file, with the smallest size that is split.
+/// The policy described at the top of the file, with the largest size that is not split.
 #[derive(Debug)]
 pub(crate) struct GmirrorSplit {
     list: List,

@@ -1,10 +1,10 @@
 //! Read policies of other drivers, for models: which member of a mirror they read.
 //!
-//! Each file imitates one rule, out of its driver's sources as far as there are any, and
-//! describes itself by a [`Rule`](raidlab_array::Rule); another one is a file and a line in the
-//! list below. [`ALL`] has them together with those that raidlab's own arrays offer. An array that keeps data has no use for the
-//! imitations and does not know this crate; a model looks a name up with [`read_policy`] and
-//! hands the policy to the array.
+//! Each file imitates one rule, from its driver's sources where they are published, and describes
+//! itself by a [`Rule`](raidlab_array::Rule); a further one is a file and a line in the list below.
+//! [`ALL`] lists them together with the policies that raidlab's own arrays offer. An array that
+//! keeps data does not use the imitations and does not know this crate; a model looks a name up
+//! with [`read_policy`] and hands the policy to the array.
 
 #[cfg(test)]
 #[path = "../../array/src/policy/testing.rs"]
@@ -18,13 +18,13 @@ pub use zfs::{ZfsFreebsd10, Zol06};
 use raidlab_array::{Io, IoKind, MemberView, Read, ReadPolicy, Slot};
 use raidlab_array::{ReadPolicyError, ReadPolicyKind};
 
-/// Makes the modules of the policies, and the list of all rules that stand in them.
+/// Declares the modules of the policies, and the list of all their rules.
 macro_rules! policies {
     ($($module:ident: $($rule:ident),+;)+) => {
         $(mod $module;)+
 
-        /// Every policy with its usual parameter: those of arrays that keep data, and then
-        /// the imitations of other drivers.
+        /// Every policy with its usual parameter: those of arrays that keep data, and then the
+        /// imitations of other drivers.
         pub const ALL: &[ReadPolicyKind] = &[
             ReadPolicyKind::OWN[0],
             ReadPolicyKind::OWN[1],
@@ -50,11 +50,10 @@ policies! {
     spdk: RULE;
 }
 
-/// Reads a policy's name, with its parameter if it has one: `gmirror-split:8k`,
-/// `btrfs-devid:1`.
+/// Parses a policy's name, with its parameter if it has one: `gmirror-split:8k`, `btrfs-devid:1`.
 ///
 /// # Errors
-/// When there is no such policy, or its parameter makes no sense.
+/// When no policy has this name, or its parameter is invalid.
 pub fn read_policy(text: &str) -> Result<ReadPolicyKind, ReadPolicyError> {
     ReadPolicyKind::among(text, ALL)
 }

@@ -24,8 +24,8 @@ use raidlab_array::parts::{Lowest, MdRaid1, Positions};
 use raidlab_array::{MemberView, Parameter, Read, Rule, Slot};
 use raidlab_units::Sectors;
 
-/// md of Linux 3.13 to 4.9, with what non-rotational members report as optimal I/O size;
-/// 0: nothing.
+/// The rule of md in Linux 3.13 to 4.9; its parameter is the optimal I/O size that non-rotational
+/// members report, 0 if they report none.
 pub(crate) const RULE: Rule = Rule {
     name: "md-3.16",
     parameter: Parameter::Size {
@@ -35,7 +35,7 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, optimal_io| MdRaid1::boxed(members, optimal_io, choose, false),
 };
 
-/// By the rules at the file's head.
+/// Chooses by the rules at the head of the file.
 #[inline]
 fn choose(positions: &Positions, read: &Read, members: &[MemberView]) -> Option<Slot> {
     let mut noted = None;

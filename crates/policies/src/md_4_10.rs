@@ -15,7 +15,7 @@ use raidlab_array::parts::{Lowest, MdRaid1, Positions};
 use raidlab_array::{MemberView, Parameter, Read, Rule, Slot};
 use raidlab_units::Sectors;
 
-/// md of Linux 4.10 to 6.8, with a parameter as the older one.
+/// The rule of md in Linux 4.10 to 6.8; its parameter is that of the older one.
 pub(crate) const RULE: Rule = Rule {
     name: "md-4.10",
     parameter: Parameter::Size {
@@ -25,7 +25,7 @@ pub(crate) const RULE: Rule = Rule {
     build: |members, optimal_io| MdRaid1::boxed(members, optimal_io, choose, false),
 };
 
-/// By the rules at the file's head.
+/// Chooses by the rules at the head of the file.
 #[inline]
 fn choose(positions: &Positions, read: &Read, members: &[MemberView]) -> Option<Slot> {
     let mut sequential = None;

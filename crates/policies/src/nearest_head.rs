@@ -5,7 +5,7 @@
 use raidlab_array::parts::Nearest;
 use raidlab_array::{Parameter, Rule};
 
-/// Nearest to the last issued position.
+/// The rule of the nearest last issued position.
 pub(crate) const RULE: Rule = Rule {
     name: "nearest-head",
     parameter: Parameter::None,

@@ -5,14 +5,14 @@
 use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_units::Nanos;
 
-/// The choice of SPDK's RAID 1 module.
+/// The rule of SPDK's RAID 1 module.
 pub(crate) const RULE: Rule = Rule {
     name: "spdk",
     parameter: Parameter::None,
     build: |members, _| Box::new(Spdk::new(members)),
 };
 
-/// The policy of the top of the file, with what each member has not answered.
+/// The policy described at the top of the file, with the read blocks outstanding per member.
 #[derive(Debug)]
 pub(crate) struct Spdk {
     outstanding: Vec<u64>,

@@ -1,47 +1,44 @@
-//! The choice of a mirror's child in ZFS. Both forms count the I/Os that are
-//! *active* (issued to the device by the leaf queue); put that number into
-//! [`MemberView::pending`] when using them without an array.
+//! The choice of a mirror's child in ZFS. Both forms count the I/Os that are *active* (issued to
+//! the device by the leaf queue); put that number into [`MemberView::pending`] when using them
+//! without an array.
 //!
 //! FreeBSD 10, and OpenZFS since 0.7 (vdev_mirror.c, `vdev_mirror_load` and
-//! `vdev_mirror_preferred_child_randomize`): load = active, plus 0 if the read
-//! starts where the child's last one ended; else, on a rotating child, plus 2
-//! within 1 MiB of it and plus 5 further off; on a non-rotating child plus 1.
-//! Of several smallest loads the read's 2 MiB stripe decides: the
-//! (offset / 2 MiB) mod count -th of them. In FreeBSD 10 the last offset is set
-//! when a read is sent to the child; writes do not touch it. In OpenZFS 2.3 it is where
-//! the last command ended that the child's queue handed to the disk, a write too
-//! (vdev_queue.c, `vdev_queue_io_to_issue`): whoever models that reports those
-//! commands as reads, and not the choices.
+//! `vdev_mirror_preferred_child_randomize`): load = active, plus 0 if the read starts where the
+//! child's last one ended; else, on a rotating child, plus 2 within 1 MiB of it and plus 5 further
+//! off; on a non-rotating child plus 1. Of several smallest loads the read's 2 MiB stripe decides:
+//! the (offset / 2 MiB) mod count -th of them. In FreeBSD 10 the last offset is set when a read is
+//! sent to the child; writes do not touch it. In OpenZFS 2.3 it is the end of the last command,
+//! read or write, that the child's queue handed to the disk (vdev_queue.c,
+//! `vdev_queue_io_to_issue`): a model of it reports those commands as reads, and not the choices.
 //!
-//! ZFS on Linux 0.6.3 and 0.6.4 (vdev_mirror.c): the fewest active; of several
-//! the (time / 10 ms) mod count -th. Positions play no part.
+//! ZFS on Linux 0.6.3 and 0.6.4 (vdev_mirror.c): the fewest active; of several the (time / 10 ms)
+//! mod count -th. Positions play no part.
 
 use raidlab_array::{Choice, Io, IoKind, MemberView, Parameter, Read, ReadPolicy, Rule, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 
-/// ZFS of FreeBSD 10, OpenZFS since 0.7.
+/// The rule of ZFS in FreeBSD 10, and of OpenZFS since 0.7.
 pub(crate) const FREEBSD_10: Rule = Rule {
     name: "zfs-freebsd-10",
     parameter: Parameter::None,
     build: |members, _| Box::new(ZfsFreebsd10::new(members)),
 };
 
-/// ZFS on Linux 0.6.
+/// The rule of ZFS on Linux 0.6.
 pub(crate) const ZOL_0_6: Rule = Rule {
     name: "zol-0.6",
     parameter: Parameter::None,
     build: |_, _| Box::new(Zol06),
 };
 
-/// `zfs_vdev_mirror_rotating_seek_offset`, 1 MiB.
+/// `zfs_vdev_mirror_rotating_seek_offset` in sectors: 1 MiB.
 const SEEK_OFFSET: u64 = 2048;
-/// `zfs_vdev_mirror_rotating_seek_inc`; half of it for a short seek.
+/// The load of a long seek, `zfs_vdev_mirror_rotating_seek_inc`; half of it for a short one.
 const ROTATING_SEEK: u32 = 5;
-/// What a seek adds to the load of a disk that does not turn
-/// (`zfs_vdev_mirror_non_rotating_seek_inc`).
+/// The load of a seek on a non-rotating disk (`zfs_vdev_mirror_non_rotating_seek_inc`).
 const NON_ROTATING_SEEK: u32 = 1;
-/// `vdev_mirror_shift` 21: stripes of 2 MiB.
+/// Sectors of a stripe, 2 MiB (`vdev_mirror_shift` 21).
 const STRIPE: u64 = 4096;
 /// The time slice of ZFS on Linux 0.6.
 const TIME_SLICE: Nanos = Nanos::from_millis(10);
@@ -103,7 +100,7 @@ impl ReadPolicy for Zol06 {
     }
 }
 
-/// The slots of the smallest load.
+/// Returns the slots of the smallest load.
 fn smallest(candidates: SlotSet, load: impl Fn(Slot) -> u32) -> SlotSet {
     let mut lowest = u32::MAX;
     let mut slots = SlotSet::EMPTY;
@@ -120,7 +117,7 @@ fn smallest(candidates: SlotSet, load: impl Fn(Slot) -> u32) -> SlotSet {
     slots
 }
 
-/// The slot number `turn`, counted round the set.
+/// Returns the slot numbered `turn`, counted cyclically through the set.
 fn nth(slots: SlotSet, turn: u64) -> Option<Slot> {
     let count = u64::try_from(slots.len()).ok()?;
     let turn = turn.checked_rem(count)?;

@@ -1,19 +1,17 @@
-//! What an array reaches of what a single file does, by the same driver, on
-//! files in memory. No network: the export is asked directly.
+//! The throughput of arrays relative to a single file, by the same driver, on files in memory.
+//! There is no network: requests go straight to the export.
 //!
 //!     cargo run --release -p raidlab-serve --example array_speed -- \
 //!         [FOLDER [ROUNDS [ring|threads|registered [DEPTH]]]]
 //!
-//! FOLDER should be on tmpfs (/dev/shm). Each round measures every subject in
-//! turn, so that what else the machine does falls on all of them; the table has
-//! the median of the rounds. RAID 6 is 8+2, RAID 0 has 4 members, chunks are
-//! 64 KiB, the write log is off, no bitmap. Reads are 128 KiB, writes one full
-//! stripe; the file gets writes of the same size.
+//! FOLDER should be on tmpfs (/dev/shm). Each round measures every subject in turn, so that other
+//! load on the machine affects all of them alike; the table has the median of the rounds. RAID 6 is
+//! 8+2, RAID 0 has 4 members, chunks are 64 KiB, the write log is off, no bitmap. Reads are 128
+//! KiB, writes one full stripe; the file gets writes of the same size.
 //!
-//! `registered` compares io_uring with payloads in memory that is registered with
-//! the kernel to io_uring without, subject by subject: throughput, and the whole
-//! process's processor time for a request. It matters past the page cache, so
-//! FOLDER should be on a disk.
+//! `registered` compares io_uring with payloads in memory that is registered with the kernel to
+//! io_uring without, subject by subject: throughput, and the whole process's processor time per
+//! request. Registration matters past the page cache, so FOLDER should be on a disk.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use raidlab_array::{AssembleOptions, EngineOptions, Level};
@@ -34,11 +32,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What one pass took.
+/// The results of one pass.
 #[derive(Clone, Copy)]
 struct Pass {
     mib_per_second: f64,
-    /// Processor time for a request, in microseconds.
+    /// Processor time per request, in microseconds.
     cpu_us: f64,
 }
 
@@ -47,7 +45,7 @@ fn processor_us() -> f64 {
     now.tv_sec as f64 * 1e6 + now.tv_nsec as f64 / 1e3
 }
 
-/// Bytes that each subject offers at least, and that each measurement moves.
+/// The least bytes that each subject offers, and the bytes that each measurement moves.
 const WHOLE: u64 = 256 << 20;
 const CHUNK: u64 = 64 << 10;
 const READ: u32 = 128 << 10;
@@ -71,7 +69,7 @@ struct Client {
 }
 
 impl Client {
-    /// One pass in order over the first [`WHOLE`] bytes.
+    /// Runs one pass in order over the first [`WHOLE`] bytes.
     fn pass(
         &self,
         export: &dyn Export,
@@ -95,7 +93,7 @@ impl Client {
                 sent += 1;
             }
             export.submitted();
-            // As a server does: all answers that are there, at once.
+            // All answers that have arrived are taken at once, as in a server.
             let first = self.answers.recv()?;
             for (buffer, result) in std::iter::once(first).chain(self.answers.try_iter()) {
                 result?;
@@ -244,7 +242,7 @@ fn compare_arrays(
     Ok(())
 }
 
-/// The same with registered memory and without, each with buffers of its own.
+/// A subject with registered memory and without, each with buffers of its own.
 struct Pair {
     exports: [Box<dyn Export>; 2],
     clients: [Client; 2],
@@ -310,7 +308,7 @@ fn compare_registered(folder: &Path, rounds: usize, client: Client) -> Result<()
         let mut costs = [Vec::new(), Vec::new(), Vec::new()];
         for round in 0..rounds {
             let mut passes = [None; 2];
-            // Who goes first changes from round to round.
+            // The order of the two alternates from round to round.
             for which in [round % 2, 1 - round % 2] {
                 let export = &*pair.exports[which];
                 passes[which] = Some(pair.clients[which].pass(export, operation, length)?);

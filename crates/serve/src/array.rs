@@ -1,13 +1,12 @@
 //! The real-time driver of the array core.
 //!
-//! One thread owns an array (see `owner` and `running`). Others hand it requests and
-//! calls over a channel, and wake it if it sleeps. Time is CLOCK_MONOTONIC. The core
-//! never sees a byte, the members never see an array: between them are the
-//! payloads, which lend ranges of memory to commands and compute steps.
+//! One thread owns an array (see `owner` and `running`). Other threads send it requests and calls
+//! over a channel, and wake it if it sleeps. Time is CLOCK_MONOTONIC. The core never sees a byte,
+//! the members never see an array: between them are the payloads, which lend ranges of memory to
+//! commands and compute steps.
 //!
-//! If the core orders something that cannot be (a bug), or the backend fails as
-//! a whole, the array stops taking requests and every client gets an error: no
-//! byte is written on a guess.
+//! If the core orders something impossible (a bug), or the backend fails as a whole, the array
+//! stops taking requests and every client gets an error: no byte is written on a guess.
 
 mod attach;
 mod engine;

@@ -1,7 +1,7 @@
-//! Speaking to an array while it is served.
+//! The control protocol of an array while it is served.
 //!
-//! A unix socket beside the array takes JSON, one object a line, and answers
-//! each with one line, in order:
+//! A unix socket beside the array takes JSON, one object a line, and answers each with one
+//! line, in order:
 //!
 //! ```text
 //! {"verb":"fail","device":"/dev/sdb"}
@@ -10,10 +10,10 @@
 //! {"answer":"refused","error":"no such device: /dev/sdz"}
 //! ```
 //!
-//! After `{"verb":"events"}` the connection carries events, a line each, until
-//! one side closes it. The verbs are mdadm's. Only the socket's owner may
-//! connect; the kernel checks that. A line is at most [`MAXIMUM_LINE_BYTES`]
-//! long; one that cannot be understood is refused, and the connection goes on.
+//! After `{"verb":"events"}` the connection carries events, a line each, until one side closes it.
+//! The verbs are mdadm's. Only the socket's owner may connect; the kernel checks that. A line is
+//! at most [`MAXIMUM_LINE_BYTES`] long; one that cannot be understood is refused, and the
+//! connection goes on.
 
 mod client;
 mod lines;
@@ -30,63 +30,63 @@ use serde::{Deserialize, Serialize};
 /// The longest line in either direction, its end included.
 pub const MAXIMUM_LINE_BYTES: usize = 1 << 20;
 
-/// What is wanted. A device is named by its path or its number.
+/// A request to an array. A device is named by its path or its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlRequest {
-    /// How the array is.
+    /// Return the status of the array.
     Status,
-    /// A device is no longer used.
+    /// Mark a device faulty.
     Fail {
-        /// Its path, or the number of its handle.
+        /// The device's path, or the number of its handle.
         device: String,
     },
-    /// A failed or spare device leaves the array.
+    /// Remove a failed or spare device from the array.
     Remove {
-        /// Its path, or the number of its handle.
+        /// The device's path, or the number of its handle.
         device: String,
     },
-    /// A new device joins; whatever was on it is lost.
+    /// Add a new device; any data on it are lost.
     Add {
         /// The path of the new device.
         path: String,
-        /// Also if it is a member of another array.
+        /// Whether a member of another array may be added.
         #[serde(default)]
         overwrite: bool,
     },
-    /// Starts an array of these devices, for adding it as `array:NAME`.
+    /// Start an array of these devices, for adding it as `array:NAME`.
     Assemble {
         /// The paths of its devices, in any order.
         paths: Vec<String>,
     },
-    /// A former member comes back and gets what it lacks.
+    /// Add a former member again, which is brought up to date.
     ReAdd {
-        /// The path of the device that comes back.
+        /// The path of the former member.
         path: String,
     },
-    /// A device is taken out of service when a spare has its content.
+    /// Take a device out of service when a spare has its content.
     Replace {
         /// The member that is replaced: its path, or the number of its handle.
         device: String,
-        /// The spare; default: the first that fits.
+        /// The spare; by default the first that fits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         with: Option<String>,
     },
     /// Compare copies or parity everywhere, and change nothing.
     Check,
-    /// Compare, and make agree what does not.
+    /// Compare copies or parity everywhere, and correct differences.
     Repair,
     /// End the sync that runs.
     Idle,
     /// Make the array read-only: it takes no more writes.
     ReadOnly,
-    /// The array takes writes again.
+    /// Make a read-only array writable again.
     ReadWrite,
     /// Throttle syncs, in KiB/s for each member.
     Speed {
-        /// KiB/s that a sync may have even while clients work.
+        /// The rate in KiB/s that a sync may have even while clients work.
         minimum: u64,
-        /// KiB/s that a sync may have at most, even while no client works.
+        /// The highest rate in KiB/s of a sync, even while no client works.
         maximum: u64,
     },
     /// Stop the array cleanly and end the server.
@@ -103,22 +103,22 @@ pub enum ControlResponse {
     Done,
     /// The request is refused, and nothing was done.
     Refused {
-        /// Why, in words for a person.
+        /// The reason, in words for a person.
         error: String,
     },
-    /// How the array is.
+    /// The status of the array.
     Status {
         /// The state, members and sync of the array.
         status: Box<StatusReport>,
     },
-    /// Something has happened to the array, for those who asked for events.
+    /// An event of the array, for a client that asked for events.
     Event {
-        /// What has happened to the array.
+        /// The event of the array.
         event: EventReport,
     },
 }
 
-/// How an array is.
+/// The status of an array.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StatusReport {
     /// The array's name as its superblocks have it, `host:name`.
@@ -129,11 +129,11 @@ pub struct StatusReport {
     pub level: String,
     /// The layout's name; empty if the level has only one.
     pub layout: String,
-    /// In bytes; 0 if the level has none.
+    /// The chunk in bytes; 0 if the level has none.
     pub chunk_bytes: u64,
-    /// How much the array offers, in bytes.
+    /// The size of the array, in bytes.
     pub size_bytes: u64,
-    /// mdadm's words: `clean, degraded`.
+    /// The state in mdadm's words: `clean, degraded`.
     pub state: String,
     /// Each slot's state, as in /proc/mdstat: `[UU_U]`.
     pub health: String,
@@ -141,31 +141,31 @@ pub struct StatusReport {
     pub events: u64,
     /// The devices, in the order of their numbers.
     pub devices: Vec<DeviceReport>,
-    /// The sync that runs, if one does.
+    /// The sync that runs, if any.
     pub sync: Option<SyncReport>,
     /// Sectors that the last check or repair found to differ.
     pub mismatch_sectors: u64,
-    /// Dirty chunks of the bitmap, and all.
+    /// The number of the bitmap's dirty chunks, and of all its chunks.
     pub bitmap_chunks: Option<(u64, u64)>,
     /// Bytes of each member's write log.
     pub log_bytes: u64,
-    /// `io_uring` or `threads`.
+    /// The backend: `io_uring` or `threads`.
     pub backend: String,
-    /// What of the payloads' memory is registered with the kernel.
+    /// The part of the payloads' memory that is registered with the kernel.
     #[serde(default)]
     pub registered_memory: Option<RegisteredMemory>,
-    /// What somebody should know and may want to change.
+    /// Warnings about the array, which the administrator may want to act on.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Why the array takes no more requests; absent while it does.
+    /// The reason why the array takes no more requests; absent while it takes them.
     pub broken: Option<String>,
-    /// CLOCK_MONOTONIC at the answer, in nanoseconds: for rates.
+    /// The time of the answer on CLOCK_MONOTONIC, in nanoseconds: for rates.
     pub at_ns: u64,
 }
 
 impl StatusReport {
-    /// Whether a device is to be filled in the place of a member that is missing: a spare that
-    /// has its slot already, or one that was added just now and gets it in a moment.
+    /// Whether a device is to be recovered in the place of a missing member: a spare that has its
+    /// slot already, or one that was added just now and gets it in a moment.
     #[must_use]
     pub fn has_whom_to_fill(&self) -> bool {
         let lacks = self.health.contains('_');
@@ -177,22 +177,22 @@ impl StatusReport {
 /// One device of an array.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceReport {
-    /// The number by which it goes here.
+    /// The number of the device in this array.
     pub number: u32,
     /// The path by which the device was given.
     pub path: String,
     /// The slot that the device belongs to, if there is one.
     pub slot: Option<u32>,
-    /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
+    /// The state in mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
     pub state: String,
-    /// The commands to it since it was attached.
+    /// The counters of commands to the device since it was attached.
     #[serde(flatten)]
     pub counters: MemberCounters,
-    /// Read errors corrected in its life, in sectors.
+    /// Sectors with read errors that were corrected in the device's life.
     pub corrected_read_errors: u32,
-    /// Sectors without right bytes.
+    /// Sectors whose correct bytes are lost.
     pub bad_sectors: u64,
-    /// Why it counts as gone, in words, where it does.
+    /// The reason why the device counts as gone, in words, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
@@ -200,26 +200,26 @@ pub struct DeviceReport {
 /// A sync that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SyncReport {
-    /// `recovery`, `resync`, `check` or `repair`.
+    /// The kind: `recovery`, `resync`, `check` or `repair`.
     pub kind: String,
-    /// The sync is done with everything below this sector.
+    /// The sector below which the sync is done.
     pub position: u64,
     /// The sector at which the sync ends.
     pub total: u64,
 }
 
-/// Something that happened.
+/// An event of an array.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventReport {
-    /// CLOCK_MONOTONIC, in nanoseconds.
+    /// The time on CLOCK_MONOTONIC, in nanoseconds.
     pub at_ns: u64,
-    /// In kebab case: `member-failed`, `sync-started`, ...
+    /// The event's name in kebab case: `member-failed`, `sync-started`, ...
     pub what: String,
-    /// The device's number, where one is concerned.
+    /// The number of the device that is concerned, if any.
     pub device: Option<u32>,
-    /// The first sector, where sectors are concerned.
+    /// The first of the sectors that are concerned, if any.
     pub start: Option<u64>,
-    /// Sectors that it concerns, where it concerns any.
+    /// The number of sectors that are concerned, if any.
     pub count: Option<u64>,
 }
 

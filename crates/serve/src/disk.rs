@@ -1,19 +1,16 @@
 //! A modelled disk in real time: its service times are the model's.
 //!
-//! The model lives in virtual time, which runs with CLOCK_MONOTONIC from the
-//! moment the disk is switched on. A request's arrival is stamped where it is
-//! submitted. The disk's thread brings the model's events and the arrivals into
-//! the order of their times, however late it is itself: what the modelled arm
-//! decides depends on the stamps, never on the thread's own delays. A request is
-//! answered at its modelled time: the thread sleeps until shortly before, then
-//! spins if the machine has a core for it. Bytes move at once, in the time that
-//! the model leaves.
+//! The model lives in virtual time, which runs with CLOCK_MONOTONIC from the moment the disk is
+//! started. A request's arrival is stamped where it is submitted. The disk's thread brings the
+//! model's events and the arrivals into the order of their times, however late it is itself: the
+//! decisions of the modelled arm depend on the stamps, never on the thread's own delays. A request
+//! is answered at its modelled time: the thread sleeps until shortly before, then spins if the
+//! machine has a core for it. Bytes move at once, in the time that the model leaves.
 //!
-//! How well it worked is counted, by Memulator's measure (Griffin et al.,
-//! FAST 2002): requests that completed within 2 % of their modelled service
-//! time, or within 100 us where that is more. On a machine with other work the
-//! scheduler makes the thread late by milliseconds; under `chrt -f 10` it does
-//! not.
+//! Its accuracy is counted by Memulator's measure (Griffin et al., FAST 2002): requests that
+//! completed within 2 % of their modelled service time, or within 100 us where that is more. On a
+//! machine with other work the scheduler makes the thread late by milliseconds; under `chrt -f 10`
+//! it does not.
 
 mod data;
 mod pace;
@@ -35,42 +32,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long before a modelled time the thread wakes up to spin: more than a
-/// timer is late on a quiet machine.
+/// The time before a modelled time at which the thread wakes up to spin: more than a timer's delay
+/// on a quiet machine.
 const SPIN: Nanos = Nanos(60_000);
 
-/// Where a modelled disk keeps its bytes.
+/// The storage of a modelled disk's bytes.
 #[derive(Debug)]
 pub enum DiskStorage {
-    /// In memory, lost with the process; only what was written takes room.
+    /// Memory, lost with the process; only written ranges take room.
     Memory,
-    /// In a (sparse) file, whose size is the disk's if it is smaller than the
-    /// model's.
+    /// A (sparse) file, whose size is the disk's if it is smaller than the model's.
     File(MemberFile),
 }
 
 /// A modelled disk to be served.
 #[derive(Debug)]
 pub struct DiskConfig {
-    /// The model that says how long commands take.
+    /// The model that determines how long commands take.
     pub parameters: DiskParameters,
     /// The platter's angle at the start.
     pub phase: Nanos,
-    /// Where the model's chance comes from.
+    /// The seed of the model's random numbers.
     pub seed: u64,
-    /// The host's queue before it.
+    /// The host's queue before the disk.
     pub queue: QueueRules,
-    /// Where the bytes of the disk are kept.
+    /// The storage of the disk's bytes.
     pub storage: DiskStorage,
 }
 
-/// Why a modelled disk cannot be served.
+/// The reason why a modelled disk cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// A parameter that no disk has.
     #[error("the disk's parameters cannot be used")]
     Parameters(#[source] ParameterError),
-    /// No command could ever be sent.
+    /// A queue without tags, so that no command could be sent.
     #[error("a disk needs at least one tag")]
     NoTags,
     /// The system gives no thread or no descriptor.
@@ -78,7 +74,7 @@ pub enum DiskError {
     Start(#[source] io::Error),
 }
 
-/// A modelled disk at work; dropped, it finishes what is under way.
+/// A modelled disk at work; when dropped, it finishes what is under way.
 #[derive(Debug)]
 pub struct DiskExport {
     inbox: Sender<Message>,
@@ -96,7 +92,7 @@ enum Message {
 }
 
 impl DiskExport {
-    /// Switches a disk on.
+    /// Starts a disk.
     ///
     /// # Errors
     /// When the parameters are not a disk's or its thread cannot be started.
@@ -151,7 +147,7 @@ impl DiskExport {
         })
     }
 
-    /// How well the modelled times were kept so far.
+    /// Returns how well the modelled times were kept so far.
     #[must_use]
     pub fn punctuality(&self) -> Punctuality {
         *self
@@ -204,13 +200,13 @@ impl Drop for DiskExport {
         let _ = self.inbox.send(Message::Stop);
         self.waker.wake();
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; there is nobody to tell.
+            // A panic there has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-/// The thread that plays the disk.
+/// The thread that runs the disk.
 struct Spindle {
     pace: Pace<(Request, Result<(), ErrorCode>)>,
     data: Data,
@@ -224,8 +220,8 @@ struct Spindle {
 
 impl Spindle {
     fn run(mut self) {
-        // A thread's timers may be 50 us late by default (prctl(2),
-        // PR_SET_TIMERSLACK). Refused, they stay so.
+        // A thread's timers may be 50 us late by default (prctl(2), PR_SET_TIMERSLACK). If the
+        // kernel refuses, they remain so.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         loop {
             self.take_arrivals();
@@ -278,7 +274,8 @@ impl Spindle {
         let now = self.now();
         while let Some(done) = self.pace.advance(now) {
             let (request, result) = done.payload;
-            // Whoever has the answer and asks is told of it too.
+            // Locked during the answers, so that a client that has its answer and then asks
+            // sees it counted.
             let punctuality = self.punctuality.lock();
             let mut punctuality = punctuality.unwrap_or_else(PoisonError::into_inner);
             request.complete(result);
@@ -286,7 +283,7 @@ impl Spindle {
         }
     }
 
-    /// Until the next event is close, or something arrives; then spins.
+    /// Sleeps until the next event is close, or a request arrives; then spins.
     fn sleep(&mut self) {
         let next = self.pace.next_event();
         let wake_at = next.map(|next| Nanos(next.0.saturating_sub(self.spin.0)));
@@ -295,7 +292,7 @@ impl Spindle {
         let early = wake_at.is_none_or(|wake_at| wake_at > now);
         if early && self.arrivals.is_empty() {
             let timeout = wake_at.map(|wake_at| Duration::from_nanos(wake_at.0 - now.0));
-            // An interrupted sleep is a short one.
+            // An interrupted sleep is merely shorter.
             let _ = self.waker.sleep(timeout);
         }
         self.waker.awake();

@@ -1,10 +1,9 @@
-//! What a server serves: a range of bytes that takes requests.
+//! The interface of an export: a range of bytes that takes requests.
 //!
-//! A request owns its payload and the way to answer it. An export may answer
-//! at once, on the thread that submits (nothing, memory), or hand the request
-//! to a thread of its own and answer from there later, in any order. The
-//! server bounds what is in flight, so an export may queue without a bound of
-//! its own.
+//! A request owns its payload and the means to answer it. An export may answer at once, on the
+//! thread that submits (a null or memory export), or pass the request to a thread of its own and
+//! answer from there later, in any order. The server bounds the requests in flight, so an export
+//! may queue without a bound of its own.
 
 mod buffer;
 mod memory;
@@ -18,63 +17,61 @@ pub use raidlab_nbd::{BlockSizes, ErrorCode};
 
 use std::sync::Arc;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// The buffer is filled with bytes of the export.
+    /// Fills the buffer with bytes of the export.
     Read,
-    /// The bytes of the buffer are stored.
+    /// Stores the bytes of the buffer.
     Write,
-    /// Every write completed before this came becomes durable.
+    /// Makes durable every write completed before the flush was submitted.
     Flush,
-    /// The range's content is no longer needed.
+    /// Discards the content of the range, which is no longer needed.
     Trim,
-    /// The range reads as zeroes from now on. No payload.
+    /// Makes the range read as zeroes from now on. No payload.
     WriteZeroes,
-    /// The range will be read soon; may be ignored.
+    /// Announces reads of the range; may be ignored.
     Cache,
 }
 
-/// How it is to be done.
+/// The flags of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestFlags {
-    /// Durable before it is answered (writes, trims, zeroes).
+    /// The request is durable before it is answered (writes, trims, zeroes).
     pub force_unit_access: bool,
     /// Zeroes must stay allocated.
     pub no_hole: bool,
-    /// Zeroes only if that is faster than writing them, else
+    /// Zeroes are written only if that is faster than a write of zero bytes, else the answer is
     /// [`ErrorCode::NotSupported`] at once.
     pub fast_zero: bool,
 }
 
-/// Takes the answers to requests.
+/// The receiver of answers to requests.
 pub trait Completions: Send + Sync {
-    /// The request named `token` is done. `buffer` is the one that travelled
-    /// with it; for a read that succeeded it holds the bytes. Called from any
-    /// thread; does not block on the network.
+    /// Called when the request named `token` is done. `buffer` is the request's own; after a read
+    /// that succeeded it contains the bytes. Called from any thread; does not block on the network.
     fn completed(&self, token: u64, buffer: Buffer, result: Result<(), ErrorCode>);
 }
 
-/// One request to an export. The server has checked it: it lies within the
-/// export, on the minimum block size, not longer than the maximum (zeroes and
-/// trims up to 4 GiB), and its operation is one of the export's features.
+/// One request to an export. The server has checked it: it lies within the export, on the minimum
+/// block size, not longer than the maximum (zeroes and trims up to 4 GiB), and its operation is one
+/// of the export's features.
 ///
-/// Must be answered by [`Request::complete`]; a request that is dropped
-/// without is answered with [`ErrorCode::Io`].
+/// It has to be answered by [`Request::complete`]; a request that is dropped without is
+/// answered with [`ErrorCode::Io`].
 pub struct Request {
-    /// What the request does.
+    /// The operation of the request.
     pub operation: Operation,
-    /// First byte; 0 for a flush.
+    /// The first byte; 0 for a flush.
     pub offset: u64,
-    /// Number of bytes; 0 for a flush, at least 1 otherwise.
+    /// The number of bytes; 0 for a flush, at least 1 otherwise.
     pub length: u32,
-    /// What the client wants beside the operation itself.
+    /// The flags that the client has set.
     pub flags: RequestFlags,
-    /// Which client asks, unique among the server's connections.
+    /// The number of the client, unique among the server's connections.
     pub client: u32,
-    /// The payload, `length` bytes for reads and writes, else empty. A read's
-    /// answer must be in the buffer that stands here at its completion (an
-    /// export may take the buffer and put it back).
+    /// The payload, `length` bytes for reads and writes, else empty. A read's answer must be in
+    /// this buffer at its completion (an export may take the buffer and put it back).
     pub buffer: Buffer,
     token: u64,
     answer: Option<Arc<dyn Completions>>,
@@ -133,79 +130,77 @@ impl std::fmt::Debug for Request {
     }
 }
 
-/// What an export can do; each is told to clients, and a request for
-/// something else never reaches the export.
+/// The features of an export; each is announced to clients, and a request that needs a missing one
+/// never reaches the export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features {
-    /// Takes no writes, trims or zeroes.
+    /// The export takes no writes, trims or zeroes.
     pub read_only: bool,
-    /// [`Operation::Flush`] and [`RequestFlags::force_unit_access`].
+    /// The export takes [`Operation::Flush`] and [`RequestFlags::force_unit_access`].
     pub flush: bool,
-    /// Takes trims ([`Operation::Trim`]).
+    /// The export takes trims ([`Operation::Trim`]).
     pub trim: bool,
-    /// Takes requests for zeroes ([`Operation::WriteZeroes`]).
+    /// The export takes requests for zeroes ([`Operation::WriteZeroes`]).
     pub write_zeroes: bool,
-    /// Takes zeroes that must be fast or fail ([`RequestFlags::fast_zero`]).
+    /// The export takes zeroes that must be fast or fail ([`RequestFlags::fast_zero`]).
     pub fast_zero: bool,
-    /// Takes requests to read ahead ([`Operation::Cache`]).
+    /// The export takes requests to read ahead ([`Operation::Cache`]).
     pub cache: bool,
     /// A flush on one connection covers the writes of all: clients may open
     /// several.
     pub multiple_connections: bool,
     /// Seeks cost time, as on a turning disk.
     pub rotational: bool,
-    /// Has holes worth asking for before each read: the server sends them as
-    /// holes instead of zeroes.
+    /// The export has holes worth asking for before each read: the server sends them as holes
+    /// instead of zeroes.
     pub sparse: bool,
 }
 
 /// The name of the metadata context that every export has: holes and zeroes.
 pub const BASE_ALLOCATION: &str = "base:allocation";
 
-/// In [`BASE_ALLOCATION`]: the range is not allocated.
+/// A state in [`BASE_ALLOCATION`]: the range is not allocated.
 pub const STATE_HOLE: u32 = 1;
 
-/// In [`BASE_ALLOCATION`]: the range reads as zeroes.
+/// A state in [`BASE_ALLOCATION`]: the range reads as zeroes.
 pub const STATE_ZERO: u32 = 2;
 
 /// A run of bytes with the same state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Number of bytes, at least 1.
+    /// The number of bytes, at least 1.
     pub length: u64,
-    /// The state, with the context's own meaning.
+    /// The state, as the context defines it.
     pub flags: u32,
 }
 
 /// A range of bytes that takes requests. All methods are called by several
 /// threads at once; none may wait for the network or for a medium.
 pub trait Export: Send + Sync {
-    /// Number of bytes; does not change while it is served.
+    /// Returns the number of bytes; does not change while the export is served.
     fn size_bytes(&self) -> u64;
 
-    /// For a human reader, at most 4,096 bytes; empty for none.
+    /// Returns a description for a human reader, at most 4,096 bytes; empty for none.
     fn description(&self) -> String {
         String::new()
     }
 
-    /// What it can do; does not change while it is served.
+    /// Returns the features; they do not change while the export is served.
     fn features(&self) -> Features;
 
-    /// Sizes of requests; do not change while it is served.
+    /// Returns the sizes of requests; they do not change while the export is served.
     fn block_sizes(&self) -> BlockSizes {
         BlockSizes::default()
     }
 
-    /// Names of metadata contexts besides [`BASE_ALLOCATION`], such as
-    /// `raidlab:state`.
+    /// Returns the names of metadata contexts besides [`BASE_ALLOCATION`], such as `raidlab:state`.
     fn contexts(&self) -> &[&'static str] {
         &[]
     }
 
-    /// The states of the context `context` from `offset` on, for up to
-    /// `length` bytes: consecutive runs appended to `extents`, at least one,
-    /// as many as are cheap to find up to `limit`; the last may go beyond the
-    /// range. Appending nothing means state 0 for the whole range.
+    /// Appends the states of the context `context` from `offset` on, for up to `length` bytes, to
+    /// `extents`: consecutive runs, at least one, as many as are cheap to find up to `limit`; the
+    /// last may go beyond the range. Appending nothing means state 0 for the whole range.
     fn block_status(
         &self,
         context: &str,
@@ -217,8 +212,8 @@ pub trait Export: Send + Sync {
         let _ = (context, offset, length, limit, extents);
     }
 
-    /// Whether it has lost so much that parts of it will not come back: asked
-    /// after an error, to tell it from one that concerns a place.
+    /// Whether the export has lost so much that parts of it are gone for good: asked after an
+    /// error, to distinguish it from an error of one place.
     fn has_failed(&self) -> bool {
         false
     }
@@ -226,8 +221,8 @@ pub trait Export: Send + Sync {
     /// Takes a request; answers it now or later, from any thread.
     fn submit(&self, request: Request);
 
-    /// For now no further request follows: a good moment to wake up a thread
-    /// that serves what was submitted. Called after every submission at last.
+    /// Tells the export that no further request follows for now, a good moment to wake up the
+    /// thread that serves them. Called some time after every submission.
     fn submitted(&self) {}
 }
 

@@ -1,13 +1,12 @@
 //! Members, which are files, block devices or other arrays, and commands to them.
 //!
-//! Fault model: a command can fail with an error, be cut short, or never
-//! complete. What is cut short goes on where it ended. An error becomes one of
-//! the core's two: the place is bad (the core may correct it from the others)
-//! or the member is gone. A command without an answer within the time limit
-//! makes its whole member gone; the bytes it may still read or write stay
-//! borrowed until it does answer, so that a late completion touches memory that
-//! nobody else was given. After an fdatasync that failed, Linux forgets which
-//! pages were not written: no retry can be trusted, and the member is gone.
+//! Fault model: a command can fail with an error, be cut short, or never complete. A command that
+//! is cut short is continued where it ended. An error becomes one of the core's two: the place is
+//! bad (the core may correct it from the other members) or the member is gone. A command without an
+//! answer within the time limit makes its whole member gone; the bytes that it may still read or
+//! write stay borrowed until it does answer, so that a late completion touches memory that has no
+//! other use. After an fdatasync that failed, Linux forgets which pages were not written: no retry
+//! can be trusted, and the member is gone.
 
 mod commands;
 #[expect(unsafe_code, reason = "memory shared with the kernel")]
@@ -37,7 +36,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a command does, with its bytes.
+/// The operation of a command, with its bytes.
 #[derive(Debug)]
 pub enum Transfer {
     /// Bytes are read from the member into this range of memory.
@@ -49,35 +48,35 @@ pub enum Transfer {
         /// Whether the bytes must be durable before the command completes.
         force_unit_access: bool,
     },
-    /// Every write completed before is durable.
+    /// Every write completed before it becomes durable.
     Flush,
-    /// The bytes are no longer needed; a member that cannot forget keeps them.
+    /// The bytes are no longer needed; a member that cannot discard keeps them.
     Discard {
-        /// Bytes from the offset on that may be forgotten.
+        /// The number of bytes, from the offset on.
         bytes: u64,
     },
 }
 
-/// A command on its way through a backend, which gives it back when it has
-/// ended. It owns all that the kernel may touch.
+/// A command on its way through a backend, which returns it when it has ended. It owns all memory
+/// that the kernel may access.
 #[derive(Debug)]
 pub struct Job {
-    /// The sender's name for it.
+    /// The name that its sender gave it.
     pub token: u64,
     /// The place of the member among those that the backend serves.
     pub place: usize,
-    /// What the member's bytes lie on.
+    /// The storage of the member's bytes.
     pub storage: Arc<dyn Storage>,
-    /// First byte on the member.
+    /// The first byte on the member.
     pub offset: u64,
-    /// What is read or written, and where in memory.
+    /// The operation, and its range of memory.
     pub transfer: Transfer,
-    /// Bytes moved by earlier, short attempts.
+    /// The number of bytes that earlier, short attempts moved.
     pub moved: usize,
 }
 
 impl Job {
-    /// The byte on the member where this attempt begins.
+    /// Returns the byte on the member where this attempt begins.
     #[must_use]
     pub fn at(&self) -> u64 {
         match mutation::is(Mutation::RestAtStart) {
@@ -87,61 +86,59 @@ impl Job {
     }
 }
 
-/// How a job ended: bytes moved by this attempt (0 for a flush or a discard),
-/// or the system's error.
+/// The result of a job: bytes moved by this attempt (0 for a flush or a discard), or
+/// the system's error.
 pub type Ended = Result<usize, Errno>;
 
-/// A way to have jobs carried out, used by one thread.
+/// A mechanism that carries out jobs, used by one thread.
 pub trait Backend: Debug + Send {
-    /// Which one, for people: `io_uring` or `threads`.
+    /// Returns the backend's name, for people: `io_uring` or `threads`.
     fn name(&self) -> &'static str;
 
-    /// Makes a member known at a place, instead of the one that was there.
+    /// Makes a member known at a place, replacing the one before it.
     ///
     /// # Errors
-    /// When the system has no room for it, or it is nothing that this backend can
-    /// reach.
+    /// When the system has no room for it, or this backend cannot access such a member.
     fn attach(&mut self, place: usize, storage: &Arc<dyn Storage>) -> io::Result<()>;
 
-    /// Forgets the member at a place; its jobs under way still come back.
+    /// Forgets the member at a place; its jobs under way are still returned.
     fn detach(&mut self, place: usize);
 
-    /// Takes a job. It may not start before [`Self::wait`].
+    /// Takes a job. It may be started only by [`Self::wait`].
     fn submit(&mut self, job: Job);
 
-    /// Starts all jobs taken, then returns when one has ended, the
-    /// [`Waker`] was used or the time has passed (`None`: never; zero: does not
-    /// sleep). Jobs that have ended are appended to `ended`.
+    /// Starts all jobs taken, then returns when one has ended, the [`Waker`] was used or the
+    /// time has passed (`None`: no limit; zero: does not sleep). Jobs that have ended are
+    /// appended to `ended`.
     ///
     /// # Errors
     /// When the backend itself no longer works.
     fn wait(&mut self, timeout: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()>;
 
-    /// What of the payloads' memory is registered with the kernel; `None` for a
-    /// backend that was not to register any.
+    /// Returns how much of the payloads' memory is registered with the kernel; `None` for a backend
+    /// that does not register any.
     fn registered(&self) -> Option<RegisteredMemory> {
         None
     }
 }
 
-/// Which backend to use.
+/// The choice of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BackendKind {
-    /// `io_uring` where the kernel lets us, else threads.
+    /// `io_uring` where the kernel permits it, else threads.
     #[default]
     Automatic,
-    /// `io_uring` or nothing.
+    /// `io_uring`, with an error where the kernel refuses it.
     Ring,
     /// Threads that call pread and pwrite.
     Threads,
 }
 
-/// Starts a backend. The thread that calls this must be the one that uses it.
-/// `registered_bytes`: so much memory a ring may register with the kernel.
+/// Starts a backend. The thread that calls this must be the one that uses it. `registered_bytes`:
+/// the bytes that a ring may register with the kernel.
 ///
 /// # Errors
-/// When an `io_uring` was asked for and refused, or no wake-up descriptor can be
-/// made.
+/// When an `io_uring` was asked for and refused, or no wake-up descriptor can be made.
 pub fn start_backend(
     kind: BackendKind,
     registered_bytes: u64,

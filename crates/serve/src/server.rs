@@ -1,13 +1,12 @@
 //! The NBD server: listens, and serves each connection with two threads.
 //!
-//! A thread per connection reads requests and submits them; what the export
-//! answers at once it sends itself, a second thread sends the rest (see
-//! `outgoing`). Blocking sockets cost two system calls for a request and its
-//! reply, where readiness would cost three. Memory is bounded: the number of
-//! handshakes and of clients, and for each client the requests and bytes in
-//! flight, replies that it has not taken included. What a connection holds
-//! (its place, its threads, its socket, its requests with their buffers) belongs
-//! to values that give it back when they are dropped, whichever way it ends.
+//! A thread per connection reads requests and submits them; answers that the export gives at once
+//! it sends itself, a second thread sends the rest (see `outgoing`). Blocking sockets cost two
+//! system calls for a request and its reply, where readiness would cost three. Memory is bounded:
+//! the number of handshakes and of clients, and for each client the requests and bytes in flight,
+//! replies that it has not taken included. All resources of a connection (its place, its threads,
+//! its socket, its requests with their buffers) belong to values that free them when they are
+//! dropped, whichever way it ends.
 
 mod channel;
 mod connection;
@@ -34,7 +33,7 @@ use std::{
 };
 use table::Table;
 
-/// Where a server listens.
+/// An address at which a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     /// A Unix socket; its file is made for the owner only, and removed at the
@@ -44,14 +43,14 @@ pub enum Listen {
     Tcp {
         /// Address and port; port 0 takes a free one.
         address: SocketAddr,
-        /// An address that is not the loopback's is refused without this:
-        /// whoever can connect can read and write.
+        /// Whether addresses beyond the loopback's are allowed: every host that can connect can
+        /// read and write.
         anywhere: bool,
     },
 }
 
 impl Listen {
-    /// Its address, if others than this machine may reach it.
+    /// Returns the address, if hosts other than this machine may reach it.
     fn beyond_loopback(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp { address, .. } if !address.ip().is_loopback() => Some(*address),
@@ -69,22 +68,22 @@ impl fmt::Display for Listen {
     }
 }
 
-/// Bounds on what clients may take.
+/// Bounds on the resources of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Clients at once whose handshake is done; further ones are let go when
-    /// theirs is.
+    /// The most clients at a time after their handshake; further ones are disconnected when
+    /// theirs is done.
     pub connections: usize,
-    /// Handshakes at once, at least 1; for a further one the oldest is cut off.
+    /// The most handshakes at a time, at least 1; for a further one the oldest is cut off.
     pub handshakes: usize,
-    /// From the connection to the end of the handshake.
+    /// The time from the connection to the end of the handshake.
     pub handshake_timeout: Duration,
-    /// How long a client may pause within a request, or while it has replies to
-    /// take. Between two requests it may pause for ever.
+    /// The longest pause of a client within a request, or while it has replies to take. Between two
+    /// requests it may pause without limit.
     pub stall_timeout: Duration,
-    /// Requests of one connection, at least 1.
+    /// The most requests in flight of one connection, at least 1.
     pub requests_in_flight: usize,
-    /// Payload bytes of one connection; a single request may go beyond.
+    /// The most payload bytes in flight of one connection; a single request may exceed it.
     pub bytes_in_flight: usize,
 }
 
@@ -101,33 +100,33 @@ impl Default for Limits {
     }
 }
 
-/// How a server is to be run.
+/// The options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// How many clients, requests and bytes there may be at a time, and for how long.
+    /// The bounds on clients, requests, bytes and times.
     pub limits: Limits,
-    /// TLS, and whom it lets in; without it everybody is, in plain text.
+    /// TLS, and the clients that it admits; without it all clients are admitted, in plain text.
     pub tls: Option<TlsFiles>,
-    /// The buffers that payloads are kept in.
+    /// The pool of payload buffers.
     pub pool: BufferPool,
 }
 
-/// Why a server does not start.
+/// The reason why a server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address is not the loopback's.
+    /// An address beyond the loopback's that was not explicitly allowed.
     #[error("{0} is not a loopback address: anybody who can reach it could write")]
     NotLoopback(SocketAddr),
     /// A socket cannot be made.
     #[error("cannot listen on {place}")]
     Listen {
-        /// The address or socket that was to be listened at.
+        /// The address or socket to listen at.
         place: String,
         /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// Whoever reaches the address could do without the TLS that is offered.
+    /// An address beyond the loopback's with optional TLS, which clients there could do without.
     #[error("{0} is not a loopback address: TLS must be required there, not only offered")]
     OnlyOffered(SocketAddr),
     /// A file of certificates or keys cannot be used.
@@ -135,18 +134,18 @@ pub enum ServeError {
     TlsFile {
         /// The file of the certificate or key.
         path: PathBuf,
-        /// Why it cannot be used, in words.
+        /// The reason why it cannot be used, in words.
         reason: String,
     },
-    /// Certificate and key do not fit, or the like.
+    /// TLS cannot be set up: certificate and key do not fit each other, for example.
     #[error("cannot use the TLS certificate")]
     Tls(#[source] rustls::Error),
-    /// The system refuses something basic.
+    /// The system refuses a basic resource.
     #[error("cannot start the server")]
     System(#[from] io::Error),
 }
 
-/// Is told of connections that ended badly.
+/// A callback for connections that ended with an error.
 type Report = dyn Fn(u32, &ConnectionError) + Send + Sync;
 
 struct Inner {
@@ -163,8 +162,8 @@ pub struct Server {
     accepting: Option<thread::JoinHandle<()>>,
 }
 
-/// A server that listens and serves nothing yet. Who connects waits; the sockets go if it is
-/// dropped before it serves.
+/// A server that listens and serves nothing yet. Clients that connect wait; the sockets are removed
+/// if it is dropped before it serves.
 pub struct Listening {
     listeners: Vec<Listener>,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -173,11 +172,11 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Listens. All that an administrator can have got wrong is found out here.
+    /// Opens the sockets. Every mistake of an administrator is reported here.
     ///
     /// # Errors
     ///
-    /// A place to listen on or a certificate cannot be used.
+    /// An address to listen on or a certificate cannot be used.
     pub fn open(places: &[Listen], options: ServerOptions) -> Result<Self, ServeError> {
         let tls = options.tls.as_ref().map(TlsFiles::load).transpose()?;
         let tls_policy = match options.tls.as_ref().map(|tls| &tls.clients) {
@@ -202,7 +201,8 @@ impl Listening {
         })
     }
 
-    /// Serves. `report` is told of each connection that ended badly, with its number.
+    /// Serves clients. `report` is called for each connection that ended with an error,
+    /// with its number.
     ///
     /// # Errors
     ///
@@ -247,7 +247,7 @@ impl Listening {
 }
 
 impl Server {
-    /// Listens and serves.
+    /// Listens and serves clients.
     ///
     /// # Errors
     ///
@@ -261,22 +261,21 @@ impl Server {
         Listening::open(places, options)?.serve(exports, report)
     }
 
-    /// The TCP addresses listened on, with their true ports.
+    /// Returns the TCP addresses listened on, with their actual ports.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// How many connections there are, those in their handshake included.
+    /// Returns the number of connections, those in their handshake included.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.inner.table.len()
     }
 
-    /// Takes no more connections and no more requests, answers what is in
-    /// flight, and closes. Gives whether all of that was done within `drain`;
-    /// connections that were not are cut, and requests that their exports
-    /// still hold are answered to nobody.
+    /// Stops the server: it takes no more connections and no more requests, answers those in
+    /// flight, and closes. Returns whether all of that was done within `drain`; connections that
+    /// were not done are cut, and answers to requests that their exports still have are dropped.
     pub fn shut_down(mut self, drain: Duration) -> bool {
         self.close(drain)
     }
@@ -286,7 +285,7 @@ impl Server {
         // The counter is far from full.
         let _ = rustix::io::write(&self.inner.wake, &1_u64.to_ne_bytes());
         if let Some(accepting) = self.accepting.take() {
-            // Its panic has been told already.
+            // Its panic has been printed already.
             let _ = accepting.join();
         }
         self.inner.table.close(drain)
@@ -320,9 +319,9 @@ fn accept(inner: &Arc<Inner>, listeners: &[Listener]) {
         for listener in listeners {
             match listener.accept() {
                 Ok(socket) => connect(inner, socket),
-                // That lasts, so do not spin.
+                // The lack may last, so the thread pauses instead of spinning.
                 Err(error) if is_exhausted(&error) => thread::sleep(Duration::from_millis(10)),
-                // Nobody there, or gone again.
+                // No client was waiting, or it has disconnected again.
                 Err(_) => {}
             }
         }
@@ -346,13 +345,13 @@ fn connect(inner: &Arc<Inner>, socket: Socket) {
     let body = move || {
         let result = connection::serve(&of_thread.shared, socket, &place);
         let result = place.result(result);
-        // Whoever listens may take its time.
+        // The report may take its time, so the place is freed first.
         drop(place);
         if let Err(error) = result {
             (of_thread.report)(client, &error);
         }
     };
-    // Without a thread the place is dropped here, and the socket with it.
+    // If no thread can be started, the place is dropped here, and the socket with it.
     let _ = thread::Builder::new()
         .name(format!("nbd-{client}"))
         .spawn(body);

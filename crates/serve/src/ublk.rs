@@ -1,20 +1,17 @@
-//! An export as a block device of this machine, `/dev/ublkbN`, by Linux's
-//! driver for block devices in user space.
+//! An export as a block device of this machine, `/dev/ublkbN`, by Linux's driver for block devices
+//! in user space.
 //!
-//! A device is added, told its parameters, its queue is served by a thread
-//! (see `queue`), and only then is it started: the block device appears. The
-//! end is the reverse: stopped (the page cache is written, requests are
-//! answered, the block device disappears), no more served, deleted. Who is
-//! killed leaves the number behind; the next server sweeps it up (see
-//! `leftover`).
+//! A device is added, gets its parameters, its queue is served by a thread (see `queue`), and only
+//! then is it started: the block device appears. The end is the reverse: stopped (the page cache is
+//! written, requests are answered, the block device disappears), no more served, deleted. A server
+//! that is killed leaves the number behind; the next server cleans it up (see `leftover`).
 //!
-//! Needs root and Linux 6.5: payloads are copied by pread(2) and pwrite(2) on
-//! the device's character device, straight between the block layer's pages and
-//! the buffers that requests travel with, so that no memory is bound to a tag.
+//! This needs root and Linux 6.5: payloads are copied by pread(2) and pwrite(2) on the device's
+//! character device, straight between the block layer's pages and the buffers that requests travel
+//! with, so that no memory is bound to a tag.
 //!
-//! The crate `libublk` does the same and more. It is not used, as it brings a
-//! hundred crates, bindgen and an asynchronous runtime among them, and would
-//! have the build need libclang.
+//! The crate `libublk` does the same and more. It is not used, as it brings a hundred crates,
+//! bindgen and an asynchronous runtime among them, and would have the build need libclang.
 
 #[expect(unsafe_code, reason = "io_uring")]
 mod control;
@@ -46,22 +43,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wire::{ANY_NUMBER, DeviceInformation, MAXIMUM_DEPTH, flag};
 
-/// How long a block device may take to appear: its partitions are looked for.
+/// The longest time until a block device appears: the kernel reads its partition table.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long is waited at the end for those who still have it open.
+/// The longest wait at the end for other programs that still have the device open.
 const DELETE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long udev may take to make a device's node, and to open it up.
+/// The longest time until udev has made a device's node and set its permissions.
 const NODE_PATIENCE: Duration = Duration::from_secs(5);
 const NODE_PAUSE: Duration = Duration::from_millis(20);
 
-/// What a device is to be.
+/// The options of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UblkOptions {
-    /// `N` of `/dev/ublkbN`; `None`: the first that is free.
+    /// The number `N` of `/dev/ublkbN`; `None`: the first that is free.
     pub number: Option<u32>,
-    /// Requests at once, 1 to 4096.
+    /// The most requests at a time, 1 to 4096.
     pub depth: u16,
 }
 
@@ -74,31 +71,31 @@ impl Default for UblkOptions {
     }
 }
 
-/// Why there is no block device, or it does not end.
+/// The reason why there is no block device, or it cannot be ended.
 #[derive(Debug, thiserror::Error)]
 pub enum UblkError {
-    /// The driver is not there.
+    /// The driver is not loaded.
     #[error("this kernel has no ublk driver: there is no /dev/ublk-control")]
     NoDriver,
-    /// The driver cannot do what is needed.
+    /// The driver lacks a feature that is needed.
     #[error("this kernel's ublk driver is too old: it does not copy by pread and pwrite")]
     TooOld,
-    /// The control device refuses.
+    /// The control device cannot be opened.
     #[error("cannot use /dev/ublk-control")]
     Control(#[source] io::Error),
-    /// The ring for commands cannot be had.
+    /// The ring for commands cannot be made.
     #[error("cannot use io_uring")]
     Ring(#[source] io::Error),
-    /// Another server is adding a device and does not come to an end.
+    /// Another server is adding a device and does not finish.
     #[error("another server adds a device and does not end")]
     Turn,
-    /// The driver has no such number.
+    /// A depth that the driver does not support.
     #[error("the depth is 1 to 4096, not {0}")]
     Depth(u16),
     /// The export's blocks are larger than a page.
     #[error("a block device cannot have blocks of {0} bytes")]
     Blocks(u32),
-    /// The export takes less than a page at once.
+    /// The export's longest request is shorter than a page.
     #[error("requests of at most {0} bytes are too short for a block device")]
     Short(u32),
     /// The export has no whole block.
@@ -109,24 +106,24 @@ pub enum UblkError {
     Taken {
         /// The device's number, as in `/dev/ublkb0`.
         number: u32,
-        /// The process that serves the device, if it lives.
+        /// The process that serves the device, if it runs.
         process: Option<i32>,
     },
-    /// The driver refuses to do something.
+    /// The driver refuses a command.
     #[error("the ublk driver does not {what}")]
     Refused {
-        /// What the driver was to do, in words.
+        /// The command, in words.
         what: &'static str,
-        /// Why the driver does not do it.
+        /// The driver's reason.
         #[source]
         source: io::Error,
     },
-    /// The queue's thread, or what it needs, cannot be had.
+    /// The queue's thread, or a resource that it needs, is not available.
     #[error("cannot serve {}", visible_path(.path))]
     Queue {
         /// The path of the character device, `/dev/ublkcN`.
         path: PathBuf,
-        /// Why the device cannot be served.
+        /// The reason why the device cannot be served.
         #[source]
         source: io::Error,
     },
@@ -150,31 +147,30 @@ fn refused(what: &'static str) -> impl Fn(CommandError) -> UblkError {
     }
 }
 
-/// Tells the kernel that this process serves a block device: memory that its
-/// threads need is not to be had by writing to that very device. To be called
-/// before the threads are started; without the right to it (`CAP_SYS_RESOURCE`)
-/// nothing changes.
+/// Tells the kernel that this process serves a block device, so that memory for its threads is
+/// never freed by writing to that same device. To be called before the threads are started; without
+/// the right to it (`CAP_SYS_RESOURCE`) nothing changes.
 pub fn prepare_process() {
     let _ = rustix::process::configure_io_flusher_behavior(true);
 }
 
-/// What was found of killed servers' devices.
+/// The result of cleaning up the devices of killed servers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Numbers of those that are gone now.
+    /// Numbers of devices that were deleted.
     pub gone: Vec<u32>,
-    /// Numbers of those that are still open or mounted somewhere; they go when
-    /// that ends.
+    /// Numbers of devices that are still open or mounted somewhere; they are deleted
+    /// when that ends.
     pub held: Vec<u32>,
 }
 
-/// What became of a device at its end.
+/// The result of deleting a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
     /// The block device is gone.
     Gone,
-    /// Somebody has the block device open still: it takes no more requests, and
-    /// its number is free when that ends.
+    /// A program still has the block device open: it takes no more requests, and its number becomes
+    /// free when the device is closed.
     Held,
 }
 
@@ -183,11 +179,11 @@ struct Running {
     queue: Queue,
 }
 
-/// A block device over an export. Dropped, it is stopped and deleted.
+/// A block device over an export. When dropped, it is stopped and deleted.
 pub struct UblkDevice {
     number: u32,
     path: PathBuf,
-    /// Its queue is served no more.
+    /// Whether its queue is no longer served.
     over: Arc<AtomicBool>,
     /// Whether the device was asked to end.
     stopping: AtomicBool,
@@ -201,7 +197,7 @@ impl std::fmt::Debug for UblkDevice {
 }
 
 impl UblkDevice {
-    /// Looks whether there is a driver that this program may use.
+    /// Checks that there is a driver that this program may use.
     ///
     /// # Errors
     /// When there is no driver, it is too old, or only root may.
@@ -209,12 +205,11 @@ impl UblkDevice {
         Control::open().map(drop)
     }
 
-    /// Sweeps up what killed servers have left, and makes an export a block
-    /// device.
+    /// Cleans up after killed servers, and makes a block device of an export.
     ///
     /// # Errors
-    /// When there is no driver, it is too old or refuses, the number is taken,
-    /// or the export cannot be a block device.
+    /// When there is no driver, it is too old or refuses, the number is taken, or the export cannot
+    /// be a block device.
     pub fn start(
         export: Arc<dyn Export>,
         options: UblkOptions,
@@ -236,7 +231,7 @@ impl UblkDevice {
         let queue = match started {
             Ok(queue) => queue,
             Err(error) => {
-                // That there is no device is what is to be told.
+                // The error to report is that there is no device, whatever the deletion returns.
                 let _ = control.delete(number, DELETE_PATIENCE);
                 return Err(error);
             }
@@ -252,29 +247,29 @@ impl UblkDevice {
         Ok((device, Swept { gone, held }))
     }
 
-    /// `N` of `/dev/ublkbN`.
+    /// Returns the number `N` of `/dev/ublkbN`.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The block device.
+    /// Returns the path of the block device.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it takes no more requests although it was not stopped here:
-    /// another program has deleted it, or the kernel takes no answers.
+    /// Whether the device takes no more requests although it was not stopped here: another program
+    /// has deleted it, or the kernel accepts no answers.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.over.load(Ordering::SeqCst) && !self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Whether it is mounted, part of an array, swap, or otherwise claimed.
+    /// Whether the device is mounted, part of an array, swap, or otherwise claimed.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        // Bits of open(2), which the library wants as a number of its own kind.
+        // The flags of open(2), which the library expects in an integer type of its own.
         let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
         let opened = OpenOptions::new()
             .read(true)
@@ -283,12 +278,12 @@ impl UblkDevice {
         matches!(opened, Err(error) if error.kind() == io::ErrorKind::ResourceBusy)
     }
 
-    /// Writes what the page cache holds for it, waits for its requests, and
-    /// deletes it. Once it is gone, doing so again does nothing.
+    /// Writes the device's dirty pages, waits for its requests, and deletes it. Once it is gone, a
+    /// further call does nothing.
     ///
     /// # Errors
-    /// When that takes longer than `patience`. It goes on meanwhile: to be asked for again, or
-    /// the device goes with the process.
+    /// When that takes longer than `patience`. It continues meanwhile: call again, or the device
+    /// ends with the process.
     pub fn stop(&self, patience: Duration) -> Result<Deletion, UblkError> {
         self.stopping.store(true, Ordering::SeqCst);
         let mut running = self.lock();
@@ -296,11 +291,11 @@ impl UblkDevice {
             return Ok(Deletion::Gone);
         };
         match control.stop(self.number, patience) {
-            // Deleted by another program.
+            // Another program has deleted it.
             Ok(()) | Err(CommandError::Refused(Errno::NODEV)) => {}
             Err(error) => {
-                // The kernel goes on with it, and so does the queue's thread. Who asks again waits
-                // again: the page cache may hold more than can be written in that time.
+                // The kernel continues the stop, and the queue's thread the service. A further call
+                // waits again: the page cache may need more time than that to be written.
                 let control = control.again().unwrap_or(control);
                 *running = Some(Running { control, queue });
                 return Err(refused("stop the device in time")(error));
@@ -317,7 +312,7 @@ impl UblkDevice {
 
 impl Drop for UblkDevice {
     fn drop(&mut self) {
-        // There is nobody to tell.
+        // A drop cannot report an error.
         let _ = self.stop(START_PATIENCE);
     }
 }
@@ -330,7 +325,7 @@ fn delete(control: &mut Control, number: u32) -> Result<Deletion, UblkError> {
     }
 }
 
-/// Adds a device; its number.
+/// Adds a device; returns its number.
 fn add(control: &mut Control, options: UblkOptions, shape: &Shape) -> Result<u32, UblkError> {
     let wanted = options.number.unwrap_or(ANY_NUMBER);
     let mut information = DeviceInformation {
@@ -355,7 +350,7 @@ fn add(control: &mut Control, options: UblkOptions, shape: &Shape) -> Result<u32
     }
 }
 
-/// Serves a device's queue and has the block device appear.
+/// Serves a device's queue and makes the block device appear.
 fn serve(
     control: &mut Control,
     number: u32,
@@ -370,7 +365,7 @@ fn serve(
     match control.start(number, START_PATIENCE) {
         Ok(()) => Ok(queue),
         Err(error) => {
-            // Gives all tags back, and with the last the thread ends.
+            // All tags are returned, and with the last one the thread ends.
             if control.stop(number, DELETE_PATIENCE).is_ok() {
                 queue.join();
             }

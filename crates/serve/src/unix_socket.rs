@@ -1,9 +1,9 @@
-//! A listening Unix socket for its owner alone.
+//! A listening Unix socket that only its owner may use.
 //!
-//! The socket has its mode before it has a name: between a `bind` and a later
-//! `chmod` others could connect. What stands in the way is replaced only if it
-//! is a socket at which nobody answers, as a killed server leaves one; at the
-//! end the name is removed only if it is still this socket's.
+//! The socket has its mode before it has a name: between a `bind` and a later `chmod` others
+//! could connect. An existing file at the path is replaced only if it is a socket at which no
+//! process answers, as a killed server leaves one; at the end the name is removed only if it is
+//! still this socket's.
 
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
@@ -13,15 +13,15 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Connections that wait to be accepted.
+/// The most connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// A listening socket with a name; dropped, both are gone.
+/// A listening socket with a name; both are removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the name.
+    /// Device and inode of the name's file.
     identity: (u64, u64),
 }
 
@@ -29,9 +29,8 @@ impl UnixSocket {
     /// Listens at `path`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AddrInUse`] when somebody answers there,
-    /// [`io::ErrorKind::AlreadyExists`] when there is something else than a
-    /// socket, and what the system says.
+    /// [`io::ErrorKind::AddrInUse`] when a process answers there, [`io::ErrorKind::AlreadyExists`]
+    /// when the path is not a socket, and the system's errors.
     pub(crate) fn listen(path: &Path) -> io::Result<Self> {
         remove_stale(path)?;
         let socket = rustix::net::socket_with(
@@ -52,12 +51,12 @@ impl UnixSocket {
         Ok(socket)
     }
 
-    /// What connections are accepted from.
+    /// Returns the listener from which connections are accepted.
     pub(crate) fn listener(&self) -> &UnixListener {
         &self.listener
     }
 
-    /// The path at which the socket lies.
+    /// Returns the path of the socket.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -1,10 +1,10 @@
-//! A small digest: FNV-1a of 64 bits, by Fowler, Noll and Vo. It tells things apart that
-//! differ by accident; against malice it does nothing.
+//! A small digest: FNV-1a of 64 bits, by Fowler, Noll and Vo. It distinguishes inputs that differ
+//! by accident; it gives no protection against deliberate collisions.
 
-/// The digest of nothing, with which each begins.
+/// The digest of no bytes (the FNV offset basis), with which every digest begins.
 pub const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The digest of what `hash` is that of, followed by these bytes.
+/// Returns the digest of the bytes behind `hash` followed by `bytes`.
 #[must_use]
 pub fn fnv1a(hash: u64, bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(hash, |hash, byte| {

@@ -1,6 +1,6 @@
-//! Lists and groups that keep the order in which things come.
+//! Deduplication and grouping of items in the order in which they come.
 
-/// Each of these once, where it comes first.
+/// Returns each distinct item once, at the place of its first occurrence.
 #[must_use]
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut kept = Vec::new();
@@ -12,7 +12,7 @@ pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     kept
 }
 
-/// What comes with the same key, together, where the key comes first.
+/// Returns the items grouped by key; a group stands where its key first occurs.
 #[must_use]
 pub fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();

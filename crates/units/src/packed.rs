@@ -1,8 +1,8 @@
-//! Files that somebody has compressed, by their first bytes.
+//! Recognition of compressed files by their first bytes.
 
 use std::io::{self, ErrorKind};
 
-/// What a file begins with, what has made it, and what takes it apart again.
+/// The first bytes of a compressed file, the program that made it, and the one that unpacks it.
 const PACKERS: [(&[u8], &str, &str); 5] = [
     (&[0x1f, 0x8b], "gzip", "gunzip"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "unzstd"),
@@ -11,14 +11,14 @@ const PACKERS: [(&[u8], &str, &str); 5] = [
     (b"PK\x03\x04", "zip", "unzip"),
 ];
 
-/// Refuses bytes of a file that was compressed by gzip, zstd, xz, bzip2 or zip.
+/// Refuses the bytes of a file that was compressed by gzip, zstd, xz, bzip2 or zip.
 ///
 /// # Errors
-/// With the program that has compressed it, and the command that takes it apart again.
+/// An error that names the program that compressed it, and the command that unpacks it.
 pub fn check_unpacked(bytes: &[u8]) -> io::Result<()> {
     let is = |(begin, ..): &&(&[u8], &str, &str)| bytes.starts_with(begin);
     match PACKERS.iter().find(is) {
-        // Some text begins with what bzip2's files begin with.
+        // Some plain text begins with the same bytes as bzip2's files.
         Some((_, packer, again)) if str::from_utf8(bytes).is_err() => Err(io::Error::new(
             ErrorKind::InvalidData,
             format!("it is compressed by {packer}: `{again}` makes the file that can be read"),
@@ -27,10 +27,10 @@ pub fn check_unpacked(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The text of a file with these bytes.
+/// Returns the text of a file with these bytes.
 ///
 /// # Errors
-/// When they are no UTF-8, or are compressed as [`check_unpacked`] says.
+/// When they are not UTF-8, or are compressed (see [`check_unpacked`]).
 pub fn text_of(bytes: Vec<u8>) -> io::Result<String> {
     check_unpacked(&bytes)?;
     let no_text = |_| io::Error::new(ErrorKind::InvalidData, "it is no text in UTF-8");

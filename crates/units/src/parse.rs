@@ -3,7 +3,7 @@
 use crate::{Bytes, Nanos};
 use thiserror::Error;
 
-/// Why a size or a time could not be read.
+/// The reason why a size or a time could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseUnitError {
     /// No digits where a number should be.
@@ -22,7 +22,7 @@ pub enum ParseUnitError {
         /// The units that exist.
         expected: &'static str,
     },
-    /// More than 64 bits hold, or a fraction of the smallest unit.
+    /// A number that does not fit 64 bits, or a fraction of the smallest unit.
     #[error("`{text}` is out of range")]
     OutOfRange {
         /// The text as given.
@@ -57,8 +57,8 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, ParseUnitError> {
     scale(text, number, 1 << (10 * power)).map(Bytes)
 }
 
-/// The longest time that a file or an option may ask for, 366 days: what is meant to
-/// end must do so.
+/// The longest time that a file or an option may ask for, 366 days, so that whatever it
+/// limits does end.
 pub const LONGEST_TIME: Nanos = Nanos(366 * 86_400 * 1_000_000_000);
 
 /// Reads a time: a plain number is seconds; `ns`, `us`, `ms`, `s`, `m`, `h`,
@@ -103,7 +103,7 @@ fn split(text: &str) -> Result<(&str, &str), ParseUnitError> {
     Ok((number, unit.trim()))
 }
 
-/// `number` times `unit`, exactly, without going through floating point.
+/// Returns `number` times `unit`, exactly, without floating point.
 fn scale(text: &str, number: &str, unit: u64) -> Result<u64, ParseUnitError> {
     let out_of_range = || ParseUnitError::OutOfRange {
         text: text.trim().to_owned(),
@@ -126,8 +126,8 @@ fn scale(text: &str, number: &str, unit: u64) -> Result<u64, ParseUnitError> {
     u64::try_from(scaled / tens).map_err(|_| out_of_range())
 }
 
-/// Bytes in a unit of size or rate as programs print them, `kB`, `MiB/s`, `bytes/sec`, `m`:
-/// with `i` a power of 1024, otherwise of `kilo`, which is 1000 or 1024.
+/// Returns the bytes in a unit of size or rate as programs print it, `kB`, `MiB/s`, `bytes/sec`,
+/// `m`: with `i` a power of 1024, otherwise of `kilo`, which is 1000 or 1024.
 #[must_use]
 pub fn bytes_in(unit: &str, kilo: f64) -> Option<f64> {
     let unit = unit.strip_suffix("/s").unwrap_or(unit);

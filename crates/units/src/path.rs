@@ -1,4 +1,4 @@
-//! Files and folders with which something cannot be done.
+//! The error of an operation on a file or folder.
 
 use crate::visible_path;
 use std::error::Error;
@@ -6,14 +6,14 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file or folder with which something cannot be done: `cannot read x`.
+/// An operation on a file or folder that failed: `cannot read x`.
 #[derive(Debug)]
 pub struct PathError {
-    /// What cannot be done with it: `read`, `write`.
+    /// The operation that failed, as a verb: `read`, `write`.
     pub action: &'static str,
     /// The file or folder.
     pub path: PathBuf,
-    /// What the operating system answered.
+    /// The error that the operating system returned.
     pub source: io::Error,
 }
 
@@ -34,7 +34,7 @@ impl Error for PathError {
     }
 }
 
-/// Makes the error of what cannot be done with a file or folder, for `map_err`.
+/// Returns a closure for `map_err` that makes the error of an operation on a file or folder.
 pub fn cannot(
     action: &'static str,
     path: &(impl AsRef<Path> + ?Sized),

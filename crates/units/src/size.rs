@@ -24,7 +24,7 @@ pub struct Sectors(pub u64);
 pub struct BytesPerSecond(pub f64);
 
 impl Bytes {
-    /// The sectors that cover this many bytes, rounded down.
+    /// Returns the number of whole sectors in this many bytes; a rest is dropped.
     #[must_use]
     pub const fn to_sectors(self) -> Sectors {
         Sectors(self.0 / SECTOR_BYTES)
@@ -88,8 +88,8 @@ macro_rules! sizes {
 sizes!(Bytes, Sectors);
 
 impl fmt::Display for Bytes {
-    /// An exact binary multiple where there is one (`128 KiB`, `3 TiB`), else
-    /// the largest binary unit with two decimals (`3.64 TiB`).
+    /// Writes an exact binary multiple where there is one (`128 KiB`, `3 TiB`), else the largest
+    /// binary unit with two decimals (`3.64 TiB`).
     #[expect(clippy::cast_precision_loss, reason = "for printing")]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMES: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -118,7 +118,7 @@ impl fmt::Display for Sectors {
 }
 
 impl fmt::Display for BytesPerSecond {
-    /// Decimal megabytes, named so: `177.9 MB/s`.
+    /// Writes decimal megabytes per second: `177.9 MB/s`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:.1} MB/s", self.0 / 1e6)
     }

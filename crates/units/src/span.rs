@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 pub struct Span {
     /// The first sector of the range.
     pub start: Sectors,
-    /// Sector after the last.
+    /// The sector after the last one of the range.
     pub end: Sectors,
 }
 
 impl Span {
-    /// From sector `start` up to, and without, sector `end`.
+    /// The range from sector `start` up to, and without, sector `end`.
     #[must_use]
     pub const fn new(start: u64, end: u64) -> Self {
         Self {
@@ -22,19 +22,19 @@ impl Span {
         }
     }
 
-    /// The same of sectors: from `start` up to, and without, `end`.
+    /// The range from `start` up to, and without, `end`, given as [`Sectors`].
     #[must_use]
     pub const fn between(start: Sectors, end: Sectors) -> Self {
         Self { start, end }
     }
 
-    /// Sectors in it. `end` must not be below `start`.
+    /// Returns the number of sectors in the range. `end` must not be below `start`.
     #[must_use]
     pub const fn count(&self) -> Sectors {
         Sectors(self.end.0 - self.start.0)
     }
 
-    /// Whether a sector is in both.
+    /// Whether the two ranges have a sector in common.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.start < other.end && other.start < self.end
@@ -49,12 +49,12 @@ pub struct SpanSet {
 }
 
 impl SpanSet {
-    /// Adds a range; one without sectors adds nothing.
+    /// Adds a range; an empty range adds nothing.
     pub fn insert(&mut self, mut span: Span) {
         if span.start >= span.end {
             return;
         }
-        // Those that touch it at either end become one with it.
+        // Ranges that touch the new one at either end are merged with it.
         while let Some((&start, &end)) = self.spans.range(..=span.end).next_back()
             && end >= span.start
         {
@@ -65,7 +65,7 @@ impl SpanSet {
         self.spans.insert(span.start, span.end);
     }
 
-    /// Takes a range out; gives what of it was in the set, ascending.
+    /// Removes a range; returns the parts of it that were in the set, ascending.
     pub fn remove(&mut self, span: Span) -> Vec<Span> {
         let mut removed = Vec::new();
         if span.start >= span.end {
@@ -94,8 +94,8 @@ impl SpanSet {
         span.start < span.end && last.is_some_and(|(_, end)| *end > span.start)
     }
 
-    /// Whether the sector is in the set, and the next sector from which on that is
-    /// otherwise; `u64::MAX` if it stays so.
+    /// Returns whether the sector is in the set, and the next sector from which on that changes;
+    /// `u64::MAX` if it never does.
     #[must_use]
     pub fn at(&self, sector: Sectors) -> (bool, Sectors) {
         let before = self.spans.range(..=sector).next_back();
@@ -108,7 +108,7 @@ impl SpanSet {
         }
     }
 
-    /// What is in both sets.
+    /// Returns the intersection of the two sets.
     #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         let parts = self.iter().flat_map(|span| {
@@ -128,13 +128,13 @@ impl SpanSet {
         self.iter().next()
     }
 
-    /// Whether no sector is in it.
+    /// Whether the set has no sector.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Takes all sectors out of the set.
+    /// Removes all sectors from the set.
     pub fn clear(&mut self) {
         self.spans.clear();
     }

@@ -13,31 +13,31 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// The start of virtual time, or no time at all.
     pub const ZERO: Self = Self(0);
-    /// The greatest time, which is later than anything that happens.
+    /// The greatest time; it stands for one later than every event.
     pub const MAX: Self = Self(u64::MAX);
     /// One second of a thousand million nanoseconds.
     pub const SECOND: Self = Self(1_000_000_000);
 
-    /// So many whole seconds; the product must fit 64 bits.
+    /// A span of this many whole seconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)
     }
 
-    /// So many whole milliseconds; the product must fit 64 bits.
+    /// A span of this many whole milliseconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
-    /// So many whole microseconds; the product must fit 64 bits.
+    /// A span of this many whole microseconds; the product must fit 64 bits.
     #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds * 1_000)
     }
 
-    /// Seconds with a fraction, rounded to the nearest nanosecond; negative
-    /// and non-finite values give zero.
+    /// A span of seconds with a fraction, rounded to the nearest nanosecond; negative and
+    /// non-finite values give zero.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -55,7 +55,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// The difference, or zero where `earlier` is the later one.
+    /// Returns the difference, or zero where `earlier` is the later one.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
@@ -109,8 +109,8 @@ impl Div<u64> for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// `60s`, `11.46ms`, `59us`, `7ns`: the largest unit that is not below 1,
-    /// with at most three decimals.
+    /// Writes the time in the largest unit in which it is not below 1, with at most three decimals:
+    /// `60s`, `11.46ms`, `59us`, `7ns`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
             0..1_000 => (1, "ns"),

@@ -1,11 +1,11 @@
-//! Text from others, to be shown: everything that a terminal would obey, or that nobody sees, as
-//! Rust writes it, `\u{1b}`, and bytes that are no UTF-8 as `\xff`.
+//! Text from outside, made safe to show: characters that a terminal would obey or that are
+//! invisible appear in Rust's notation, `\u{1b}`, and bytes that are not UTF-8 as `\xff`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Whether a character acts, or is not seen, instead of being shown.
+/// Whether a character is invisible or changes a terminal's state instead of being shown.
 #[must_use]
 pub fn acts(letter: char) -> bool {
     letter.is_control()
@@ -15,13 +15,13 @@ pub fn acts(letter: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text of one line, with everything that acts shown.
+/// Returns a text of one line with all such characters made visible.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, acts)
 }
 
-/// The same of a text that may have several lines and columns.
+/// Returns a text of several lines and columns with all such characters made visible.
 #[must_use]
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |letter| {
@@ -29,7 +29,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same of bytes that need not be UTF-8.
+/// Returns bytes, which need not be UTF-8, as text with all such characters made visible.
 #[must_use]
 pub fn visible_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -42,7 +42,7 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// A path to be shown.
+/// Returns a path as text to be shown.
 #[must_use]
 pub fn visible_path(path: &Path) -> String {
     visible_bytes(path.as_os_str().as_encoded_bytes())

@@ -1,30 +1,31 @@
-//! What every reader and writer of text needs: an error with its causes, the line of a
-//! byte, bytes as hexadecimal digits, numbers of things.
+//! Helpers for reading and writing text: an error with its causes, the line of a byte, bytes as
+//! hexadecimal digits, numbers with their nouns.
 
 use std::error::Error;
 use std::fmt::Write;
 
-/// An error and its causes, the outermost first.
+/// Returns the messages of an error and its causes, the outermost first.
 #[must_use]
 pub fn reasons(error: &dyn Error) -> Vec<String> {
     let all = std::iter::successors(Some(error), |&error| error.source());
     all.map(ToString::to_string).collect()
 }
 
-/// An error and its causes in one line: `cannot read x: no such file`.
+/// Returns an error and its causes in one line: `cannot read x: no such file`.
 #[must_use]
 pub fn in_one_line(error: &dyn Error) -> String {
     reasons(error).join(": ")
 }
 
-/// The line in which a byte of a text stands, from 1; that of the end for one behind it.
+/// Returns the line of a text that contains this byte, from 1; the last line for a byte
+/// beyond the end.
 #[must_use]
 pub fn line_of(text: &str, byte: usize) -> usize {
     let before = text.bytes().take(byte);
     1 + before.filter(|one| *one == b'\n').count()
 }
 
-/// Two hexadecimal digits for each byte.
+/// Returns bytes as text of two hexadecimal digits each.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -34,30 +35,30 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// A number with its noun: `1 job`, `29 jobs`.
+/// Returns a number with its noun: `1 job`, `29 jobs`.
 #[must_use]
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Whether a list of words, with blanks or line ends between them, has this one.
+/// Whether a list of words, separated by blanks or line ends, contains this one.
 #[must_use]
 pub fn lists(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }
 
-/// The columns of a line of a table that is text: two blanks or more set them apart.
+/// Returns the columns of one line of a text table: two or more blanks separate them.
 pub fn columns(line: &str) -> impl Iterator<Item = &str> {
     let columns = line.split("  ").map(str::trim);
     columns.filter(|column| !column.is_empty())
 }
 
-/// The rows of a table that is part of the program: each line is one, in [`columns`], except
-/// empty ones and comments, which begin with `#`.
+/// Returns the rows of a table that is part of the program: each line is one, in [`columns`],
+/// except empty ones and comments, which begin with `#`.
 ///
 /// # Panics
-/// When a line has another number of columns, or `row` makes nothing of it: whatever test
-/// first reads the table fails then, and no line is lost.
+/// When a line has another number of columns, or `row` rejects it: the first test that reads the
+/// table fails then, and no line is lost.
 pub fn table<T, const COLUMNS: usize>(
     text: &'static str,
     row: impl Fn([&'static str; COLUMNS]) -> Option<T>,

@@ -1,4 +1,4 @@
-//! What the verbs on members ask of the levels that keep whole copies.
+//! The member verbs of the levels that keep whole copies.
 
 use super::Array;
 use crate::member::{EngineParts, MemberVerbs, Members};
@@ -48,14 +48,14 @@ impl MemberVerbs for Array {
 }
 
 impl Array {
-    /// Declares that the members in sync may differ, before anything is read:
-    /// until a resync has passed, all reads of a range go to one member.
+    /// Declares, before any read, that the members in sync may differ: until a resync has passed,
+    /// all reads of a range go to one member.
     pub fn declare_dirty(&mut self) {
         self.resynced_below = Some(Sectors::ZERO);
     }
 
-    /// Declares that these members are in sync by force only: until a resync has passed, what
-    /// another one has, too, is taken from that.
+    /// Declares that these members are in sync by force only: until a resync has passed, sectors
+    /// that another member has, too, are read from that one.
     pub fn declare_doubtful(&mut self, slots: SlotSet) {
         self.doubtful = slots;
     }

@@ -1,18 +1,16 @@
-//! Check and repair, and the resync of md's RAID 10: all copies of a block are read and
-//! compared.
+//! Check and repair, and the resync of md's RAID 10: all copies of a block are read and compared.
 //!
-//! The first copy in md's order that could be read is the right one, as in md,
-//! with three copies and more too; where the array is dirty, it is the one that reads see.
-//! Each other copy is compared with it, first as a whole, then, where it differs, in parts
-//! of 4 KiB, so that the place can be told. A repair then writes the first copy over those
-//! that differ, and over those that a bad-block log names, which nobody reads (as Linux
-//! drivers/md/raid1.c, `raid1_sync_request`). A copy that cannot be read is left out, and
-//! corrected afterwards.
+//! The first copy in md's order that could be read is the right one, as in md, with three copies
+//! and more too; where the array is dirty, it is the one that reads see. Each other copy is
+//! compared with it, first as a whole, then, where it differs, in parts of 4 KiB, so that the place
+//! can be reported. A repair then writes the first copy over those that differ, and over those that
+//! a bad-block log names, which are never read (as Linux drivers/md/raid1.c, `raid1_sync_request`).
+//! A copy that cannot be read is left out, and corrected afterwards.
 //!
-//! A resync leaves none out: what it has passed may be read from every copy, and where a
-//! copy cannot be read as a whole its readable sectors may still differ. Such a block is
-//! copied, part by part where need be, as in a resync that compares nothing. (Linux
-//! drivers/md/raid10.c, `sync_request_write`, also writes the copies that it could not read.)
+//! A resync leaves none out: behind it sectors may be read from every copy, and where a copy cannot
+//! be read as a whole its readable sectors may still differ. Such a block is copied, part by part
+//! where necessary, as in a resync that compares nothing. (Linux drivers/md/raid10.c,
+//! `sync_request_write`, also writes the copies that it could not read.)
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
@@ -30,13 +28,13 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Comparison {
     copies: Vec<Copy>,
-    /// Members whose logs call their copies bad, and that are given right ones.
+    /// Members whose logs call their copies bad, and that get the right copy.
     bad: SlotSet,
-    /// Reads or steps whose results are awaited.
+    /// The number of reads or steps whose results are awaited.
     outstanding: u32,
-    /// The copy that the others are compared with.
+    /// The index of the copy that the others are compared with.
     first: usize,
-    /// Sectors that differ, by the first sector of the part.
+    /// The number of sectors that differ, by the first sector of the part.
     parts: BTreeMap<Sectors, u64>,
 }
 
@@ -58,13 +56,13 @@ pub(super) struct Question {
 }
 
 impl Comparison {
-    /// The member whose copy counts, and the copy.
+    /// Returns the member with the right copy, and the copy's buffer.
     fn source(&self) -> (Slot, ScratchId) {
         let first = &self.copies[self.first];
         (first.slot, first.scratch)
     }
 
-    /// The buffers of all copies but the first, which is the block's own.
+    /// Returns the buffers of all copies but the first, which is the block's own.
     fn further_buffers(&self, own: ScratchId) -> impl Iterator<Item = ScratchId> {
         let buffers = self.copies.iter().map(|copy| copy.scratch);
         buffers.filter(move |scratch| *scratch != own)
@@ -72,7 +70,7 @@ impl Comparison {
 }
 
 impl Array {
-    /// Reads all copies of a block that are in sync. A single one is as it is.
+    /// Reads all copies of a block that are in sync. A single copy is not compared.
     pub(super) fn start_comparison(&mut self, new: NewBlock, out: &mut Outputs) {
         let slots = self.readable(new.range) & self.members.in_sync();
         let bad = match self.recovery.walk.kind() {
@@ -105,7 +103,7 @@ impl Array {
             .iter()
             .map(|copy| (copy.slot, copy.scratch))
             .collect();
-        // md's RAID 10 puts each copy's read in front of those that it has (Linux
+        // md's RAID 10 puts each copy's read in front of earlier ones (Linux
         // drivers/md/raid10.c, `raid10_sync_request`: `biolist`).
         if !self.is_mirror && self.recovery.config().threads.is_some() {
             reads.reverse();
@@ -133,9 +131,9 @@ impl Array {
         comparison.expect("a block of a check is being compared")
     }
 
-    /// What the policy is told of a command that has ended. To md's mirror each copy that is
-    /// read for a check moves the head of one member only, that from which a resync would read
-    /// (Linux drivers/md/raid1.c, `raid1_sync_request` and `end_sync_read`: `read_disk`).
+    /// Returns the policy's view of a command that has ended. To md's mirror each copy that is read
+    /// for a check moves the head of one member only, that from which a resync would read (Linux
+    /// drivers/md/raid1.c, `raid1_sync_request` and `end_sync_read`: `read_disk`).
     pub(super) fn ended_io(&self, command: &Command) -> Option<Io> {
         let mut io = command.io()?;
         if let Role::CompareRead { block } = command.role
@@ -175,7 +173,7 @@ impl Array {
         self.pump_sync(out);
     }
 
-    /// All copies were read, or could not be.
+    /// Compares the copies of a block, once all reads have ended.
     pub(super) fn compare(&mut self, number: u32, out: &mut Outputs) {
         let range = self.recovery.block(number).range;
         let in_sync = self.members.in_sync();
@@ -216,7 +214,7 @@ impl Array {
         }
     }
 
-    /// Gives back all buffers of a comparison but the first, which is the block's own.
+    /// Releases all buffers of a comparison but the first, which is the block's own.
     pub(super) fn end_comparison(&mut self, number: u32, out: &mut Outputs) {
         let own = self.recovery.block(number).scratch;
         if let Some(comparison) = self.comparisons[number as usize].take() {
@@ -226,8 +224,8 @@ impl Array {
         }
     }
 
-    /// Which copy of a block is the right one, of those that could be read, in md's order:
-    /// the first, or where the array is dirty the one that reads have seen.
+    /// Returns the index of the right copy of a block among those that could be read, in md's
+    /// order: the first, or where the array is dirty the one that reads have seen.
     fn right_copy(&self, range: Span, read: &[(Slot, usize)]) -> usize {
         let candidates = read.iter().map(|(slot, _)| *slot).collect();
         let shown = self.shown_of(range, candidates);
@@ -258,8 +256,8 @@ impl Array {
         }
     }
 
-    /// Takes the result of a step with an id. A result that was not asked for
-    /// is an error of the driver and is ignored.
+    /// Takes the result of a step with an id. A result that was not asked for is an error of the
+    /// driver and is ignored.
     pub fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
         self.now = now;
         let question = self.questions.take_key(step.0);
@@ -288,7 +286,7 @@ impl Array {
         self.thread.has_more = false;
     }
 
-    /// Asks where copies differ; false if none does.
+    /// Orders steps that find where copies differ; returns false if none differs.
     fn ask_for_parts(&mut self, number: u32, out: &mut Outputs) -> bool {
         let range = self.recovery.block(number).range;
         let copies = self.comparison(number).copies.iter().enumerate();
@@ -310,13 +308,12 @@ impl Array {
         !different.is_empty()
     }
 
-    /// All copies of a block were compared: what differs is told, and written anew where asked
-    /// for.
+    /// Ends the comparison of a block: differences are reported, and corrected if the sync does so.
     fn conclude(&mut self, number: u32, out: &mut Outputs) {
         let range = self.recovery.block(number).range;
         let kind = self.recovery.walk.kind();
         let corrects = kind != Some(SyncKind::Check);
-        // What a resync finds to differ was to be expected.
+        // Differences that a resync finds are expected.
         let reports = kind != Some(SyncKind::Resync);
         let in_sync = self.members.in_sync();
         let comparison = self.comparison(number);

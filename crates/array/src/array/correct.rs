@@ -1,14 +1,13 @@
-//! Read errors corrected: a member that could not read something is given the
-//! bytes of another copy, and its medium a chance to put them elsewhere.
+//! The correction of read errors: a member that could not read a range is given the bytes of
+//! another copy, and its medium a chance to store them elsewhere.
 //!
-//! The request that met the error does not wait for that. One correction runs at
-//! a time. It waits until no write and no sync block is in flight over its
-//! range, and holds new ones back meanwhile, so that what it reads stays right
-//! until it is written. It takes the whole range from another member that has it; if
-//! none can read all of it, part by part of 4 KiB. A part that nobody else can
-//! read is read from the member itself once more; if that fails too, it is a bad
-//! block. The rewrite is trusted; if it fails, the member does, or if it is
-//! needed, the part is a bad block.
+//! The request that met the error does not wait for that. One correction runs at a time. It waits
+//! until no write and no sync block is in flight over its range, and holds new ones back meanwhile,
+//! so that the bytes it reads stay right until they are written. It takes the whole range from
+//! another member that has it; if none can read all of it, part by part of 4 KiB. A part that no
+//! other member can read is read from the member itself once more; if that fails too, it is a bad
+//! block. The rewrite is trusted; if it fails, the member is failed, or if the array needs the
+//! member, the part is a bad block.
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
@@ -18,7 +17,7 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::Span;
 use std::collections::VecDeque;
 
-/// Corrections that wait; what fails beyond that is met again by later reads.
+/// The most corrections that wait; further read errors are met again by later reads.
 const MAXIMUM_WAITING: usize = 1024;
 
 /// The correction under way, and those that wait.
@@ -40,7 +39,7 @@ struct WantedCorrection {
 #[derive(Debug, Clone, Copy)]
 struct Current {
     wanted: WantedCorrection,
-    /// `None`: it waits until its range is quiet.
+    /// The step of the work; `None` while it waits until its range is quiet.
     work: Option<Work>,
 }
 
@@ -55,21 +54,21 @@ struct Work {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Another copy of the range is being read.
+    /// Another copy of the part is being read.
     Read,
-    /// It is written to the member.
+    /// The part is being written to the member.
     Write,
-    /// The member itself is read once more.
+    /// The member itself reads the part once more.
     ReadAgain,
 }
 
 impl Corrections {
-    /// Whether there is one that holds anything back.
+    /// Whether a correction is under way that holds requests back.
     pub(super) const fn is_busy(&self) -> bool {
         self.current.is_some()
     }
 
-    /// The range that writes and sync blocks must leave alone.
+    /// Returns the range that writes and sync blocks must leave alone.
     pub(super) fn range(&self) -> Option<Span> {
         self.current.map(|current| current.wanted.range)
     }
@@ -79,7 +78,7 @@ impl Corrections {
             && !mutation::is(Mutation::CorrectionUnheld)
     }
 
-    /// Whether one of this member, under way or waiting, has sectors of a range.
+    /// Whether a correction of this member, under way or waiting, has sectors of a range.
     pub(super) fn wants(&self, slot: Slot, range: Span) -> bool {
         let current = self.current.iter().map(|current| &current.wanted);
         let mut all = current.chain(&self.waiting);
@@ -98,8 +97,7 @@ impl Corrections {
 }
 
 impl Array {
-    /// A member could not read something. Only where another copy exists is
-    /// there anything to be done about it.
+    /// Queues a correction after a member's read error, if another copy exists.
     pub(super) fn read_failed(&mut self, command: &Command, error: MemberError, out: &mut Outputs) {
         let holders = self.map.extent(command.start).slots();
         let wanted = WantedCorrection {
@@ -120,8 +118,8 @@ impl Array {
         self.pump_corrections(out);
     }
 
-    /// Begins the next correction if its range is quiet. An array that may write nothing any
-    /// more begins none, and gives up those that wait.
+    /// Begins the next correction if its range is quiet. An array that may write no more begins
+    /// none, and drops those that wait.
     pub(super) fn pump_corrections(&mut self, out: &mut Outputs) {
         loop {
             if !self.members.corrects {
@@ -182,7 +180,8 @@ impl Array {
         self.send_correction(wanted, work, slot, Operation::Read, out);
     }
 
-    /// Who has the right bytes. Where the copies may differ, it is whom reads have turned to.
+    /// Returns the member with the right bytes. Where the copies may differ, it is the one
+    /// that reads use.
     fn right_source(&self, wanted: WantedCorrection, work: &Work) -> Option<Slot> {
         let sources = self.readable(work.part).without(wanted.slot) - work.tried;
         match self.may_differ(work.part.end) && !mutation::is(Mutation::DirtyCorrectedByLowest) {
@@ -258,8 +257,7 @@ impl Array {
         self.pump_sync(out);
     }
 
-    /// The member has taken or refused a part, or could or could not read it
-    /// after all.
+    /// Goes on after a member has taken or refused a part, or has read or not read it after all.
     fn correction_part_done(
         &mut self,
         command: &Command,
@@ -317,7 +315,7 @@ impl Array {
         self.release_gated(out);
     }
 
-    /// Whether one is under way or waits.
+    /// Whether a correction is under way or waits.
     pub(super) fn is_correcting(&self) -> bool {
         self.corrections.is_busy() || !self.corrections.waiting.is_empty()
     }

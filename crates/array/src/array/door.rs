@@ -1,12 +1,12 @@
 //! Writes that pass a sync's barrier before they are submitted.
 //!
 //! md takes the barrier first (Linux 6.12 drivers/md/raid1.c, `raid1_write_request`:
-//! `wait_barrier`; raid10.c, `raid10_write_request`: `regular_request_wait`), and sets the
-//! bits of the bitmap behind it; so no block of the sync begins from then until the write
-//! has ended, and while its bits are written nothing of the sync is in the way. Whoever
-//! keeps the bitmap knocks for a write, as often as it wants, until it is let in, and
-//! submits it later. Who waits is let in as the barrier comes down, before the sync's thread
-//! looks whether anybody waits (`lower_barrier` wakes both, and the process was there first).
+//! `wait_barrier`; raid10.c, `raid10_write_request`: `regular_request_wait`), and sets the bits of
+//! the bitmap behind it; so no block of the sync begins from then until the write has ended, and
+//! while its bits are written no block of the sync is in the way. The layer that keeps the bitmap
+//! asks for a write, as often as needed, until it is let in, and submits it later. Waiting writes
+//! are let in as the barrier comes down, before the sync's thread checks for waiters
+//! (`lower_barrier` wakes both, and the process was there first).
 
 use super::Array;
 use crate::recovery::MdRules;
@@ -14,22 +14,22 @@ use crate::request::{Request, RequestId};
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::BTreeSet;
 
-/// The writes that have knocked at a sync's barrier and have not been submitted.
+/// Writes that have asked at a sync's barrier and have not been submitted.
 #[derive(Debug, Default)]
 pub(super) struct Door {
     /// Writes that wait for the barrier, each with its part in the first unit and its process.
     waiting: Vec<(RequestId, Span, u32)>,
-    /// Writes behind it that were not submitted yet.
+    /// Writes behind the barrier that were not submitted yet.
     inside: BTreeSet<RequestId>,
 }
 
 impl Door {
-    /// How many writes wait to be let in.
+    /// Returns how many writes wait to be let in.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The processes whose writes wait.
+    /// Returns the processes whose writes wait.
     pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
         self.waiting.iter().map(|(.., process)| *process)
     }
@@ -62,7 +62,7 @@ impl Array {
         true
     }
 
-    /// Lets in who needs to wait no longer.
+    /// Lets in the writes that need to wait no longer.
     pub(super) fn open_door(&mut self) {
         for (id, range, process) in std::mem::take(&mut self.door.waiting) {
             if self.recovery.write_keeps_waiting(range) {
@@ -77,7 +77,7 @@ impl Array {
         }
     }
 
-    /// A write that was let in, or that knocked, never comes.
+    /// Forgets a write that was let in, or that has asked, and is never submitted.
     pub(super) fn leave(&mut self, request: &Request) {
         let barrier = self.recovery.barrier_mut();
         let waiting = &mut self.door.waiting;
@@ -90,10 +90,10 @@ impl Array {
         }
     }
 
-    /// Whether this part of a write is behind the barrier already, as the write and all its
-    /// parts before this one are: a mirror's as far as the unit goes. Of a RAID 10's each chunk
-    /// comes to the barrier by itself ([`Self::passes_raised_barrier`]). Where a request has one
-    /// plug, all have passed before its bits are written.
+    /// Whether this part of a write is behind the barrier already, as the write and all its parts
+    /// before this one are: in a mirror up to the end of the unit. In a RAID 10 each chunk comes to
+    /// the barrier by itself ([`Self::passes_raised_barrier`]). Where a request has one plug, all
+    /// its parts have passed before its bits are written.
     pub(super) fn is_inside_barrier(&self, request: &Request, part: Span) -> bool {
         let at_once = self.recovery.config().rules().plugs_requests;
         let passes = at_once || self.is_mirror || !ends_bio(request, part.end);
@@ -103,10 +103,9 @@ impl Array {
             && !self.is_gated(part)
     }
 
-    /// Whether the chunk of a request that ends here passes a barrier that somebody has raised:
-    /// not the last one of a bio, as long as others are under way, since the barrier cannot
-    /// come up before these have ended (Linux 6.12 drivers/md/raid10.c,
-    /// `stop_waiting_barrier`: `nr_pending` and `bio_list`).
+    /// Whether the chunk of a request that ends here passes a raised barrier: any but the last one
+    /// of a bio, as long as others are under way, since the barrier cannot close before these have
+    /// ended (Linux 6.12 drivers/md/raid10.c, `stop_waiting_barrier`: `nr_pending` and `bio_list`).
     pub(super) fn passes_raised_barrier(&self, request: &Request, end: Sectors) -> bool {
         self.cut_by_chunk.is_some() && self.recovery.has_io() && !ends_bio(request, end)
     }
@@ -117,8 +116,8 @@ impl Array {
     }
 }
 
-/// Whether a bio of a request ends at this sector: the request's last one, or one that is as
-/// long as can be.
+/// Whether a bio of a request ends at this sector: the request's last one, or one of
+/// the greatest length.
 fn ends_bio(request: &Request, end: Sectors) -> bool {
     let so_far = end.0 - request.start.0;
     so_far == request.count.0 || so_far.is_multiple_of(MdRules::OF_ONE_BIO.0)

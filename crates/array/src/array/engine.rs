@@ -1,4 +1,4 @@
-//! The array as an engine among those of other levels.
+//! The [`Engine`] interface of the levels that keep whole copies.
 
 use super::plug::Plugged;
 use super::{Array, RequestState, Role};
@@ -75,7 +75,7 @@ impl Engine for Array {
         if self.owes_recovery() {
             return Some(self.now);
         }
-        // Nothing of the sync's happens before it has the processor again.
+        // The sync has nothing to do before its thread has the processor again.
         self.recovery
             .yields_until()
             .or(self.recovery.walk.wakes_at())
@@ -105,7 +105,7 @@ impl Engine for Array {
         let targets = self.comparable();
         if targets.is_empty() {
             if kind == SyncKind::Resync {
-                // Nothing is left that might differ.
+                // No second copy is left that might differ.
                 self.resynced_below = None;
             }
             out.events.push(Event::SyncFinished);

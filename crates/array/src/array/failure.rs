@@ -1,5 +1,4 @@
-//! Members that leave service, bad blocks, and writes that wait until a failure
-//! is recorded.
+//! Members that leave service, bad blocks, and writes that wait until a failure is recorded.
 
 use super::{Array, Command, Piece};
 use crate::member::MemberVerbs;
@@ -7,10 +6,9 @@ use crate::mutation::{self, Mutation};
 use crate::request::Outputs;
 
 impl Array {
-    /// A member failed a command. It leaves service if the error says so,
-    /// unless it is needed, or has left since the command was sent: its slot
-    /// may hold another member by now. True if it stays although the error says
-    /// that it should go.
+    /// Handles a member's error on a command. The member leaves service if the error demands that,
+    /// unless the array needs it, or it has left since the command was sent: its slot may hold
+    /// another member by now. Returns true if it stays although the error demands that it leave.
     pub(super) fn member_error(
         &mut self,
         command: &Command,
@@ -30,23 +28,23 @@ impl Array {
         false
     }
 
-    /// Whether the member that the command was sent to is still there.
+    /// Whether the member that the command was sent to is still in service.
     pub(super) fn is_in_service(&self, command: &Command) -> bool {
         self.members.epoch(command.slot) == command.epoch
     }
 
-    /// Whether a piece's answer must wait: a member that did not take it might
-    /// come back as current.
+    /// Whether a piece's answer must wait, as a member that did not take it might come back as
+    /// a current one.
     pub(super) fn must_wait_for_record(&self, piece: &Piece) -> bool {
         !((piece.asked - piece.succeeded) & self.members.unrecorded()).is_empty()
     }
 
-    /// A member has what a read may have failed to find on it.
+    /// Records that a member got content that an earlier read may not have found on it.
     pub(super) fn mended(&mut self) {
         self.mends = self.mends.wrapping_add(1);
     }
 
-    /// Takes the range of a write that succeeded out of the member's bad blocks.
+    /// Removes the range of a write that succeeded from the member's bad blocks.
     pub(super) fn clear_bad_blocks(&mut self, command: &Command, out: &mut Outputs) {
         if self.corrections.wants(command.slot, command.range()) {
             self.mended();

@@ -1,18 +1,19 @@
-//! The plugs of the threads that send a sync's commands: the sync's own sends the reads,
-//! the array's the writes. And that of a process's request: of each where the Linux that is
-//! imitated does so ([`MdRules::plugs_requests`](crate::MdRules)), and of each that is too
-//! long for one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`). Of those it has
-//! all reads. It has the writes that the process itself sends, which are those of arrays without
-//! a bitmap (6.12 drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
+//! The plugs of the threads that send a sync's commands: the sync's own sends the reads, the
+//! array's the writes. And the plug of a process's request: of each request where the imitated
+//! Linux does so ([`MdRules::plugs_requests`](crate::MdRules)), and of each that is too long for
+//! one bio (Linux 6.12 and 6.1 block/fops.c, `__blkdev_direct_IO`). The latter contains all reads.
+//! Of the writes it contains those that the process itself sends, as in arrays without a bitmap
+//! (6.12 drivers/md/raid1-10.c, `raid1_add_bio_to_plug`).
 //!
-//! A command that lies beside one for its member becomes part of it, up to what a disk takes,
-//! and all parts end together. Which one is tried, and when a plug is emptied, says
-//! [`plug_rule`](crate::recovery::plug_rule). Who falls asleep as a disk has no request left
-//! empties its plug (kernel/sched/core.c, `io_schedule_prepare`). When it wakes it goes on with an
-//! empty one, and what it sends until it sleeps again is merged there. What leaves together goes into the disks'
-//! schedulers before any of it goes to a disk, in the order in which it came. There what continues
-//! another command is merged with it, but not what precedes one (block/elevator.c,
-//! `elv_attempt_insert_merge`), and all is sorted (block/mq-deadline.c, `dd_insert_requests`).
+//! A command that lies beside another one for its member is merged into it, up to the disk's
+//! limit, and all parts end together. Which one is tried, and when a plug is emptied, is
+//! determined by [`plug_rule`](crate::recovery::plug_rule). A thread that falls asleep because a
+//! disk has no request left empties its plug (kernel/sched/core.c, `io_schedule_prepare`). When
+//! it wakes it continues with an empty one, and its commands until it sleeps again are merged
+//! there. Commands that leave together go into the disks' schedulers before any of them goes to a
+//! disk, in the order in which they came. There a command that continues another one is merged
+//! with it, but not one that precedes it (block/elevator.c, `elv_attempt_insert_merge`), and all
+//! are sorted (block/mq-deadline.c, `dd_insert_requests`).
 
 use super::{Array, Command, Role};
 use crate::recovery::{MdRules, is_plug_full, tried_in_plug};
@@ -27,7 +28,7 @@ pub(super) enum Plugged {
     Read,
     /// Writes of a sync.
     Write,
-    /// What a process sends for a request.
+    /// Commands that a process sends for a request.
     Request,
 }
 
@@ -41,14 +42,14 @@ impl Plugged {
     }
 }
 
-/// What was merged, and into what the next command may be.
+/// The plugged commands, those merged into them, and the candidates for the next merge.
 #[derive(Debug)]
 pub(super) struct Plug {
-    /// Its list begins with the oldest command, not the newest.
+    /// Whether its list begins with the oldest command, not the newest.
     begins_with_oldest: bool,
-    /// Commands of each plug, as far as they have not left, oldest first.
+    /// The commands of each plug that have not left, oldest first.
     open: [Vec<CommandId>; 3],
-    /// By the command that they are part of.
+    /// The merged commands, by the command that they are part of.
     parts: BTreeMap<CommandId, Vec<Command>>,
 }
 
@@ -61,7 +62,7 @@ impl Plug {
         }
     }
 
-    /// Merges a command into one that has not left; false: it goes by itself.
+    /// Merges a command into one that has not left; returns false if it has to go by itself.
     pub(super) fn takes(
         &mut self,
         command: &MemberCommand,
@@ -95,12 +96,12 @@ impl Plug {
         is_plug_full(plugged.map(|it| it.count), self.begins_with_oldest)
     }
 
-    /// A command goes in that was part of none.
+    /// Adds a command that was not merged.
     pub(super) fn holds(&mut self, command: &MemberCommand) {
         self.open[Plugged::of(command) as usize].push(command.id);
     }
 
-    /// A plug is emptied; those that have not left.
+    /// Empties a plug, and returns the commands that have not left.
     fn empty(&mut self, plug: Plugged, out: &mut Outputs) -> Vec<MemberCommand> {
         let open = std::mem::take(&mut self.open[plug as usize]);
         out.commands
@@ -108,7 +109,7 @@ impl Plug {
             .collect()
     }
 
-    /// A command that was in it became part of another one, with all that was part of it.
+    /// Makes a command of the plug part of another one, with all its own parts.
     fn joins(&mut self, id: CommandId, other: CommandId, part: Command) {
         let further = self.parts.remove(&id).unwrap_or_default();
         let parts = self.parts.entry(other).or_default();
@@ -116,20 +117,20 @@ impl Plug {
         parts.extend(further);
     }
 
-    /// What was part of a command that has ended.
+    /// Takes the parts of a command that has ended.
     pub(super) fn parts(&mut self, id: CommandId) -> Vec<Command> {
         self.parts.remove(&id).unwrap_or_default()
     }
 }
 
 impl Array {
-    /// The longest command that one may become, if it goes into a plug. What is to be durable
-    /// goes into that of no request (Linux 6.1 block/blk-mq.c, `blk_insert_flush`).
+    /// Returns the longest command that this one may become, if it goes into a plug. Writes with
+    /// FUA go into no request's plug (Linux 6.1 block/blk-mq.c, `blk_insert_flush`).
     pub(super) fn longest_plugged(&self, command: &MemberCommand, role: Role) -> Option<Sectors> {
         if command.purpose == Purpose::Sync {
             return self.recovery.plugged_command();
         }
-        // What the array's thread sends is not in the process's plug.
+        // Commands of the array's thread are not in the process's plug.
         let is_sent = matches!(command.sender, Sender::Process(_));
         let request = match role {
             Role::Read { request, .. } => Some(request),
@@ -148,7 +149,7 @@ impl Array {
         (plugs && !goes_alone).then_some(self.maximum_request)
     }
 
-    /// [`Self::longest_plugged`] of what is sent now, and not by somebody who sleeps.
+    /// Returns [`Self::longest_plugged`] for a command that is sent now, by a sender that is awake.
     pub(super) fn longest_plugged_now(
         &self,
         command: &MemberCommand,
@@ -158,7 +159,7 @@ impl Array {
         longest.filter(|_| !self.senders.is_asleep(command.sender))
     }
 
-    /// Sends a command that is part of no other one, by a plug if it may become as long as this.
+    /// Sends a command that was not merged, through a plug if it may grow up to this length.
     pub(super) fn send(
         &mut self,
         sent: MemberCommand,
@@ -178,7 +179,8 @@ impl Array {
         }
     }
 
-    /// A command has ended, or has become part of another one: who slept for its request goes on.
+    /// Frees the request of a command that has ended or was merged: the thread that slept for
+    /// it goes on.
     pub(super) fn frees(&mut self, id: CommandId, slot: Slot, out: &mut Outputs) {
         let Some(woken) = self.senders.frees(id, slot) else {
             return;
@@ -212,8 +214,8 @@ impl Array {
     }
 }
 
-/// What leaves a plug, oldest first, in the disks' schedulers: as the disks get it, and what
-/// became part of which other command.
+/// Returns the commands of an emptied plug, oldest first, as the disks get them from their
+/// schedulers, and which commands were merged into which other.
 fn inserted(
     leaving: Vec<MemberCommand>,
     longest: Sectors,
@@ -227,7 +229,7 @@ fn inserted(
     for next in leaving {
         let mut at = held.len();
         held.push(next);
-        // What has grown may continue another one.
+        // A command that has grown may continue another one.
         while let Some(before) = held.iter().position(|last| continues(&held[at], last)) {
             let next = held.remove(at);
             at = before - usize::from(at < before);

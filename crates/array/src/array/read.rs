@@ -1,16 +1,16 @@
-//! Reads: choose, and on an error choose again among the others.
+//! Reads: choose a member, and on an error choose again among the others.
 //!
-//! Those that were asked before are asked again if a member was mended since: it may have
-//! what it lacked, and the others may be gone.
+//! Members that were tried before are tried again if a member was mended since: it may have what it
+//! lacked, and the others may be gone.
 //!
-//! Where every copy of a range fails, the range is read again in parts of 4 KiB:
-//! the copies need not be bad in the same place. So it is, and of the same member first, where
-//! the copies may differ: what of it can be read was seen by others before.
+//! Where every copy of a range fails, the range is read again in parts of 4 KiB, as the copies need
+//! not be bad in the same place. That is also done, and of the same member first, where the copies
+//! may differ: other reads have seen its readable sectors before.
 //!
-//! While a resync copies a block, all reads of it go to the member that it is copied
-//! from. If that one leaves, the others get its bytes all the same, and what they had
-//! before must not be seen any more: reads wait until the block is written. (In Linux
-//! they wait for every block of a resync, drivers/md/raid1.c, `wait_barrier`.)
+//! While a resync copies a block, all reads of it go to the member that it is copied from. If
+//! that one leaves, the others get its bytes all the same, and their earlier bytes must not be
+//! seen any more: reads wait until the block is written. (In Linux they wait for every block of a
+//! resync, drivers/md/raid1.c, `wait_barrier`.)
 
 use super::{Array, Command, RequestState, Role, Shape, Tried, payload};
 use crate::mutation::{self, Mutation};
@@ -21,7 +21,7 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span};
 
 impl Array {
-    /// Reads what a request asks for from this sector on, as far as no barrier is in the way.
+    /// Reads the range of a request from this sector on, up to the first barrier.
     pub(super) fn submit_read(&mut self, key: u32, mut start: Sectors, out: &mut Outputs) {
         let request = self.requests.get(key).request;
         let end = request.start + request.count;
@@ -85,7 +85,7 @@ impl Array {
         }
     }
 
-    /// Reads that waited for a block, or for one of several.
+    /// Resumes reads that waited for a block, or for one of several.
     pub(super) fn release_held_reads(&mut self, out: &mut Outputs) {
         for (key, range, tried) in std::mem::take(&mut self.held_reads) {
             self.requests.get_mut(key).remaining -= 1;
@@ -113,12 +113,13 @@ impl Array {
             let Some(choice) = self.choose(&read) else {
                 let is_mended = tried.mends != self.mends;
                 if (piece != range || is_mended) && !tried.slots.is_empty() {
-                    // It was part of more than could be read, or may be read by now.
+                    // It was part of a range that could not be read as a whole, or may be
+                    // readable by now.
                     self.read(key, piece, self.none_tried(), out);
                     start = piece.end;
                     continue;
                 }
-                // A single copy is not better for being read in parts.
+                // A single copy does not improve when it is read in parts.
                 if tried.slots.len() < 2 || is_part(piece) {
                     self.requests.get_mut(key).failed = true;
                     return;
@@ -164,7 +165,7 @@ impl Array {
         }
     }
 
-    /// The members that may serve a read of this range, whose copies run along.
+    /// Returns the members that may serve a read of this range, whose copies advance together.
     #[inline]
     pub(super) fn readable(&self, range: Span) -> SlotSet {
         let extent = self.map.extent(range.start);
@@ -180,8 +181,7 @@ impl Array {
         readable.map(|(slot, _)| slot).collect()
     }
 
-    /// The part of a range from `start` on in which no copy's bad blocks begin
-    /// or end.
+    /// Returns the part of a range from `start` on in which no copy's bad blocks begin or end.
     #[inline]
     pub(super) fn bad_block_limit(&self, start: Sectors, end: Sectors) -> Sectors {
         if self.members.with_bad_blocks().is_empty() {
@@ -196,10 +196,10 @@ impl Array {
         start + count
     }
 
-    /// Of these members, the one with the first copy in md's order, which is not that of
-    /// the slots where chunks begin on another member each time (Linux
-    /// drivers/md/raid10.c, `raid10_find_phys`): whom reads of what may differ, syncs and
-    /// checks all go by. A member that is there by force comes last.
+    /// Returns, of these members, the one with the first copy in md's order, which is not that of
+    /// the slots where chunks begin on another member each time (Linux drivers/md/raid10.c,
+    /// `raid10_find_phys`). Reads of copies that may differ, syncs and checks all follow it. A
+    /// member that is in service by force comes last.
     pub(super) fn first_copy(&self, start: Sectors, among: SlotSet) -> Option<Slot> {
         let first = |among: SlotSet| {
             let mut slots = self.map.extent(start).copies().map(|(slot, _)| slot);
@@ -213,7 +213,7 @@ impl Array {
         self.resynced_below.is_some_and(|below| end > below)
     }
 
-    /// Whom all reads of a range go to whose copies may differ, of these members.
+    /// Returns which of these members serves all reads of a range whose copies may differ.
     pub(super) fn shown_of(&self, range: Span, candidates: SlotSet) -> Option<Slot> {
         self.shown(&Read {
             start: range.start,
@@ -225,7 +225,7 @@ impl Array {
         })
     }
 
-    /// Whom all reads of a range go to whose copies may differ.
+    /// Returns the member that serves all reads of a range whose copies may differ.
     pub(super) fn shown(&self, read: &Read) -> Option<Slot> {
         let views = self.members.views();
         match self.is_mirror {
@@ -234,8 +234,7 @@ impl Array {
         }
     }
 
-    /// Asks the policy; above the resync position of a dirty array it has no
-    /// choice.
+    /// Asks the policy; above the resync position of a dirty array it has no choice.
     #[inline]
     pub(super) fn choose(&mut self, read: &Read) -> Option<Choice> {
         let views = self.members.views();
@@ -259,10 +258,10 @@ impl Array {
         self.policy.choose_place(self.now, read, &places, views)
     }
 
-    /// The members as md's RAID 1 sees them while blocks of a sync are under way: each
-    /// one holds all members from when it begins until it ends, whomever it reads
-    /// (Linux 6.12 drivers/md/raid1.c, `raid1_sync_request`: `nr_pending` of all that
-    /// have a `bi_end_io`), so none is idle.
+    /// Returns the members as md's RAID 1 sees them while blocks of a sync are under way: each
+    /// block holds all members from its beginning to its end, whichever it reads (Linux 6.12
+    /// drivers/md/raid1.c, `raid1_sync_request`: `nr_pending` of all that have a `bi_end_io`), so
+    /// none is idle.
     fn busy_views(&self) -> Option<Vec<MemberView>> {
         if self.recovery.config().threads.is_none() || self.recovery.in_flight() == 0 {
             return None;

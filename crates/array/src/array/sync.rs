@@ -12,7 +12,7 @@ use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_units::{Sectors, Span, SpanSet};
 
 impl Array {
-    /// Lets waiting writes and the sync go as far as they can.
+    /// Continues waiting writes and the sync as far as possible.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) {
         let waits = !self.waiting.is_empty() || !self.waiting_reads.is_empty();
         if !self.recovery.walk.is_running() && !waits || self.thread.has_more {
@@ -81,12 +81,12 @@ impl Array {
         }
     }
 
-    /// Whether a recovery is to be begun.
+    /// Whether a recovery has to be started.
     pub(super) fn owes_recovery(&self) -> bool {
         self.recovery.walk.owes_recovery(&self.members)
     }
 
-    /// Starts the next sync if there is something to recover.
+    /// Starts the next sync if a member is to be recovered.
     pub(super) fn start_recovery(&mut self, out: &mut Outputs) {
         if !self.owes_recovery() {
             return;
@@ -119,7 +119,7 @@ impl Array {
         out.events.push(Event::SyncStarted(start));
     }
 
-    /// A member left; the sync goes on with the targets that remain.
+    /// Goes on with the remaining targets of a sync after a member has left.
     pub(super) fn retarget_sync(&mut self, slot: Slot) {
         match self.recovery.walk.kind() {
             None => {}
@@ -134,8 +134,7 @@ impl Array {
         }
     }
 
-    /// The members in sync, unless none of them has another one to be compared
-    /// with.
+    /// Returns the members in sync, unless none of them has another one to be compared with.
     pub(super) fn comparable(&self) -> SlotSet {
         let in_sync = self.members.in_sync();
         let mut sets = self.map.copy_sets().iter();
@@ -164,7 +163,7 @@ impl Array {
         self.start_recovery(out);
     }
 
-    /// Takes note of a sync that stopped before its end, and begins a recovery if one is due.
+    /// Handles a sync that stopped before its end, and starts a recovery if one is due.
     fn end_sync(&mut self, out: &mut Outputs) {
         let (kind, targets) = (self.recovery.walk.kind(), self.recovery.walk.targets());
         let position = self.recovery.end();
@@ -174,7 +173,7 @@ impl Array {
                     self.members.filled_to(slot, position);
                 }
             }
-            // What was not reached stays dirty, unless a single copy is left.
+            // The part that was not reached stays dirty, unless a single copy is left.
             Some(SyncKind::Resync) => {
                 let differ = !self.comparable().is_empty();
                 self.resynced_below = differ.then_some(position);
@@ -184,7 +183,7 @@ impl Array {
         self.start_recovery(out);
     }
 
-    /// Lets reads use what the recovery rule allows.
+    /// Lets reads use the part that the recovery rule permits.
     pub(super) fn publish_progress(&mut self) {
         let readable = self.recovery.readable_below();
         match self.recovery.walk.kind() {
@@ -198,7 +197,7 @@ impl Array {
         }
     }
 
-    /// Reads what is left of a block from a member that did not fail it before.
+    /// Reads the rest of a block from a member that did not fail it before.
     pub(super) fn read_block(&mut self, number: u32, out: &mut Outputs) {
         loop {
             let block = *self.recovery.block(number);
@@ -230,7 +229,7 @@ impl Array {
         }
     }
 
-    /// Without the block, the sync cannot be completed.
+    /// Gives up a block that cannot be read, without which the sync cannot be completed.
     fn give_up(&mut self, number: u32, out: &mut Outputs) {
         if self.recovery.walk.kind() == Some(SyncKind::Recovery) {
             for slot in self.recovery.walk.targets().iter() {
@@ -242,8 +241,7 @@ impl Array {
         self.end_block(number, out);
     }
 
-    /// No copy of a few sectors can be read: the targets have no right bytes
-    /// there.
+    /// Marks a few sectors of which no copy can be read as bad blocks of the targets.
     fn mark_unreadable(&mut self, block: &Block, out: &mut Outputs) {
         if self.recovery.walk.kind() == Some(SyncKind::Recovery) {
             for slot in self.recovery.walk.targets().iter() {
@@ -253,7 +251,7 @@ impl Array {
         }
     }
 
-    /// The members under recovery that have a part: they serve reads of it, or lack only
+    /// Returns the members under recovery that have a part: they serve reads of it, or lack only
     /// other ranges, which are counted as the array's sectors.
     fn filled(&self, part: Span) -> SlotSet {
         let lacks_nothing = |slot: &Slot| {
@@ -265,11 +263,11 @@ impl Array {
         filled.collect::<SlotSet>() | self.readable(part)
     }
 
-    /// The member to read a block from, and whether the policy chose it.
+    /// Returns the member to read a block from, and whether the policy chose it.
     fn sync_source(&mut self, block: &Block) -> Option<(Slot, bool)> {
         let part = block.part;
         let in_sync = (self.readable(part) & self.members.in_sync()) - block.tried;
-        // One that was filled here before goes on with what those in sync have lost.
+        // A member that was recovered here before supplies what those in sync have lost.
         let is_lost = in_sync.is_empty() && self.recovery.walk.kind() == Some(SyncKind::Recovery);
         let read = Read {
             start: part.start,
@@ -326,8 +324,8 @@ impl Array {
                     && !mutation::is(Mutation::ResyncSourceSwitched);
                 let block = self.recovery.block(number);
                 if is_resync && error == MemberError::Medium && !is_part(block.part) {
-                    // What of it can be read goes to the others as before: reads have
-                    // seen it (Linux drivers/md/raid1.c, `fix_sync_read_error`).
+                    // Its readable parts go to the others as before: reads have seen them
+                    // (Linux drivers/md/raid1.c, `fix_sync_read_error`).
                     block.begin_part(block.part.start);
                 } else {
                     block.tried = block.tried.with(command.slot);
@@ -344,7 +342,7 @@ impl Array {
         self.pump_sync(out);
     }
 
-    /// Writes what was read of a block to the others.
+    /// Writes the bytes that were read of a block to the others.
     pub(super) fn copy_block(
         &mut self,
         number: u32,
@@ -397,7 +395,7 @@ impl Array {
         self.publish_progress();
     }
 
-    /// A block is done, or given up.
+    /// Ends a block that is done, or given up.
     pub(super) fn end_block(&mut self, number: u32, out: &mut Outputs) {
         let scratch = self.recovery.block(number).scratch;
         self.release(scratch, out);
@@ -409,7 +407,7 @@ impl Array {
         }
     }
 
-    /// Whether a process waits at the barrier that goes after the sync's thread when both are
+    /// Whether a process waits at the barrier that runs after the sync's thread when both are
     /// woken: the thread still finds it waiting then.
     fn is_waiter_behind(&self) -> bool {
         let reads = self.waiting_reads.iter().map(|(key, _)| *key);
@@ -422,8 +420,8 @@ impl Array {
     }
 }
 
-/// What is at a position: an array sector, or a sector of the member that is
-/// being recovered.
+/// Returns the placement at a position: an array sector, or a sector of the member that
+/// is being recovered.
 fn place(map: &CopyMap, target: Option<Slot>, position: Sectors) -> Placement {
     let Some(slot) = target else {
         return Placement {

@@ -1,8 +1,7 @@
-//! The second half of a block of a sync, which md does in the array's one thread: what was
-//! read is compared, or written to the others. While the thread writes metadata, and waits
-//! for them, blocks that were read wait; so the disks come to rest, and a superblock is
-//! not passed over by a stream of sync commands that lie nearer for ever. Where md is not
-//! imitated nothing waits.
+//! The second half of a block of a sync, which md does in the array's one thread: the bytes read
+//! are compared, or written to the others. While the thread writes metadata, and waits for them,
+//! blocks that were read wait; so the disks become idle, and a superblock is not starved by a
+//! stream of sync commands that lie nearer. Where md is not imitated no block waits.
 
 use super::{Array, Command};
 use crate::request::{Outputs, Sender};
@@ -12,9 +11,9 @@ use std::collections::VecDeque;
 /// The blocks of a sync that wait until the array's thread has time for them.
 #[derive(Debug, Default)]
 pub(super) struct SyncThread {
-    /// Whether the thread is writing metadata and looks at no block meanwhile.
+    /// Whether the thread is writing metadata and handles no block meanwhile.
     is_busy: bool,
-    /// It has more blocks in hand; those that wait for it run when it has done.
+    /// Whether the thread has more blocks in hand; those that wait run when it is done with them.
     pub(super) has_more: bool,
     /// Blocks that were read, with the member that they were read from.
     copies: VecDeque<(u32, Command)>,
@@ -23,14 +22,14 @@ pub(super) struct SyncThread {
 }
 
 impl SyncThread {
-    /// How many blocks wait for the thread.
+    /// Returns how many blocks wait for the thread.
     pub(super) fn waiting(&self) -> usize {
         self.copies.len() + self.comparisons.len()
     }
 }
 
 impl Array {
-    /// Metadata are being written from now on, or no longer.
+    /// Tells the thread that metadata are being written from now on, or no longer.
     pub(super) fn set_thread_busy(&mut self, now: Nanos, is_busy: bool, out: &mut Outputs) {
         self.now = now;
         self.thread.is_busy = is_busy && self.recovery.config().threads.is_some();
@@ -41,12 +40,12 @@ impl Array {
         }
     }
 
-    /// Whether the thread can do nothing: it writes metadata, or sleeps for a request.
+    /// Whether the thread cannot run: it writes metadata, or sleeps for a request.
     fn is_thread_held(&self) -> bool {
         self.thread.is_busy || self.senders.is_asleep(Sender::Thread)
     }
 
-    /// The thread goes through what waits for it, as far as it can.
+    /// Handles the blocks that wait for the thread, as far as it can.
     pub(super) fn run_thread(&mut self, out: &mut Outputs) {
         while !self.is_thread_held() {
             if let Some((block, command)) = self.thread.copies.pop_front() {
@@ -59,7 +58,7 @@ impl Array {
         }
     }
 
-    /// A block was read, and is to be written to the others.
+    /// Handles a block that was read, and is to be written to the others.
     pub(super) fn block_was_read(&mut self, block: u32, command: &Command, out: &mut Outputs) {
         if self.is_thread_held() {
             self.thread.copies.push_back((block, *command));
@@ -68,7 +67,7 @@ impl Array {
         }
     }
 
-    /// All copies of a block were read, or could not be.
+    /// Handles a block all of whose copies were read, or could not be.
     pub(super) fn copies_were_read(&mut self, block: u32, out: &mut Outputs) {
         if self.is_thread_held() {
             self.thread.comparisons.push_back(block);

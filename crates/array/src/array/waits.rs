@@ -1,12 +1,12 @@
-//! What waits for what, for people.
+//! The waiting states of an array of copies, in words.
 
 use super::Array;
 use raidlab_units::Sectors;
 
 impl Array {
-    /// What is held back or under way at this moment, a line for each cause: requests
-    /// at the barrier of a sync, reads that wait for a block, writes that wait for a
-    /// failure to be recorded, and where the sync is.
+    /// Returns the requests held back or under way at this moment, a line for each cause: requests
+    /// at the barrier of a sync, reads that wait for a block, writes that wait for a failure to be
+    /// recorded, and the position of the sync.
     #[must_use]
     pub fn waits(&self) -> Vec<String> {
         let mut lines = Vec::new();

@@ -1,19 +1,19 @@
 //! Writes, discards and flushes of an array of copies.
 //!
-//! A write is cut into pieces of one range of copies each, and each piece goes to every member
-//! in service that has the range; a member under recovery gets it as its rule says. A flush is
-//! one piece without sectors, for all members. A piece waits, in this order, for
+//! A write is cut into pieces of one range of copies each, and each piece goes to every member in
+//! service that has the range; a member under recovery gets it as its rule says. A flush is one
+//! piece without sectors, for all members. A piece waits, in this order, for
 //!
 //! 1. the *gate*: while a failure of one of its members is not recorded, or while a range of it
 //!    is being corrected, nothing is sent that could be acknowledged too early; and of pieces that
-//!    overlap one is sent at a time, since each member may do what it has in an order of its own;
-//! 2. the *barrier* of a running sync, whose rules stand in `recovery::barrier`.
+//!    overlap one is sent at a time, since each member may reorder its commands;
+//! 2. the *barrier* of a running sync, whose rules are in `recovery::barrier`.
 //!
-//! A piece is answered when all its members have answered. It succeeded if, of each set of
-//! copies, some member that is in sync took it. A member with an error is failed, unless the
-//! array needs it: then it stays, the request fails, and what differs from the content that
-//! is read from now on is noted as bad (`call_bad`). A failure that happened meanwhile holds
-//! the answer back until it is recorded.
+//! A piece is answered when all its members have answered. It succeeded if, of each set of copies,
+//! some member that is in sync took it. A member with an error is failed, unless the array needs
+//! it: then it stays, the request fails, and copies that differ from the content that is read from
+//! now on are noted as bad (`call_bad`). A failure that happened meanwhile holds the answer back
+//! until it is recorded.
 
 use super::{Array, Command, Piece, Role, Shape, payload};
 use crate::mutation::{self, Mutation};
@@ -41,7 +41,7 @@ impl Array {
         self.leave(request);
     }
 
-    /// Sends a piece, or has it wait.
+    /// Sends a piece, or makes it wait.
     fn admit(&mut self, piece: u32, range: Span, out: &mut Outputs) {
         if self.is_gated(range) {
             self.gated.push_back(piece);
@@ -85,7 +85,7 @@ impl Array {
             && !mutation::is(Mutation::WritesOverlap)
     }
 
-    /// Goes on with the pieces that need to wait no longer.
+    /// Sends the pieces that need to wait no longer.
     pub(super) fn release_gated(&mut self, out: &mut Outputs) {
         for piece in std::mem::take(&mut self.gated) {
             let range = self.pieces.get(piece).range;
@@ -170,7 +170,7 @@ impl Array {
         }
     }
 
-    /// The members in sync, and those under recovery that get this write.
+    /// Returns the members in sync, and those under recovery that get this write.
     fn write_targets(&self, start: Sectors) -> SlotSet {
         let slots = self.map.extent(start).slots();
         let mut recovering = self.members.recovering() & slots;
@@ -187,8 +187,7 @@ impl Array {
         (self.members.in_sync() & slots) | recovering
     }
 
-    /// Whether a member under recovery would become stale without a write that
-    /// begins here.
+    /// Whether a member under recovery would become stale without a write that begins here.
     fn is_current_at(&self, slot: Slot, start: Sectors) -> bool {
         let unfilled = self.members.unfilled(slot);
         let mut current_below = unfilled.from;
@@ -252,10 +251,10 @@ impl Array {
         }
     }
 
-    /// A member that cannot be spared did not take a piece: the copies are apart now, and
-    /// one content must be read from now on. It is that of the members in sync that took
-    /// it; if none did, the first that refused it has the old one, and what any other one
-    /// holds, also one that is being filled, counts as bad.
+    /// Marks copies as bad after a member that cannot be spared did not take a piece: the copies
+    /// differ now, and one content must be read from now on. It is that of the members in sync that
+    /// took it; if none did, the first that refused it has the old one, and the copy of any other
+    /// member, also one under recovery, counts as bad.
     fn call_bad(&mut self, piece: &Piece, out: &mut Outputs) {
         let in_sync = self.members.in_sync();
         let refused = piece.refused & in_sync;
@@ -276,8 +275,9 @@ impl Array {
         }
     }
 
-    /// A member that cannot be spared did not flush, and may have lost what others have: until
-    /// a resync has passed, all reads of a place go to one copy.
+    /// Declares the copies as possibly different after a member that cannot be spared failed a
+    /// flush, as it may have lost what others have: until a resync has passed, all reads of a place
+    /// go to one copy.
     fn lost_in_flush(&mut self) {
         let is_imitation = self.recovery.config().threads.is_some();
         let is_told = !mutation::is(Mutation::FailedFlushForgotten);
@@ -287,7 +287,7 @@ impl Array {
         }
     }
 
-    /// A piece is done on all members.
+    /// Answers a piece that is done on all members.
     pub(super) fn answer(&mut self, piece: Piece, out: &mut Outputs) {
         if piece.is_answered {
             return;
@@ -312,7 +312,8 @@ impl Array {
         state.remaining -= 1;
         let is_refused = !piece.refused.is_empty();
         if is_flush && !is_held && !is_refused && !(in_sync - piece.asked).is_empty() {
-            // The members that were asked have failed since, and another was filled meanwhile.
+            // The members that had the flush have failed since, and another one
+            // was recovered meanwhile.
             self.submit_flush(piece.request, out);
             return;
         }
@@ -320,8 +321,7 @@ impl Array {
         self.finish_if_done(piece.request, out);
     }
 
-    /// Sends the waiting pieces and reads that need to wait no longer, oldest
-    /// first.
+    /// Sends the waiting pieces and reads that need to wait no longer, oldest first.
     pub(super) fn release_waiting(&mut self, out: &mut Outputs) {
         self.open_door();
         while !self.recovery.read_waits()

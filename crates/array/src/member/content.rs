@@ -1,7 +1,7 @@
-//! What of each member can be relied on: what is filled of it, and its bad blocks.
+//! The reliable content of each member: the part that is filled, and its bad blocks.
 //!
-//! Bad blocks are ranges of the data area that have no right bytes; reads avoid them until a
-//! write made them right again. Of a member that has failed neither is known any more.
+//! Bad blocks are ranges of the data area whose correct bytes are lost; reads avoid them until a
+//! write has stored correct bytes again. For a failed member neither is known any more.
 
 use super::{Members, Unfilled};
 use crate::mutation::{self, Mutation};
@@ -20,24 +20,24 @@ impl Members {
         self.with_bad_blocks
     }
 
-    /// Whether a member has a log in which bad blocks can be remembered.
+    /// Whether a member has a log in which bad blocks can be recorded.
     pub(crate) fn remembers_bad_blocks(&self, slot: Slot) -> bool {
         self.members[slot.index()].config.bad_blocks.is_some()
     }
 
-    /// Whether a sector of a range of a member's data area has no right bytes.
+    /// Whether any sector of a range of a member's data area is a bad block.
     #[must_use]
     pub fn is_bad(&self, slot: Slot, range: Span) -> bool {
         self.with_bad_blocks.contains(slot) && self.members[slot.index()].bad_blocks.overlaps(range)
     }
 
-    /// Where, from this sector of the member's data area on, bad blocks begin or
-    /// end.
+    /// Returns the next sector, from this one of the member's data area on, where bad blocks
+    /// begin or end.
     pub(crate) fn bad_block_boundary(&self, slot: Slot, sector: Sectors) -> Sectors {
         self.members[slot.index()].bad_blocks.at(sector).1
     }
 
-    /// A range of a member's data area has no right bytes.
+    /// Marks a range of a member's data area as bad.
     pub fn bad_range_found(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
         if mutation::is(Mutation::BadBlockForgotten) {
             return;
@@ -51,8 +51,7 @@ impl Members {
         });
     }
 
-    /// A write of the whole range has reached the medium: what was bad of it has right
-    /// bytes again.
+    /// Clears bad blocks of a range, all of which a write has stored on the medium.
     pub fn bad_range_written(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
         if !self.is_bad(slot, range) {
             return;
@@ -88,24 +87,24 @@ impl Members {
         self.unfilled(slot).is_filled(range)
     }
 
-    /// How far everything is known to be filled, in a member under recovery.
+    /// Returns the sector below which a member under recovery is known to be filled.
     #[must_use]
     pub fn filled_below(&self, slot: Slot) -> Sectors {
         self.unfilled(slot).from
     }
 
-    /// Whether no part of a member has yet to be filled.
+    /// Whether no part of a member is left to be recovered.
     #[must_use]
     pub fn is_full(&self, slot: Slot) -> bool {
         self.unfilled_ranges(slot).next().is_none()
     }
 
-    /// The ranges of a member that are not filled, where those are told by ranges.
+    /// Returns the ranges of a member that are not filled, where these are known by ranges.
     pub fn unfilled_ranges(&self, slot: Slot) -> impl Iterator<Item = Span> {
         self.unfilled(slot).ranges.iter().flat_map(SpanSet::iter)
     }
 
-    /// What is to be filled of any member under recovery, where that is told by ranges.
+    /// Returns the ranges that any member under recovery lacks, where these are known by ranges.
     #[must_use]
     pub fn unfilled_of_all(&self) -> SpanSet {
         let recovering = self.recovering.iter();
@@ -114,8 +113,8 @@ impl Members {
             .collect()
     }
 
-    /// A range of a member was filled, or turns out to be not; of members that are
-    /// filled by ranges.
+    /// Marks a range of a member as filled, or as not filled after all; for members that are
+    /// recovered by ranges.
     pub fn set_filled(&mut self, slot: Slot, range: Span, filled: bool) {
         if !self.recovering.contains(slot) {
             return;
@@ -133,13 +132,14 @@ impl Members {
         self.views[slot.index()].readable_below = self.readable_below(slot);
     }
 
-    /// Everything below a position is filled.
+    /// Marks everything below a position as filled.
     pub fn filled_to(&mut self, slot: Slot, position: Sectors) {
         let unfilled = &mut self.members[slot.index()].unfilled;
         unfilled.from = unfilled.from.max(position);
     }
 
-    /// Where reads of a member under recovery end that was just admitted or filled.
+    /// Returns the sector where reads end of a member under recovery that was just
+    /// admitted or filled.
     pub(super) fn readable_below(&self, slot: Slot) -> Sectors {
         let unfilled = self.unfilled(slot);
         match (self.rules.blocks, self.rules.reads_filled) {
@@ -152,7 +152,7 @@ impl Members {
         }
     }
 
-    /// Recovery got on; what was readable before stays so.
+    /// Advances the readable part of a member during recovery; it never shrinks.
     pub(crate) fn set_readable_below(&mut self, slot: Slot, sector: Sectors) {
         let readable = &mut self.views[slot.index()].readable_below;
         *readable = sector.max(*readable);

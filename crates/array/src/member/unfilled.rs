@@ -1,20 +1,20 @@
-//! What of a member's content is still to be filled in.
+//! The part of a member's content that is still to be recovered.
 
 use crate::admission::Admission;
 use raidlab_units::{Sectors, Span, SpanSet};
 
-/// What of a member is not filled: the rest of its content is current.
+/// The part of a member that is not filled: the rest of its content is current.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unfilled {
-    /// Everything below this sector of the member's data area is filled.
+    /// The sector of the member's data area below which everything is filled.
     pub(crate) from: Sectors,
-    /// From `from` on only these sectors are not filled, counted as in
+    /// The sectors from `from` on that are not filled, counted as in
     /// [`SyncRequest`](crate::SyncRequest). `None`: nothing there is filled.
     pub(crate) ranges: Option<SpanSet>,
 }
 
 impl Default for Unfilled {
-    /// Of a member that holds everything, or of none.
+    /// The value for a complete member, or for an empty slot.
     fn default() -> Self {
         Self {
             from: Sectors::ZERO,
@@ -36,7 +36,7 @@ impl From<Admission> for Unfilled {
 }
 
 impl Unfilled {
-    /// What an admission leaves to be filled, in whole blocks of `block` sectors of the
+    /// The part that an admission leaves to be filled, in whole blocks of `block` sectors of the
     /// member's first `size` sectors.
     pub(super) fn in_blocks(admission: &Admission, size: Sectors, block: u64) -> Self {
         let from = match admission {
@@ -57,8 +57,8 @@ impl Unfilled {
         }
     }
 
-    /// What has to be copied so that both are filled, where positions are array
-    /// sectors.
+    /// Returns the part to be copied so that both members are filled, where positions
+    /// are array sectors.
     pub(crate) fn union(&self, other: &Self, total: Sectors) -> Self {
         if let (None, None) = (&self.ranges, &other.ranges) {
             return Self {

@@ -1,5 +1,4 @@
-//! What an administrator does with members, and what happens when one is lost, for the
-//! engines of all levels.
+//! The administrator's verbs on members, and the loss of a member, for the engines of all levels.
 
 use super::Members;
 use crate::admission::Admission;
@@ -8,27 +7,27 @@ use crate::recovery::SyncWalk;
 use crate::request::{Event, Outputs, Slot};
 use raidlab_units::{Nanos, Sectors};
 
-/// The fields that every engine has, as the verbs change them.
+/// The fields that every engine has and the verbs change.
 #[derive(Debug)]
 pub struct EngineParts<'a> {
-    /// The latest time that the driver told.
+    /// The latest time passed in by the driver.
     pub now: &'a mut Nanos,
-    /// The table of its members.
+    /// The member table of the engine.
     pub members: &'a mut Members,
     /// The walk of the sync that runs, and the pace of syncs.
     pub walk: &'a mut SyncWalk,
 }
 
-/// An engine's side of the verbs. Each verb changes the member table, tells so, and has
-/// the engine do what follows from it for what is in work.
+/// An engine's side of the verbs. Each verb changes the member table, reports that, and lets the
+/// engine adapt the requests in work.
 pub trait MemberVerbs {
-    /// The engine's table of its members.
+    /// Returns the member table.
     fn members(&self) -> &Members;
 
-    /// What this engine has as every other one, to be changed.
+    /// Returns the fields common to all engines, mutably.
     fn parts(&mut self) -> EngineParts<'_>;
 
-    /// The member table, to be changed.
+    /// Returns the member table, mutably.
     fn members_mut(&mut self) -> &mut Members {
         self.parts().members
     }
@@ -38,16 +37,16 @@ pub trait MemberVerbs {
         *self.parts().now = now;
     }
 
-    /// Lets everything go as far as it can, once a verb has been done.
+    /// Continues all work as far as possible, once a verb has been done.
     fn go_on(&mut self, out: &mut Outputs);
 
-    /// Whether the array cannot do without the member that is in sync in this slot.
+    /// Whether the array needs the member in this slot, which is in sync.
     fn is_needed(&self, slot: Slot) -> bool;
 
-    /// Sectors of the data area that the array uses of the member in a slot.
+    /// Returns the sectors of the data area that the array uses of the member in a slot.
     fn used_sectors(&self, slot: Slot) -> Sectors;
 
-    /// Looks whether a member has room for what the engine keeps beside the data.
+    /// Checks that a member has room for what the engine keeps beside the data.
     ///
     /// # Errors
     /// When it has none; the engine is unchanged.
@@ -55,13 +54,13 @@ pub trait MemberVerbs {
         Ok(())
     }
 
-    /// A member has left service: what was in work on it must end or go on without it.
+    /// Called when a member has left service: work on it must end or continue without it.
     fn member_lost(&mut self, slot: Slot, out: &mut Outputs);
 
-    /// A member was added, and is to be filled.
+    /// Called when a member was added, and is to be recovered.
     fn member_arrived(&mut self, slot: Slot, out: &mut Outputs);
 
-    /// Takes a member out of service, unless it is out already.
+    /// Removes a member from service, unless it has left already.
     fn lose_member(&mut self, slot: Slot, out: &mut Outputs) {
         if self.members().in_service().contains(slot) {
             self.members_mut().fail(slot, out);
@@ -85,7 +84,7 @@ pub trait MemberVerbs {
         Ok(())
     }
 
-    /// Takes a member out of its slot; one in service fails first.
+    /// Removes a member from its slot; one in service fails first.
     ///
     /// # Errors
     /// When there is none, or it is in service and the array needs it.
@@ -98,8 +97,8 @@ pub trait MemberVerbs {
         Ok(())
     }
 
-    /// Puts a member into an empty slot: a new one, or one that comes back and lacks
-    /// only what its admission says.
+    /// Adds a member to an empty slot: a new one, or a former one that lacks only the part that
+    /// its admission names.
     ///
     /// # Errors
     /// When there is no such slot, it is not empty, or the member is too small.

@@ -1,5 +1,4 @@
-//! What comes out of the engine, and what has to be remembered of it before it
-//! goes on to the driver.
+//! The engine's outputs: their effects are recorded before they go on to the driver.
 
 use super::device::Place;
 use super::intent::Intent;
@@ -14,7 +13,7 @@ use raidlab_metadata::Superblock;
 use raidlab_units::{Sectors, Span, SpanSet};
 
 impl PersistentArray {
-    /// Calls the engine, and takes in what it gives out.
+    /// Calls the engine, and handles its outputs.
     pub(super) fn with_engine_do<R>(
         &mut self,
         out: &mut Outputs,
@@ -35,9 +34,9 @@ impl PersistentArray {
         result
     }
 
-    /// Passes on what the engine has given out. Of an array that has broken down, also while it
-    /// was being stopped, no write goes to the members any more: those that wait until a
-    /// failure is recorded would wait for ever. They are given back.
+    /// Passes on the engine's outputs. If the array has broken down, also while it was being
+    /// stopped, no write goes to the members any more: those that wait until a failure is recorded
+    /// would wait for ever. Their ids are returned.
     fn take_in(&mut self, inner: &mut Outputs, out: &mut Outputs) -> Vec<CommandId> {
         out.steps.append(&mut inner.steps);
         out.work.add(inner.work);
@@ -76,14 +75,14 @@ impl PersistentArray {
         self.with_engine_do(out, |engine, out| engine.submit(now, request, out));
     }
 
-    /// The device that serves a slot of the engine; a slot without one keeps
+    /// Returns the device that serves a slot of the engine; a slot without one keeps
     /// its own number.
     pub(in crate::persistent) fn handle(&self, slot: Slot) -> Slot {
         let served = self.served.get(slot.index());
         served.copied().flatten().unwrap_or(slot)
     }
 
-    /// Takes down what an event says, and passes it on by handle.
+    /// Records an event, and passes it on by handle.
     fn note(&mut self, event: &Event, out: &mut Outputs) {
         let mut event = *event;
         match &mut event {
@@ -151,8 +150,8 @@ impl PersistentArray {
         }
     }
 
-    /// Recovery or resync has got on. The next pass flushes the members before
-    /// it says so.
+    /// Handles the progress of a recovery or resync. The next pass flushes the members before
+    /// it records that.
     fn sync_checkpoint(&mut self, position: Sectors) {
         match self.syncs.asked {
             Some(SyncAction::Resync | SyncAction::FirstResync) => {
@@ -164,7 +163,7 @@ impl PersistentArray {
                 }
                 self.want_superblocks = true;
             }
-            // md writes its superblocks then, though they say nothing new.
+            // md writes its superblocks then, though they contain nothing new.
             Some(SyncAction::Check | SyncAction::Repair) => {
                 self.want_superblocks |= self.imitates_md;
             }
@@ -206,7 +205,7 @@ impl PersistentArray {
         for span in std::mem::take(&mut self.syncs.resync_again).iter() {
             self.out_of_sync(span);
         }
-        // With other members it is another one.
+        // With other members the resync is another one.
         self.syncs.resync_waits = self.members_in_sync() == self.syncs.resynced_members;
     }
 
@@ -227,7 +226,7 @@ impl PersistentArray {
         }
     }
 
-    /// Members that the engine has filled are in sync.
+    /// Marks members that the engine has recovered as in sync.
     pub(super) fn follow_members(&mut self) {
         let states = self.engine.member_states();
         self.degraded = states.iter().any(|state| *state != MemberState::InSync);
@@ -245,13 +244,13 @@ impl PersistentArray {
             && self.is_in_sync()
             && let Some(intent) = &mut self.intent
         {
-            // What was kept for the member that was missing may go.
+            // Bits that were kept for the missing member may go.
             intent.resynced(Superblock::IN_SYNC);
         }
     }
 
-    /// A request is done: it may be acknowledged unless something has to be
-    /// recorded first.
+    /// Handles a request that is done: it may be acknowledged unless something has to
+    /// be recorded first.
     fn finish(&mut self, finished: Finished, out: &mut Outputs) {
         let Some(tracked) = self.tracked.remove(&finished.id) else {
             out.finished.push(finished);
@@ -288,15 +287,15 @@ impl PersistentArray {
     }
 
     /// Whether a write that has failed may leave members that differ. With parity nothing was
-    /// written, or whoever did not take its part has failed or has a bad block there; a
-    /// resync would distrust the parity of all that lies beside it.
+    /// written, or the member that did not take its part has failed or has a bad block there; a
+    /// resync would distrust the parity of everything beside it.
     fn failure_differs(&self) -> bool {
         let has_parity = self.stripes.is_some() && !mutation::is(Mutation::FailedWriteResynced);
         !has_parity || self.imitates_md
     }
 
-    /// A member that cannot be spared did not flush. The next flush may succeed without what
-    /// this one was to make durable, so wherever that may be the copies may differ.
+    /// Handles a failed flush of a member that cannot be spared. The next flush may succeed without
+    /// the writes that this one was to make durable, so the copies may differ wherever those were.
     fn flush_failed(&mut self) {
         let is_kept = self.is_recorded() && self.may_write() && !self.imitates_md;
         if !is_kept || !self.failure_differs() {
@@ -313,9 +312,9 @@ impl PersistentArray {
         }
     }
 
-    /// A write has failed: the members may hold different bytes there from now
-    /// on. One resync of it is tried at once; if that stops short, only a change
-    /// of the members, or the next start, makes another one promising.
+    /// Handles a failed write: the members may hold different bytes there from now on. One resync
+    /// of it is tried at once; if that stops short, only a change of the members, or the next
+    /// start, makes another one promising.
     fn out_of_sync(&mut self, span: Span) {
         self.want_superblocks = true;
         self.syncs.resync_waits = false;
@@ -351,14 +350,14 @@ impl PersistentArray {
         self.is_recorded() && self.may_write() && (failures || bad_blocks)
     }
 
-    /// Lets the engine know that a failure is recorded.
+    /// Tells the engine that a failure is recorded.
     pub(super) fn tell_recorded(&mut self, slot: Slot, out: &mut Outputs) {
         let now = self.now;
         self.with_engine_do(out, |engine, out| engine.failure_recorded(now, slot, out));
     }
 
-    /// Lets the engine know that what its write log waits for is recorded. It may find
-    /// another bad block at once, and then waits again.
+    /// Tells the engine that what its write log waits for is recorded. The engine may find another
+    /// bad block at once, and then waits again.
     pub(super) fn let_log_go_on(&mut self, out: &mut Outputs) {
         let now = self.now;
         if std::mem::take(&mut self.log_waits) {
@@ -366,11 +365,11 @@ impl PersistentArray {
         }
     }
 
-    /// A device could not be given its metadata.
+    /// Handles a device to which its metadata could not be written.
     pub(super) fn metadata_failed(&mut self, handle: Slot, out: &mut Outputs) {
         if handle == EXTERNAL_BITMAP {
-            // With the next event count, the file is out of date for whoever
-            // finds it. Until then no write may rely on it.
+            // With the next event count, the file is out of date for any later start. Until then no
+            // write may rely on it.
             self.intent = None;
             self.disk_dirty = false;
             if let Some(pass) = &mut self.pass
@@ -404,7 +403,7 @@ impl PersistentArray {
         }
     }
 
-    /// The array's state can no longer be recorded: nothing that depends on it
+    /// Breaks the array down, as its state can no longer be recorded: no request that depends on it
     /// is acknowledged from now on.
     pub(super) fn break_down(&mut self, out: &mut Outputs) {
         self.mode = match self.mode {

@@ -1,10 +1,9 @@
-//! Whether the engine and the members' metadata agree, looked at after every event in
-//! builds with debug assertions.
+//! A test whether the engine and the members' metadata agree, run after every event in builds
+//! with debug assertions.
 //!
-//! What the engine believes of its members decides what is read and written now; what
-//! their metadata say decides it after the next assembly. Metadata may say less than is
-//! so: that a member has less of its content than it has, and more bad blocks. They must
-//! never say more.
+//! The engine's state of its members determines reads and writes now; their metadata determine them
+//! after the next assembly. Metadata may claim less than is true: that a member has less of its
+//! content than it has, and more bad blocks. They must never claim more.
 
 use super::PersistentArray;
 use super::device::Place;
@@ -13,12 +12,13 @@ use crate::member::MemberState;
 use raidlab_geometry::Slot;
 use raidlab_units::{Sectors, SpanSet};
 
-/// The largest part of a member that an engine takes for bad as a whole: the block of
-/// the levels with parity.
+/// The largest part of a member that an engine calls bad as a whole: the block of the
+/// levels with parity.
 const BAD_BLOCK: u64 = 8;
 
 impl PersistentArray {
-    /// What the engine believes of a member, and its metadata deny; `None` if they agree.
+    /// Returns in what the engine's state of a member and its metadata differ; `None`
+    /// if they agree.
     pub(super) fn disagreement(&self) -> Option<String> {
         let slots = (0..).map(Slot).zip(self.engine.members().states());
         slots
@@ -45,7 +45,7 @@ impl PersistentArray {
                 }),
                 MemberState::Recovering { readable_below },
             ) => at == slot && below <= readable_below.max(members.filled_below(slot)),
-            // Without leave to write nothing can be filled.
+            // Without permission to write no member can be recovered.
             (Some(Place::Recovering { .. }), MemberState::Missing) => !self.may_write(),
             _ => false,
         };

@@ -1,70 +1,60 @@
-//! What a set of devices with superblocks makes: the members that may be
-//! trusted, those that must be filled, and what has to be made to agree before
-//! the array is whole.
+//! The assembly of an array from a set of devices with superblocks: the members that may be
+//! trusted, those that must be recovered, and the ranges that have to be made to agree before the
+//! array is whole.
 //!
-//! The superblock with the highest event count is the array's truth. A device
-//! is a current member if that superblock gives its number the slot that the
-//! device itself claims, and its own event count is the same or one less (a
-//! crash between two members' superblock writes: nothing was written to the
-//! array in between). All others that claim a slot are stale. A spare has no content,
-//! and its superblock is not the array's truth: md lets spares sleep while an array goes from
-//! clean to dirty and back, and may count an event back meanwhile, so a spare's count may be
-//! one ahead (Linux drivers/md/md.c, `md_update_sb`). But it is a witness: if it has heard of
-//! two events more than a member, others served when they came, and the member is stale. Identity lies in
-//! the superblock alone; in what order or under what names the devices come
-//! does not matter (Linux drivers/md/md.c, `super_1_validate` and
-//! `analyze_sbs`; mdadm's Assemble.c).
+//! The superblock with the highest event count decides. A device is a current member if that
+//! superblock gives its number the slot that the device itself claims, and its own event count is
+//! the same or one less (a crash between two members' superblock writes: nothing was written to the
+//! array in between). All others that claim a slot are stale. A spare has no content, and its
+//! superblock does not decide: md lets spares sleep while an array goes from clean to dirty and
+//! back, and may count an event back meanwhile, so a spare's count may be one ahead (Linux
+//! drivers/md/md.c, `md_update_sb`). But it is a witness: if it has recorded two events more than a
+//! member, others served when they came, and the member is stale. Identity lies in the superblock
+//! alone; the order and the names of the devices do not matter (Linux drivers/md/md.c,
+//! `super_1_validate` and `analyze_sbs`; mdadm's Assemble.c).
 //!
-//! *Split brain.* A half of an array that goes on alone records that the others
-//! are out. If a device that is not current says that slots of the array are
-//! vacant (or it and the newest call each other failed), and of all the members
-//! it names not one is in service by the newest superblock, then it has run
-//! without any of those that are current: both sides hold data that the other
-//! lacks. Two members that call each other failed are not enough for that: one
-//! may have failed first and have come back while the other was out, which a
-//! third member, in service with both, bears witness to; so does one that was in
-//! service with the older, and later with another that did not run by itself.
-//! Such a set is refused. With `force` the newer side is taken, and the other
-//! can only be filled anew.
+//! *Split brain.* A half of an array that goes on alone records that the others are out. If a
+//! device that is not current says that slots of the array are vacant (or it and the newest call
+//! each other failed), and of all the members it names not one is in service by the newest
+//! superblock, then it has run without any of those that are current: both sides hold data that the
+//! other lacks. Two members that call each other failed are not enough for that: one may have
+//! failed first and have come back while the other was out, which a third member, in service with
+//! both, bears witness to; so does one that was in service with the older, and later with another
+//! that did not run by itself. Such a set is refused. With `force` the newer side is taken, and the
+//! other can only be recovered from the beginning.
 //!
-//! *Dirty arrays.* An array that was not stopped cleanly is resynced: only the
-//! chunks whose bit is set if there is a sound bitmap, else from the recorded
-//! offset on. If parity is the only way to the data of a missing member, a dirty
-//! array is refused (the write hole), unless every current member has the log of
-//! the same session: then the log is replayed and parity fits again.
+//! *Dirty arrays.* An array that was not stopped cleanly is resynced: only the chunks whose bit is
+//! set if there is a sound bitmap, else from the recorded offset on. If parity is the only way to
+//! the data of a missing member, a dirty array is refused (the write hole), unless every current
+//! member has the log of the same session: then the log is replayed and parity fits again.
 //!
-//! *The first resync.* In an array that has never been in sync, parity does not fit
-//! where nobody has written since the array was made. What a missing member held
-//! there is undefined, so parity may say it (see the engine's `unwritten`), and a
-//! first resync that was cut off is no reason to refuse a degraded array. But
-//! md's superblock does not tell it from a resync after a crash: `resync_offset` is
-//! 0 while the array is in use, and how far a resync has come, whichever, when
-//! it is not (Linux drivers/md/md.c, `super_1_sync`; md itself takes parity at its
-//! word in both cases while it runs, and refuses both when it assembles). What tells
-//! is:
+//! *The first resync.* In an array that has never been in sync, parity does not fit where no write
+//! has gone since the array was made. The content of a missing member there is undefined, so parity
+//! may define it (see the engine's `unwritten`), and a first resync that was interrupted is no
+//! reason to refuse a degraded array. But md's superblock does not distinguish it from a resync
+//! after a crash: `resync_offset` is 0 while the array is in use, and the progress of either resync
+//! when it is not (Linux drivers/md/md.c, `super_1_sync`; md itself takes parity at its word in
+//! both cases while it runs, and refuses both when it assembles). The two are distinguished by:
 //!
 //! * an event count of 0: the array was never in use;
 //! * the superblocks of the members' write logs, all of which say so, if they are
-//!   in force with the md superblocks that are there. Whoever else has used the array
-//!   has written other ones, and the log that has to be replayed after a crash makes
-//!   whole what was being written then.
+//!   in force with the md superblocks that are there. Any other system that has used the array
+//!   has written other ones, and the log that has to be replayed after a crash completes
+//!   the writes that were under way then.
 //!
-//! Where neither does, as after a crash of an array without a log, or when the kernel
-//! has run it, everything that the resync has not reached counts as torn: nothing
-//! is computed from it, and the array is refused when it is degraded, or with `force`
-//! started with parity as it stands.
+//! Where neither does, as after a crash of an array without a log, or when the kernel has run it,
+//! everything that the resync has not reached counts as torn: nothing is computed from it, and the
+//! array is refused when it is degraded, or with `force` started with parity as it stands.
 //!
-//! *Members that are being filled.* The resync compares members in sync only. A
-//! copy that is being made had its share of the writes under way below its
-//! recovery offset, and they may have reached it and not its source, or the
-//! other way round. So after a crash it is filled again from the first chunk
-//! whose bit is set (none is cleared while a member is being filled), or from
-//! the beginning if no sound bitmap tells.
+//! *Members under recovery.* The resync compares members in sync only. A copy that is being made
+//! had its share of the writes under way below its recovery offset, and they may have reached it
+//! and not its source, or the other way round. So after a crash it is filled again from the first
+//! chunk whose bit is set (none is cleared during a recovery), or from the beginning if there is
+//! no sound bitmap.
 //!
-//! *Bitmaps.* A bitmap is sound if it names the array and its event count is not
-//! lower than the array's (every change of the superblocks is preceded by one of
-//! the bitmaps). The bits of all sound copies count; if there are none, all bits
-//! do.
+//! *Bitmaps.* A bitmap is sound if it names the array and its event count is not lower than the
+//! array's (every change of the superblocks is preceded by one of the bitmaps). The bits of all
+//! sound copies count; if there are none, all bits do.
 
 mod choose;
 mod claims;
@@ -86,31 +76,31 @@ use raidlab_units::{Bytes, Sectors, Span};
 /// A device that may be a member.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The device's path, by which messages name it.
+    /// The device's path, which messages use.
     pub name: String,
     /// The size of the whole device, in sectors.
     pub size: Sectors,
-    /// What md's metadata on it say.
+    /// The device's md metadata.
     pub metadata: MemberMetadata,
-    /// The superblock of its write log, if it has one that can be read.
+    /// The superblock of the device's write log, if it has one that can be read.
     pub log: Option<LogSuperblock>,
-    /// Whether it is a mechanical disk.
+    /// Whether the device is a mechanical disk.
     pub rotational: bool,
 }
 
-/// What becomes of members that are out of date.
+/// The treatment of members that are out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stale {
     /// They are left out (mdadm's way).
     #[default]
     LeaveOut,
-    /// They are taken in again where the bitmap still knows what they lack.
+    /// They are re-added where the bitmap still covers what they lack.
     ReAdd,
-    /// They are taken in again, and filled anew where the bitmap does not help.
+    /// They are re-added, and recovered completely where the bitmap does not help.
     Rebuild,
 }
 
-/// What is changed while assembling (mdadm's `--update`).
+/// A change during assembly (mdadm's `--update`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
     /// The array counts as dirty everywhere, whatever the bitmap says.
@@ -120,18 +110,18 @@ pub enum Update {
     Size,
 }
 
-/// What an assembly may do, and what it is to change.
+/// The options of an assembly.
 #[derive(Debug, Clone, Default)]
 pub struct AssembleOptions {
-    /// Take what is there, even where data may be lost.
+    /// Whether the devices are used even where data may be lost.
     pub force: bool,
-    /// Start although members are missing that were in service (mdadm's `--run`).
+    /// Whether to start although members that were in service are missing (mdadm's `--run`).
     pub run_degraded: bool,
-    /// Assemble read-only: nothing is written to the devices, metadata included.
+    /// Whether to assemble read-only: nothing is written to the devices, metadata included.
     pub read_only: bool,
-    /// What becomes of members that are out of date.
+    /// The treatment of members that are out of date.
     pub stale: Stale,
-    /// What of the superblocks is to be changed.
+    /// The change of the superblocks, if any.
     pub update: Option<Update>,
     /// The array's bitmap, where it is kept in a file of its own.
     pub external_bitmap: Option<BitmapFile>,
@@ -140,10 +130,10 @@ pub struct AssembleOptions {
 /// A bitmap in a file of its own.
 #[derive(Debug, Clone)]
 pub struct BitmapFile {
-    /// What the file says.
+    /// The bitmap in the file.
     pub bitmap: Bitmap,
-    /// How long the file is. It is never made longer, so the bitmap of an array that grows
-    /// has to fit into it.
+    /// The length of the file. It is never extended, so the bitmap of an array that grows has to
+    /// fit into it.
     pub room: Bytes,
 }
 
@@ -152,30 +142,30 @@ pub struct BitmapFile {
 pub enum Part {
     /// The member of this slot, with current content.
     InSync(Slot),
-    /// A member that has to be filled, or filled further.
+    /// A member that has to be recovered, or recovered further.
     Recovering(Slot, Admission),
-    /// A member that is filled to replace one that is in service.
+    /// A device that is being filled to replace a member in service.
     Replacing(Slot, Admission),
-    /// Ready to take a failed member's place.
+    /// A spare, ready to take a failed member's place.
     Spare,
 }
 
-/// A device that takes part.
+/// A device of an assembled array.
 #[derive(Debug, Clone)]
 pub struct AssembledMember {
-    /// What was found on it.
+    /// The device and its metadata.
     pub candidate: Candidate,
     /// The part that the device has in the array.
     pub part: Part,
 }
 
-/// Why a device is left out.
+/// The reason why a device is left out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LeftOut {
-    /// Its superblock describes another level, layout or chunk.
+    /// The device's superblock has another level, layout or chunk.
     #[error("its superblock differs from the newest one in level, layout or chunk")]
     Disagrees,
-    /// Something newer is in its place.
+    /// A newer device has its place.
     #[error("out of date: events {events}, the array has {newest}")]
     Stale {
         /// The event count of the device.
@@ -183,16 +173,16 @@ pub enum LeftOut {
         /// The newest event count of the array.
         newest: u64,
     },
-    /// The same member is there with a higher event count.
+    /// The same member is present with a higher event count.
     #[error("an older copy of {0}")]
     OlderCopy(String),
     /// The device was in use without the other members, so its data differ from theirs.
     #[error("it ran without the other members; its data differ")]
     SplitBrain,
-    /// The array calls it failed, or it does so itself.
+    /// The array calls the device failed, or its own superblock does.
     #[error("it has failed")]
     Faulty,
-    /// It is smaller than its superblock says.
+    /// The device is smaller than its superblock says.
     #[error("it has {size} sectors, but the array needs {needed}")]
     TooSmall {
         /// The sectors of the device.
@@ -200,29 +190,29 @@ pub enum LeftOut {
         /// The sectors that the device has to have, its data offset included.
         needed: u64,
     },
-    /// The array's bitmap does not fit beside what is on it.
+    /// The array's bitmap does not fit beside the device's other areas.
     #[error("it has no room for the array's bitmap")]
     NoBitmapRoom,
-    /// Its slot is beyond the array's.
+    /// The device's slot is beyond the array's.
     #[error("its slot does not exist")]
     NoSuchSlot,
 }
 
-/// What has to be made to agree.
+/// The part of an array that has to be made to agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededSync {
-    /// From here on, in the units of `resync_offset`.
+    /// The position from which on it is, in the units of `resync_offset`.
     pub from: Sectors,
-    /// Only these ranges, if a sound bitmap names them.
+    /// The ranges, if a sound bitmap names them.
     pub ranges: Option<Vec<Span>>,
-    /// It is the array's first, and nothing was torn since the array was made.
+    /// Whether it is the array's first resync, and nothing was torn since the array was made.
     pub is_first: bool,
 }
 
 /// A write log that has to be replayed before the array starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededReplay {
-    /// The session whose records count.
+    /// The session whose records are replayed.
     pub session: u64,
     /// The logs of the members that hold data.
     pub logs: Vec<NeededLog>,
@@ -235,77 +225,76 @@ pub struct NeededLog {
     pub slot: Slot,
     /// The device's index in [`Assembly::members`].
     pub member: usize,
-    /// Where on the device its records lie.
+    /// The place of its records on the device.
     pub ring: Span,
     /// The part of the member's data that is trusted to be current.
     pub trust: Trust,
 }
 
-/// A write that the log wants done.
+/// A write of a log's replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogWrite {
     /// The device's index in [`Assembly::members`].
     pub member: usize,
-    /// First sector of the device.
+    /// The first sector on the device.
     pub start: Sectors,
-    /// What is written: whole sectors.
+    /// The bytes: whole sectors.
     pub bytes: Vec<u8>,
 }
 
-/// What a write log wants done, in two steps.
+/// The writes of a log's replay, in two steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replay {
-    /// First, in any order: the names of the members that are away. Nothing, if
-    /// none is.
+    /// The first step, in any order: the numbers of the members that are away. Empty if none is.
     pub absences: Vec<LogWrite>,
-    /// When the first step was flushed on all members, in this order: what the
-    /// log makes good.
+    /// The second step, after a flush of all members, in this order: the writes that
+    /// the log completes.
     pub writes: Vec<LogWrite>,
 }
 
-/// An array put together from its devices, ready to be started.
+/// An array assembled from its devices, ready to be started.
 #[derive(Debug, Clone)]
 pub struct Assembly {
-    /// The newest superblock: what is the same for all members.
+    /// The newest superblock, for the fields that all members share.
     pub array: Superblock,
-    /// The same as it was found, before any option changed it.
+    /// The newest superblock as it was found, before any option changed it.
     pub(super) found: Superblock,
-    /// The device that it is from.
+    /// The name of the device with the newest superblock.
     pub newest: String,
     /// The RAID level that the array has.
     pub level: Level,
-    /// How data, parity and copies lie on the members; none for linear and RAID 1.
+    /// The placement of data, parity and copies on the members; none for linear and RAID 1.
     pub layout: Layout,
     /// Sectors that the array offers.
     pub size: Sectors,
-    /// The devices that take part, by slot, spares last.
+    /// The devices of the array, by slot, spares last.
     pub members: Vec<AssembledMember>,
-    /// Those that do not, and why.
+    /// The devices that are left out, with the reason.
     pub left_out: Vec<(String, LeftOut)>,
     /// The array's bitmap: the union of its sound copies, or all bits set.
     pub bitmap: Option<Bitmap>,
     /// Whether the bitmap is kept in a file of its own.
     pub bitmap_is_external: bool,
-    /// The member for whose sake the array gives its bitmap up: it has no room for it.
+    /// The member that has no room for the bitmap, so that the array goes without one.
     pub bitmap_does_not_fit: Option<String>,
-    /// What has to be made to agree; `None`: the array is in sync.
+    /// The resync that is needed; `None`: the array is in sync.
     pub resync: Option<NeededSync>,
     /// The log that has to be replayed first.
     pub replay: Option<NeededReplay>,
-    /// Numbers of members that the replay does without.
+    /// The device numbers of members that are away during the replay.
     pub(super) absent: Numbers,
     /// Devices that were taken only because of `force`.
     pub forced: Vec<String>,
-    /// The array starts read-only: nothing is written to the devices, metadata included.
+    /// Whether the array starts read-only: nothing is written to the devices, metadata included.
     pub read_only: bool,
 }
 
 impl Assembly {
-    /// Decides.
+    /// Decides which array the devices form.
     ///
     /// # Errors
-    /// See [`AssembleError`]. Nothing is changed, so that the caller may ask
-    /// again with other options.
+    /// See [`AssembleError`]. Nothing is changed, so that the caller may try again
+    /// with other options.
     pub fn decide(
         candidates: Vec<Candidate>,
         options: &AssembleOptions,
@@ -315,19 +304,19 @@ impl Assembly {
         sync_plan::conclude(view, chosen, options)
     }
 
-    /// Whether it is to be larger than its members' superblocks say.
+    /// Whether the array is to be larger than its members' superblocks say.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.array.used_size > self.found.used_size
     }
 
-    /// Slots of the array.
+    /// Returns the number of slots of the array.
     #[must_use]
     pub fn slot_count(&self) -> usize {
         usize::try_from(self.array.raid_disks).unwrap_or(usize::MAX)
     }
 
-    /// The device that is current in each slot, or being filled.
+    /// Returns the device that is current or under recovery in each slot.
     #[must_use]
     pub fn slots(&self) -> Vec<Option<&AssembledMember>> {
         (0..)
@@ -342,9 +331,9 @@ impl Assembly {
             .collect()
     }
 
-    /// What has to be written before the array starts. `rings`: the bytes of
-    /// each of [`NeededReplay::logs`]. The caller writes and flushes each of the
-    /// two steps, and says so with [`Self::replayed`].
+    /// Returns the writes that are needed before the array starts. `rings`: the bytes of each of
+    /// [`NeededReplay::logs`]. The caller writes and flushes each of the two steps, and confirms
+    /// that with [`Self::replayed`].
     ///
     /// # Errors
     /// When the logs are not of one array.
@@ -381,8 +370,8 @@ impl Assembly {
         Ok(Replay { absences, writes })
     }
 
-    /// A further log superblock for each member whose log counts, which names
-    /// the members that are away.
+    /// Returns a further log superblock for each member whose log counts, which names the members
+    /// that are away.
     fn name_absent(&mut self) -> Vec<LogWrite> {
         let logs = self.replay.iter().flat_map(|replay| &replay.logs);
         let mut writes = Vec::new();
@@ -410,7 +399,7 @@ impl Assembly {
         writes
     }
 
-    /// The log was replayed and what it wrote was flushed.
+    /// Confirms that the log was replayed and its writes were flushed.
     pub fn replayed(&mut self) {
         self.replay = None;
     }
@@ -422,7 +411,7 @@ impl Candidate {
     }
 }
 
-/// The shape of the array that a superblock describes, all members alike.
+/// Returns the shape of the array that a superblock describes, with equal members.
 pub(super) fn shape_of(superblock: &Superblock, level: Level, layout: Layout) -> Shape {
     // A slot set has at most 64 slots; the shape's own check refuses more.
     let members = usize::try_from(superblock.raid_disks).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! From an assembly to the engine and the tables of a running array.
+//! The engine and the tables of a running array, built from an assembly.
 
 use super::assembly::{AssembledMember, Assembly, NeededSync, Part};
 use super::device::Device;
@@ -16,28 +16,28 @@ use raidlab_metadata::{Bitmap, Role, Superblock};
 use raidlab_units::{Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Makes the engine of an array with parity, out of how it is set up and of what has to be
-/// resynced.
+/// A function that makes the engine of an array with parity, from its configuration and the resync
+/// that it needs.
 pub type ParityBuilder =
     fn(StripeConfig, Option<&NeededSync>) -> Result<Box<dyn Engine>, StripeConfigError>;
 
-/// How the engine works; what the superblocks say is not among it.
+/// The options of the engine, which the superblocks do not contain.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Levels with copies: which member serves a read.
+    /// For levels with copies: the policy that chooses the member for a read.
     pub read_policy: ReadPolicyKind,
     /// The rules of syncs: throttle, barrier, checkpoints.
     pub recovery: RecoveryConfig,
-    /// Levels with copies: the longest command; 0: no limit.
+    /// For levels with copies: the longest command; 0 for no limit.
     pub maximum_request: Sectors,
-    /// Levels with parity: read-modify-write or reconstruct-write.
+    /// For levels with parity: read-modify-write or reconstruct-write.
     pub write_policy: WritePolicy,
-    /// Levels with parity: windows gathered.
+    /// For levels with parity: the number of windows gathered.
     pub stripes: usize,
-    /// Levels with parity: the longest window.
+    /// For levels with parity: the longest window.
     pub window: Sectors,
-    /// Levels with parity: which engine they have, [`StripeArray`] unless said. One that
-    /// has no bytes is for models only.
+    /// For levels with parity: the engine, [`StripeArray`] unless given. An engine that has no
+    /// bytes is for models only.
     pub parity: ParityBuilder,
 }
 
@@ -46,7 +46,7 @@ pub(super) const fn is_redundant(level: Level) -> bool {
     !matches!(level, Level::Linear | Level::Raid0)
 }
 
-/// Numbers of members in service by the newest superblock that are not here.
+/// Returns the device numbers of members in service by the newest superblock that are missing.
 pub(super) fn gone(assembly: &Assembly) -> BTreeSet<u32> {
     let here: BTreeSet<u32> = assembly
         .members
@@ -62,7 +62,7 @@ pub(super) fn gone(assembly: &Assembly) -> BTreeSet<u32> {
         .collect()
 }
 
-/// The map of a level with parity.
+/// Returns the map of a level with parity.
 pub(super) fn stripe_map(assembly: &Assembly) -> Option<StripeMap> {
     let Layout::Parity(layout) = assembly.layout else {
         return None;
@@ -77,8 +77,8 @@ pub(super) fn stripe_map(assembly: &Assembly) -> Option<StripeMap> {
     .ok()
 }
 
-/// Where all members have room for the records of a write log, behind the
-/// log's superblock. A spare that has none there is merely not taken.
+/// Returns the place where all members have room for the records of a write log, behind the log's
+/// superblock. A spare that has none there is not used.
 pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
     if assembly.level.parity_count() == 0 {
         return None;
@@ -94,10 +94,11 @@ pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
     }
     let common = common?;
     let start = common.start + super::LOG_SUPERBLOCK_SECTORS;
-    // A record's place must fit 32 bits; no array needs so much.
+    // A record's place must fit 32 bits; no array needs a longer ring.
     let end = common.end.min(start + MAXIMUM_RING);
     let widest = (end.0 >= start.0.checked_add(MINIMUM_RING)?).then_some(Span { start, end })?;
-    // Who is away or comes later has room for the ring of before, and perhaps for no longer one.
+    // Members that are away or come later have room for the previous ring, and perhaps for
+    // no longer one.
     let before = ring_of_before(assembly).filter(|ring| {
         let is_within = widest.start <= ring.start && ring.end <= widest.end;
         is_within
@@ -107,19 +108,19 @@ pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
     Some(before.unwrap_or(widest))
 }
 
-/// Where the members had the records of their last run.
+/// Returns the place of the records in the members' last run.
 fn ring_of_before(assembly: &Assembly) -> Option<Span> {
     let mut members = assembly.members.iter().map(|member| &member.candidate);
     members.find_map(|it| Some(it.log.as_ref()?.of(&it.metadata.superblock)?.ring))
 }
 
-/// 128 KiB with the log's superblock: half of what raidlab leaves for a log on
+/// The shortest ring: 128 KiB with the log's superblock, half of what raidlab leaves for a log on
 /// the smallest members, of which rounding and bitmaps may take some.
 const MINIMUM_RING: u64 = super::log_superblock::MINIMUM_AREA - super::LOG_SUPERBLOCK_SECTORS.0;
 /// The longest ring of a write log, 64 MiB.
 const MAXIMUM_RING: Sectors = Sectors(64 << 11);
 
-/// The devices by handle, and which of them serves each slot.
+/// Returns the devices by handle, and the one that serves each slot.
 pub(super) fn devices(
     members: Vec<AssembledMember>,
     slots: usize,
@@ -145,7 +146,7 @@ pub(super) fn devices(
     (devices, served)
 }
 
-/// Whether a member that the newest superblock has in service is not here.
+/// Whether a member that the newest superblock has in service is missing.
 pub(super) fn lacks(array: &Superblock, devices: &BTreeMap<Slot, Device>) -> bool {
     let mut numbers = (0..).zip(&array.roles);
     numbers.any(|(number, role)| {
@@ -154,12 +155,11 @@ pub(super) fn lacks(array: &Superblock, devices: &BTreeMap<Slot, Device>) -> boo
     })
 }
 
-/// Members whose superblocks are one event behind the newest, which has them
-/// in service, with what they are to get: the newest as it was found, whichever
-/// device that is on. What was taken by force is not among them: until the first
-/// pass is over nobody else is to take it for current. Nor is a spare that the newest
-/// gives a slot: it has not heard of that, and with such a superblock it would count as
-/// filled.
+/// Returns the members whose superblocks are one event behind the newest, which has them in
+/// service, with the superblock that they are to get: the newest as it was found, whichever device
+/// has it. Members taken by force are not among them: until the first pass is over they must not
+/// count as current for another system. Nor is a spare to which the newest gives a slot: it has no
+/// record of that, and with such a superblock it would count as filled.
 pub(super) fn behind(
     found: &Superblock,
     devices: &BTreeMap<Slot, Device>,
@@ -179,8 +179,8 @@ pub(super) fn behind(
 }
 
 impl Assembly {
-    /// The handles under which a running array will know the devices: each
-    /// name with its handle.
+    /// Returns the handles under which a running array will know the devices, each with
+    /// its device's name.
     #[must_use]
     pub fn handles(&self) -> Vec<(Slot, &str)> {
         let mut next = u16::try_from(self.slot_count()).unwrap_or(u16::MAX);
@@ -198,7 +198,7 @@ impl Assembly {
         handles.collect()
     }
 
-    /// What an engine has to be told of each slot.
+    /// Returns the initial state of each slot for an engine.
     #[must_use]
     pub fn initial(&self) -> Vec<Initial> {
         let slots = self.slots().into_iter().map(|member| match member {
@@ -206,7 +206,7 @@ impl Assembly {
             Some(member) => {
                 let config = Device::new(member.clone()).config();
                 match &member.part {
-                    // Without leave to write nothing can be filled.
+                    // Without permission to write no member can be recovered.
                     Part::Recovering(..) if self.read_only => Initial::Missing,
                     Part::Recovering(_, admission) => {
                         Initial::Recovering(config, admission.clone())
@@ -220,7 +220,7 @@ impl Assembly {
 }
 
 impl EngineOptions {
-    /// md of Linux 6 in what it decides, but for the read policy.
+    /// Options that imitate md of Linux 6 except in the read policy.
     #[must_use]
     pub fn new(read_policy: ReadPolicyKind) -> Self {
         let stripes = StripeConfig::new(
@@ -241,7 +241,7 @@ impl EngineOptions {
     }
 }
 
-/// raidlab's own engine of levels with parity.
+/// Builds raidlab's own engine of levels with parity.
 fn own_parity(
     config: StripeConfig,
     resync: Option<&NeededSync>,
@@ -251,15 +251,14 @@ fn own_parity(
     let end = config.member_size;
     let mut engine = StripeArray::new(config)?;
     if let Some(resync) = resync {
-        // Exactly what the resync will cover: nothing else would ever make the rest
-        // trusted again.
+        // Exactly the ranges of the resync: nothing else would ever make the rest trusted again.
         let rest = [Span::between(resync.from, end)];
         let ranges = resync.ranges.as_deref().unwrap_or(&rest);
         match resync.is_first {
             true => engine.declare_unwritten(ranges),
             false if is_whole => engine.declare_unsynced(Some(ranges)),
-            // A degraded array got here by force, or with the log's leave: what is
-            // missing is computed from parity as it stands.
+            // A degraded array was started by force, or with the log's permission: missing data are
+            // computed from parity as it stands.
             false => {}
         }
     }
@@ -288,7 +287,7 @@ impl Assembly {
         Ok(Box::new(engine))
     }
 
-    /// The slots of members that are in sync only because of `force`.
+    /// Returns the slots of members that are in sync only because of `force`.
     fn forced_slots(&self) -> SlotSet {
         let is_forced = |member: &&AssembledMember| self.forced.contains(&member.candidate.name);
         let slots = self.members.iter().filter(is_forced);
@@ -300,7 +299,8 @@ impl Assembly {
             .collect()
     }
 
-    /// Where parity may be torn, as the log may not be replayed without leave to write.
+    /// Returns the ranges in which parity may be torn, as a log is not replayed without
+    /// permission to write.
     fn unreplayed(&self) -> Option<NeededSync> {
         let spans = |bitmap: &Bitmap| bitmap.set_spans().map(super::intent::span).collect();
         let is_torn = self.replay.is_some() && !mutation::is(Mutation::UnreplayedParityTrusted);
@@ -311,7 +311,7 @@ impl Assembly {
         })
     }
 
-    /// What the engine of a level with copies has to be told.
+    /// Returns the configuration of the engine of a level with copies.
     fn copies_config(&self, options: &EngineOptions) -> ArrayConfig {
         let mut shape = super::assembly::shape_of(&self.array, self.level, self.layout);
         for (size, member) in shape.member_sizes.iter_mut().zip(self.slots()) {
@@ -330,8 +330,7 @@ impl Assembly {
         }
     }
 
-    /// What the engine of a level with parity has to be told; `None` for other
-    /// levels.
+    /// Returns the configuration of the engine of a level with parity; `None` for other levels.
     #[must_use]
     pub fn stripe_config(
         &self,

@@ -1,11 +1,11 @@
-//! The commands and buffers of an array: those that it makes itself, and the engine's.
+//! The commands and buffers of an array: its own, and the engine's.
 
 use crate::engine::{FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
 use crate::mix::Mixed;
 use crate::request::{CommandId, ScratchId, Slot};
 use std::collections::{BTreeMap, HashMap};
 
-/// What is in flight, and the names that come next.
+/// The commands in flight, and the next free ids.
 #[derive(Debug)]
 pub(super) struct Commands {
     /// Metadata commands in flight; `None`: the device has left since.
@@ -28,17 +28,17 @@ impl Default for Commands {
 }
 
 impl Commands {
-    /// The id of a command that the engine does not know.
+    /// Returns the id of a command that the engine does not know.
     pub(super) fn new_id(&mut self) -> CommandId {
         let id = CommandId(self.next);
         self.next += 1;
         id
     }
 
-    /// A buffer that the engine does not know.
+    /// Returns a buffer that the engine does not know.
     pub(super) fn new_scratch(&mut self) -> ScratchId {
         let scratch = ScratchId(self.next_scratch);
-        // Long before it wraps around, the first ones are free again.
+        // Long before the number wraps around, the first ones are free again.
         self.next_scratch = self
             .next_scratch
             .checked_add(1)

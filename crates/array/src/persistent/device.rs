@@ -1,4 +1,4 @@
-//! The devices of a running array, and what their superblocks are to say.
+//! The devices of a running array, and the contents of their superblocks.
 
 use super::assembly::{AssembledMember, Part};
 use super::log_superblock::{LogSays, log_area};
@@ -15,12 +15,12 @@ pub(super) enum Place {
     InSync(Slot),
     Recovering {
         slot: Slot,
-        /// Filled below this sector of its data area.
+        /// The sector of its data area below which it is filled.
         below: Sectors,
-        /// Only what the bitmap names is filled.
+        /// Whether only the ranges in the bitmap are to be filled.
         by_bitmap: bool,
     },
-    /// Being filled to replace the device that is in service in this slot.
+    /// A device that is being filled to replace the one in service in this slot.
     Replacing {
         slot: Slot,
         below: Sectors,
@@ -30,7 +30,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The slot it serves.
+    /// Returns the slot that the device serves.
     pub(super) const fn slot(self) -> Option<Slot> {
         match self {
             Self::InSync(slot) | Self::Recovering { slot, .. } => Some(slot),
@@ -49,30 +49,30 @@ impl Place {
     }
 }
 
-/// A device of a running array, and what is recorded of it.
+/// A device of a running array, and its recorded state.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) name: String,
-    /// What only this device's superblock says; the rest is the array's.
+    /// The fields of this device's own superblock; the rest is the array's.
     pub(super) own: Superblock,
     pub(super) size: Sectors,
     pub(super) rotational: bool,
     pub(super) place: Place,
-    /// The slot it served last.
+    /// The slot that the device served last.
     pub(super) last_slot: Option<Slot>,
-    /// In sectors of the whole member.
+    /// The bad blocks, in sectors of the whole member.
     pub(super) bad_blocks: Vec<BadBlockEntry>,
-    /// What the log on the member names: that, and more if it is full.
+    /// The entries of the log on the member: the bad blocks, and more if it is full.
     pub(super) named_bad: Vec<BadBlockEntry>,
-    /// The log on the member is not what `bad_blocks` says.
+    /// Whether the log on the member differs from `bad_blocks`.
     pub(super) bad_blocks_changed: bool,
-    /// Where the superblock of its write log lies, if it can have a log.
+    /// The place of the superblock of its write log, if it can have a log.
     pub(super) log_area: Option<Span>,
     /// The number of the next log superblock.
     pub(super) log_sequence: u64,
-    /// What its log said when the array was assembled.
+    /// The contents of its log when the array was assembled.
     pub(super) found_log: Option<LogSays>,
-    /// Checksum of the superblock written last.
+    /// The checksum of the superblock written last.
     pub(super) checksum: u32,
 }
 
@@ -116,7 +116,7 @@ impl Device {
         }
     }
 
-    /// What the engine is told of it.
+    /// Returns the member's configuration for the engine.
     pub(super) fn config(&self) -> MemberConfig {
         MemberConfig {
             size: self.size,
@@ -127,8 +127,7 @@ impl Device {
         }
     }
 
-    /// Its bad blocks, in sectors of its data area; an entry may begin in front
-    /// of that.
+    /// Returns its bad blocks, in sectors of its data area; an entry may begin in front of that.
     pub(super) fn bad_spans(&self) -> Vec<Span> {
         let offset = self.own.data_offset.0;
         let inside = |sector: Sectors| sector.0.saturating_sub(offset);
@@ -137,9 +136,9 @@ impl Device {
         spans.filter(|span| span.start < span.end).collect()
     }
 
-    /// Adds a range of its data area to its bad blocks, or takes it out. The log keeps what is in
-    /// the middle of a range while it has no room for two (as md's `badblocks_clear` refuses it):
-    /// it may name more than is bad, never less.
+    /// Adds a range of its data area to its bad blocks, or removes it. The log keeps the middle of
+    /// a range while it has no room for two entries (as md's `badblocks_clear` refuses it): it may
+    /// name more than is bad, never less.
     pub(super) fn set_bad(&mut self, start: Sectors, count: Sectors, bad: bool) {
         let start = start.0.saturating_add(self.own.data_offset.0);
         let span = Span::new(start, start.saturating_add(count.0));
@@ -152,7 +151,8 @@ impl Device {
         self.bad_blocks_changed = true;
     }
 
-    /// The bytes of its log, and where they lie; nothing where it cannot name all that is bad.
+    /// Returns the bytes of its log, and their place; `None` where it has no room for
+    /// all bad blocks.
     pub(super) fn bad_block_log(&mut self) -> Option<(Sectors, Vec<u8>)> {
         let log = self.own.bad_block_log?;
         let start = self.beside(log.offset)?;
@@ -162,7 +162,7 @@ impl Device {
         Some((start, log.encode(&self.named_bad).ok()?))
     }
 
-    /// Its superblock, but for the roles: the array's with what is its own.
+    /// Returns its superblock without the roles: the array's with its own fields.
     pub(super) fn superblock(&self, array: &Superblock, has_bitmap: bool) -> Superblock {
         let mut features = array.features.0 & Features::RAID0_LAYOUT;
         let mut feature = |bit, set| features |= if set { bit } else { 0 };
@@ -189,8 +189,8 @@ impl Device {
             version: own.version,
             bitmap_offset: if has_bitmap { own.bitmap_offset } else { 0 },
             data_offset: own.data_offset,
-            // The array may have grown when this device was not told of it. A spare may be
-            // too small for what it is now.
+            // The array may have grown without a record on this device. A spare may be too small
+            // for the present size.
             data_size: match self.place {
                 Place::Spare | Place::Faulty => own.data_size,
                 _ if mutation::is(Mutation::SizeOfBefore) => own.data_size,
@@ -207,18 +207,18 @@ impl Device {
         }
     }
 
-    /// The role that the others give it.
+    /// Returns the role that the other devices' superblocks give it.
     pub(super) const fn role(&self) -> Role {
         self.place.role()
     }
 
-    /// The sector of a thing that lies beside the superblock.
+    /// Returns the sector of an area that lies beside the superblock.
     pub(super) fn beside(&self, offset: i32) -> Option<Sectors> {
         let sector = self.own.super_offset.0;
         sector.checked_add_signed(offset.into()).map(Sectors)
     }
 
-    /// Sectors that a superblock takes, rounded to 4 KiB where there is room.
+    /// Returns the sectors that a superblock takes, rounded to 4 KiB where there is room.
     pub(super) fn superblock_sectors(&self, bytes: usize) -> usize {
         let near = |offset: i32| (1..8).contains(&offset);
         let is_cramped = self.own.features.has(Features::BITMAP) && near(self.own.bitmap_offset)
@@ -230,7 +230,7 @@ impl Device {
     }
 }
 
-/// The entries with a range added, or taken out.
+/// Returns the entries with a range added, or removed.
 fn changed(entries: &[BadBlockEntry], span: Span, bad: bool) -> Vec<BadBlockEntry> {
     let mut all: SpanSet = entries.iter().map(BadBlockEntry::span).collect();
     if bad {

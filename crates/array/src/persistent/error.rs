@@ -1,14 +1,14 @@
-//! Why an array cannot be put together or started.
+//! The reasons why an array cannot be assembled or started, or a verb is refused.
 
 use crate::config::{AdminError, ConfigError};
 use crate::stripes::StripeConfigError;
 use raidlab_geometry::{ShapeError, Slot, SlotSet};
 use raidlab_units::Sectors;
 
-/// Why an assembly is refused. Nothing was written.
+/// The reason why an assembly is refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssembleError {
-    /// There is not a single device to assemble from.
+    /// No device was given.
     #[error("no devices to assemble from")]
     NoCandidates,
     /// The devices belong to two arrays.
@@ -19,30 +19,30 @@ pub enum AssembleError {
         /// A device of the other array.
         right: String,
     },
-    /// Only spares, or devices without a slot.
+    /// Only spares, or devices without a slot, were given.
     #[error("none of the devices holds data of the array")]
     NoMembers,
-    /// Something that only md can do.
+    /// The array has a feature that only md supports.
     #[error("{device} uses {feature}, which is not supported")]
     Unsupported {
-        /// The device whose superblock says so.
+        /// The device whose superblock has the feature.
         device: String,
         /// The feature, in mdadm's words.
         feature: &'static str,
     },
-    /// The newest superblock describes an array that cannot be.
+    /// The newest superblock describes an impossible array.
     #[error("the superblock of {device} describes an impossible array")]
     Impossible {
-        /// The device that cannot be used.
+        /// The device with that superblock.
         device: String,
-        /// Why it cannot be used.
+        /// The reason why the array is impossible.
         #[source]
         source: ShapeError,
     },
-    /// The newest superblock has an unknown level, or no such layout.
+    /// The newest superblock has an unknown level, or a layout unknown at its level.
     #[error("the superblock of {device} has level {level}, layout {layout}, which is unknown")]
     UnknownLevel {
-        /// The device that cannot be used.
+        /// The device with that superblock.
         device: String,
         /// md's number of the level, as the superblock has it.
         level: i32,
@@ -57,7 +57,7 @@ pub enum AssembleError {
         /// The path of the other device.
         right: String,
     },
-    /// Two current members for one place.
+    /// Two current members claim one slot.
     #[error("{left} and {right} both claim slot {} with the same event count", .slot.0)]
     SlotClaimedTwice {
         /// The slot that both claim.
@@ -83,28 +83,29 @@ pub enum AssembleError {
         /// The event count of the older one.
         older_events: u64,
     },
-    /// Too few members for the level.
+    /// There are too few members for the level.
     #[error("{present} of {slots} members are not enough to start the array{}", stale_text(.stale))]
     NotEnough {
-        /// How many current members were found.
+        /// The number of current members found.
         present: usize,
-        /// How many slots the array has.
+        /// The number of slots of the array.
         slots: usize,
         /// Devices that `--force` could take although they are out of date.
         stale: Vec<String>,
     },
-    /// Members are missing that were there when the array was last in use.
+    /// Members are missing that were in service when the array was last in use.
     #[error(
         "{present} members of the {expected} that were in service are here; --run starts the array \
          degraded"
     )]
     NeedsRun {
-        /// How many members were found.
+        /// The number of members found.
         present: usize,
-        /// In service when it was last used.
+        /// The number of members in service when it was last used.
         expected: usize,
     },
-    /// A degraded array was cut off in a write: what its missing member held cannot be known.
+    /// A degraded array was interrupted in a write: the content of its missing member
+    /// cannot be known.
     #[error(
         "the array was not stopped cleanly and lacks the members of slots {}: parity may not fit the \
          data where writes were under way, so what is computed for the missing members there may be \
@@ -115,11 +116,10 @@ pub enum AssembleError {
     DirtyDegraded {
         /// Slots without a current member.
         missing: SlotSet,
-        /// Why the log does not help.
+        /// The reason why the log does not help.
         log: LogFault,
     },
-    /// What was being written cannot be made good with this member, and can be
-    /// without it.
+    /// The writes under way cannot be completed with this member, and can be without it.
     #[error(
         "the array was not stopped cleanly, and the write log of {member} cannot be read; without \
          that member the other logs make good what was being written; --force starts with it, and until a resync is over nothing is computed from parity"
@@ -128,32 +128,32 @@ pub enum AssembleError {
         /// The path of the member.
         member: String,
     },
-    /// Only replaying the log would make the data readable.
+    /// The data become readable only after a replay of the log.
     #[error(
         "the write log must be replayed before the degraded array is read; not while read-only"
     )]
     ReplayNeedsWrite,
-    /// The array cannot be made larger, for this reason.
+    /// The array cannot grow, for this reason.
     #[error("the array cannot grow: {0}")]
     CannotGrow(&'static str),
-    /// An external bitmap of something else.
+    /// The external bitmap belongs to another array.
     #[error("the external bitmap does not belong to this array")]
     ForeignBitmap,
 }
 
-/// Why a write log cannot be used.
+/// The reason why a write log cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogFault {
-    /// The array was used without one.
+    /// The array was used without a log.
     #[error("{0} has none")]
     Absent(String),
-    /// It cannot be read, and the others have theirs.
+    /// This member's log cannot be read, and the others' can.
     #[error("that of {0} cannot be read")]
     Unreadable(String),
-    /// The superblock was written by somebody else since.
+    /// Another system has written the superblock since.
     #[error("that of {0} is void: another system has used the member since")]
     Overtaken(String),
-    /// It is of another session than the others.
+    /// This member's log is of another session than the others'.
     #[error("that of {0} is from another session")]
     OtherSession(String),
     /// The array was never in sync.
@@ -161,7 +161,7 @@ pub enum LogFault {
     NeverInSync,
 }
 
-/// Why an assembled array cannot be started.
+/// The reason why an assembled array cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The engine of a level with parity refuses.
@@ -186,19 +186,19 @@ pub enum StartError {
     },
 }
 
-/// What helps where a device cannot come back.
+/// The remedy where a device cannot come back.
 const ADDED_ANEW: &str = "`--add` makes it a new member, and what is on it is lost";
 
-/// Why a verb on a running array is refused. The array is unchanged.
+/// The reason why a verb on a running array is refused. The array is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerbError {
     /// The verb names a device that the array does not have.
     #[error("no device {}", .0.0)]
     NoSuchDevice(Slot),
-    /// The place for the device is taken.
+    /// The place for the device is occupied.
     #[error("device {} is there already", .0.0)]
     DeviceExists(Slot),
-    /// It cannot hold the array's data.
+    /// The device is too small for the array's data.
     #[error(
         "the device has {} ({size} sectors), but the array needs {} ({needed})",
         Sectors(*.size).to_bytes(),
@@ -219,18 +219,18 @@ pub enum VerbError {
     /// The superblock is of another array or of no slot of this one.
     #[error("the device was no member of this array")]
     NotAMember,
-    /// The superblock is of this array as it was once.
+    /// The superblock is of this array in an earlier shape.
     #[error("the array had another level, layout, chunk or size then: {ADDED_ANEW}")]
     Changed,
-    /// No member that is in service was so when the device left, or it is newer than all.
+    /// No member that is in service was so when the device left, or the device is newer than all.
     #[error(
         "the device may have been written without the members in service (split brain): {ADDED_ANEW}"
     )]
     Unwitnessed,
-    /// The device's number was given away when it was gone.
+    /// The device's number was given to another one while it was gone.
     #[error("another device has its number by now: {ADDED_ANEW}")]
     NumberTaken,
-    /// The bitmap no longer knows what the device lacks.
+    /// The bitmap no longer covers what the device lacks.
     #[error("the device's event count {events} is below the bitmap's {cleared}: {ADDED_ANEW}")]
     TooOld {
         /// The event count of the device that comes back.
@@ -238,22 +238,22 @@ pub enum VerbError {
         /// The event count below which the bitmap has forgotten writes (`events_cleared`).
         cleared: u64,
     },
-    /// Without a bitmap nobody knows what the device lacks.
+    /// Without a bitmap it is unknown what the device lacks.
     #[error("no bitmap says what the device lacks: {ADDED_ANEW}")]
     NoBitmap,
-    /// The slot has been filled.
+    /// The slot has another device by now.
     #[error("slot {} is not free: `--add` makes it a spare", .0.0)]
     SlotTaken(Slot),
-    /// Only a member in sync can be replaced.
+    /// The member is not in sync, so that it cannot be replaced.
     #[error("device {} is not in sync: there is nothing to be copied from it", .0.0)]
     NotInSync(Slot),
     /// The member is being replaced already.
     #[error("device {} is being replaced already", .0.0)]
     BeingReplaced(Slot),
-    /// The device that is to take a member's place cannot do so.
+    /// The named device cannot take the member's place.
     #[error("device {} is no spare that fits", .0.0)]
     NotThatSpare(Slot),
-    /// Nothing to replace the member with.
+    /// There is no spare to replace the member with.
     #[error("there is no spare that fits: add one first")]
     NoSpare,
     /// The array keeps a write log, and the device has no room for it.
@@ -265,16 +265,17 @@ pub enum VerbError {
     /// The array is read-only, so the verb cannot be carried out.
     #[error("the array is read-only: `--readwrite` makes it writable")]
     ReadOnly,
-    /// The array was started without leave to write.
+    /// The array was started without permission to write.
     #[error("the array was assembled with `--readonly`: stop it and assemble it without")]
     Untouched,
-    /// The array cannot be changed any more.
+    /// The array is stopping or broken, and cannot be changed any more.
     #[error("the array is being stopped")]
     Stopping,
     /// The level has no redundancy.
     #[error("an array without redundancy has nothing to sync, and takes no members")]
     NoRedundancy,
-    /// The array or the device is in use by something that has to end before the verb is possible.
+    /// The array or the device is in use by an operation that has to end before the
+    /// verb is possible.
     #[error("the array is in use")]
     Busy,
 }

@@ -1,8 +1,8 @@
-//! What an array has that keeps no data but predicts what md does, in a model.
+//! The behaviour of an array that keeps no data but predicts md, in a model.
 //!
-//! Where md remembers less than an array of our own, or later, so does one whose engine has
-//! md's threads ([`MdThreads`](crate::MdThreads)). How md goes about it stands here; where
-//! only a condition is another one, the rules of the durable array ask `imitates_md`.
+//! Where md records less than an array of our own, or later, so does one whose engine has md's
+//! threads ([`MdThreads`](crate::MdThreads)). md's procedures are here; where only a condition
+//! differs, the rules of the durable array test `imitates_md`.
 
 use super::{PersistentArray, Tracked};
 use crate::engine::{Behind, Imitation};
@@ -10,52 +10,52 @@ use crate::request::{Finished, Outputs, Request, RequestId, Slot};
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Flushes of an array whose md has one at a time (Linux 6.1 drivers/md/md.c,
+/// The flushes of an array whose md has one at a time (Linux 6.1 drivers/md/md.c,
 /// `md_flush_request` and `md_submit_flush_data`).
 #[derive(Debug, Default)]
 pub(super) struct Flushes {
-    /// The one that the members have, and when it began.
+    /// The flush that the members have, and the time when it began.
     running: Option<(RequestId, Nanos)>,
-    /// Those that were asked for meanwhile, and when.
+    /// Flushes that were submitted meanwhile, and when.
     waiting: Vec<(Request, Nanos)>,
-    /// The one that goes to the members as soon as the engine can be called.
+    /// The flush that goes to the members as soon as the engine can be called.
     next: Option<Request>,
 }
 
-/// Writers whose bits have to be on the members first, of levels with copies.
+/// Writers whose bits have to be on the members first, at levels with copies.
 ///
-/// For each writer a worker of md's takes the marks of pages in which bits were set, writes
-/// these pages and wakes the writer (Linux 6.12 drivers/md/md-bitmap.c, `__bitmap_unplug` and
+/// For each writer a worker of md's takes the marks of pages in which bits were set, writes these
+/// pages and wakes the writer (Linux 6.12 drivers/md/md-bitmap.c, `__bitmap_unplug` and
 /// `bitmap_unplug_async`). Before it writes, and after, it sleeps until no metadata are being
-/// written (drivers/md/md.c, `md_super_wait`). All sleepers lie in one list, and who lies down
-/// comes first in it (include/linux/wait.h, `__add_wait_queue`). When the last page has arrived
-/// all of them wake in the list's order and look again. The first one that has not written its
-/// pages does so, and those behind it lie down once more, even those whose pages have arrived.
-/// Whose pages have arrived and who need not lie down sends its data before the next pages are
-/// written. The scheduler does not always keep to the list's order, and here it does.
+/// written (drivers/md/md.c, `md_super_wait`). All sleepers lie in one list, and each new one comes
+/// first in it (include/linux/wait.h, `__add_wait_queue`). When the last page has arrived all of
+/// them wake in the list's order and check again. The first one that has not written its pages does
+/// so, and those behind it go to sleep once more, even those whose pages have arrived. A worker
+/// whose pages have arrived and that need not sleep sends its data before the next pages are
+/// written. The scheduler does not always keep to the list's order, but the model does.
 ///
-/// Who finds no mark does not wait at all: all bits of its write were set, though their pages
-/// may not have arrived, or another worker has taken the mark. The latter happens to those
-/// who set bits in the same moment. On one processor a writer runs either before the worker of
-/// the one before it, which then takes the marks of all pages, if it need not sleep, and else
-/// that of its own page; or after it. The scheduler has it either way as often (20 and 32 of 52
-/// pairs, counted with probes in Linux 6.12 on the kernel bench too). Here both ways take
-/// turns, from each writer of a moment to the next. In Linux 6.1 there is no worker: who sets
-/// bits takes their marks before anybody else runs (drivers/md/raid1.c, `raid1_unplug`).
+/// A worker that finds no mark does not wait at all: all bits of its write were set, though their
+/// pages may not have arrived, or another worker has taken the mark. The latter happens to writers
+/// that set bits in the same moment. On one processor a writer runs either before the worker of the
+/// one before it, which then takes the marks of all pages, if it need not sleep, and else that of
+/// its own page; or after it. The scheduler does both equally often (20 and 32 of 52 pairs, counted
+/// with probes in Linux 6.12 on the kernel bench too). Here the two cases alternate, from each
+/// writer of a moment to the next. In Linux 6.1 there is no worker: the process that sets bits
+/// takes their marks before any other runs (drivers/md/raid1.c, `raid1_unplug`).
 #[derive(Debug, Default)]
 pub(super) struct BitPasses {
-    /// Those who sleep until no metadata are being written, who lay down last in front.
+    /// Workers that sleep until no metadata are being written, the newest first.
     sleepers: VecDeque<Sleeper>,
-    /// The one whose pages are to be written now.
+    /// The writer whose pages are to be written now.
     next: Option<RequestId>,
-    /// Those who go on: their pages have arrived.
+    /// Writers that go on, as their pages have arrived.
     ended: BTreeSet<RequestId>,
-    /// Pages in which bits were set, and whose marks nobody has taken.
+    /// Pages in which bits were set, and whose marks no worker has taken.
     pub(super) dirty: BTreeSet<usize>,
     marked: Marked,
-    /// The last one that followed another one in a moment ran before that one's worker.
+    /// Whether the last writer that followed another one in a moment ran before that one's worker.
     were_in_a_row: bool,
-    /// Those belong to one moment who follow each other no later than so; `None`: nobody does, as
+    /// The longest time between two writers of one moment; `None`: no writers share a moment, as
     /// there are no workers.
     moment: Option<Nanos>,
 }
@@ -65,17 +65,17 @@ pub(super) struct BitPasses {
 struct Marked {
     at: Nanos,
     pages: BTreeSet<usize>,
-    /// The worker found no metadata being written, and writes all of them.
+    /// Whether the worker found no metadata being written, so that it writes all of them.
     are_being_written: bool,
 }
 
-/// What a worker finds that takes marks.
+/// The marks that a worker finds.
 enum Marks {
-    /// None: its writer goes on.
+    /// No marks: its writer goes on.
     None,
-    /// Some that the worker before has taken and writes: its writer goes on.
+    /// Marks that the worker before has taken and writes: its writer goes on.
     OfThePass(BTreeSet<usize>),
-    /// Some whose pages it has to write.
+    /// Marks of pages that it has to write itself.
     Own,
 }
 
@@ -83,12 +83,12 @@ enum Marks {
 #[derive(Debug, Clone, Copy)]
 struct Sleeper {
     writer: RequestId,
-    /// Its pages have been written, and not only marked as its own.
+    /// Whether its pages have been written, and not only marked as its own.
     has_written: bool,
 }
 
 impl BitPasses {
-    /// Those belong to one moment who follow each other no later than `moment`, if anybody.
+    /// State without writers; those within `moment` of each other share a moment, if it is given.
     pub(super) fn new(moment: Option<Nanos>) -> Self {
         Self {
             moment,
@@ -96,7 +96,7 @@ impl BitPasses {
         }
     }
 
-    /// A writer's worker takes the marks of pages; `is_writing`: metadata are being written.
+    /// Lets a writer's worker take the marks of pages; `is_writing`: metadata are being written.
     fn take_marks(&mut self, writer: RequestId, now: Nanos, is_writing: bool) -> Marks {
         if self
             .moment
@@ -136,7 +136,7 @@ impl BitPasses {
         Marks::Own
     }
 
-    /// Somebody looks whether metadata are being written.
+    /// Lets a worker check whether metadata are being written.
     fn look(&mut self, mut sleeper: Sleeper, is_writing: bool) {
         if !is_writing && self.next.is_none() {
             if sleeper.has_written {
@@ -149,27 +149,27 @@ impl BitPasses {
         self.sleepers.push_front(sleeper);
     }
 
-    /// Whether it is one that sleeps.
+    /// Whether this writer's worker sleeps.
     fn holds(&self, id: RequestId) -> bool {
         self.sleepers.iter().any(|sleeper| sleeper.writer == id)
     }
 
-    /// Whether somebody's pages have to be written.
+    /// Whether a worker's pages have to be written.
     pub(super) const fn is_wanted(&self) -> bool {
         self.next.is_some()
     }
 
-    /// A pass begins that only sets bits: whose it is.
+    /// Takes the writer for whom a pass that only sets bits begins.
     pub(super) const fn next(&mut self) -> Option<RequestId> {
         self.next.take()
     }
 
-    /// Nobody waits any more.
+    /// Drops all waiting writers.
     pub(super) fn forget(&mut self) {
         *self = Self::new(self.moment);
     }
 
-    /// No metadata are being written any more: all sleepers look again.
+    /// Wakes all sleepers, as no metadata are being written any more; they check again.
     pub(super) fn wake(&mut self) {
         self.marked = Marked::default();
         for sleeper in std::mem::take(&mut self.sleepers) {
@@ -179,15 +179,15 @@ impl BitPasses {
 }
 
 impl PersistentArray {
-    /// Whether a write passes the sync's barrier before its bits are set: md's levels with
-    /// copies.
+    /// Whether a write passes the sync's barrier before its bits are set, as at md's
+    /// levels with copies.
     pub(super) const fn enters_first(&self) -> bool {
         self.imitates_md && self.stripes.is_none()
     }
 
-    /// md with copies: each process passes the sync's barrier, then sets its bits and
-    /// waits for these ([`BitPasses`]); whose bits are set already passes those that
-    /// wait.
+    /// Releases held requests as md does with copies: each process passes the sync's barrier, then
+    /// sets its bits and waits for these ([`BitPasses`]); one whose bits are set already overtakes
+    /// those that wait.
     pub(super) fn release_each(&mut self, out: &mut Outputs) -> bool {
         let (mut go, mut wait) = (Vec::new(), VecDeque::new());
         for request in std::mem::take(&mut self.held) {
@@ -239,8 +239,8 @@ impl PersistentArray {
         true
     }
 
-    /// Whether md keeps the bits of a write that has ended, until all members are there and
-    /// filled.
+    /// Whether md keeps the bits of a write that has ended, until all members are
+    /// present and filled.
     pub(super) fn keeps_bits_of(&self, write: &Tracked) -> bool {
         let imitation = self.engine.imitation();
         self.imitates_md
@@ -263,8 +263,8 @@ impl PersistentArray {
         true
     }
 
-    /// A request has ended. If it is the flush that ran, all are done that were asked for
-    /// before it began, and of the others the first one begins.
+    /// Handles the end of a request. If it is the running flush, all flushes are done that were
+    /// submitted before it began, and of the others the first one begins.
     pub(super) fn flush_ended(&mut self, id: RequestId, out: &mut Outputs) {
         let Some((_, began)) = self.flushes.running.take_if(|(running, _)| *running == id) else {
             return;
@@ -283,7 +283,7 @@ impl PersistentArray {
         }
     }
 
-    /// The flush that comes next goes to the members.
+    /// Sends the next flush to the members.
     pub(super) fn send_next_flush(&mut self, out: &mut Outputs) -> bool {
         let next = self.flushes.next.take();
         if let Some(request) = next {
@@ -292,12 +292,11 @@ impl PersistentArray {
         next.is_some()
     }
 
-    /// Whether md would have the process sleep that submitted a request which
-    /// waits: for the dirty mark (Linux 6.12 drivers/md/md.c, `md_write_start`),
-    /// at levels with copies for the bits too (raid1.c and raid10.c,
-    /// `raid1_unplug` and `raid10_unplug`, which wait for `md_bitmap_unplug`; since
-    /// 6.10 `__submit_bio` of block/blk-core.c unplugs after every request), or
-    /// for the engine. With parity, md's own thread waits for the bits.
+    /// Whether md would put to sleep the process that submitted a request which waits: for the
+    /// dirty mark (Linux 6.12 drivers/md/md.c, `md_write_start`), at levels with copies for the
+    /// bits too (raid1.c and raid10.c, `raid1_unplug` and `raid10_unplug`, which wait for
+    /// `md_bitmap_unplug`; since 6.10 `__submit_bio` of block/blk-core.c unplugs after every
+    /// request), or for the engine. With parity, md's own thread waits for the bits.
     #[must_use]
     pub fn holds_submitter(&self, process: u32) -> bool {
         let waits_for_bits = self.stripes.is_none();
@@ -307,15 +306,15 @@ impl PersistentArray {
         is_held && for_metadata || imitation.is_some_and(|it| it.holds_submitter(process))
     }
 
-    /// These processes go after the threads that are woken with them; see
-    /// [`Imitation::set_behind`](crate::Imitation::set_behind).
+    /// Makes these processes run after the threads that are woken with
+    /// them; see [`Imitation::set_behind`](crate::Imitation::set_behind).
     pub fn set_behind(&mut self, behind: Behind) {
         if let Some(imitation) = self.engine.imitation_mut() {
             imitation.set_behind(behind);
         }
     }
 
-    /// A tick that is a turn of this thread; see
+    /// Runs a tick that is a turn of this thread; see
     /// [`Imitation::begin_turn`](crate::Imitation::begin_turn).
     pub fn turn(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
         if let Some(imitation) = self.engine.imitation_mut() {
@@ -324,20 +323,20 @@ impl PersistentArray {
         self.tick(now, out);
     }
 
-    /// The turn of this thread is over.
+    /// Ends the turn of this thread.
     pub fn turn_over(&mut self, now: Nanos, thread: usize, out: &mut Outputs) {
         self.with_imitation(now, out, |it, out| it.end_turn(now, thread, out));
     }
 
-    /// It takes processes time to go from stripe to stripe, as
-    /// [`Imitation::take_time`](crate::Imitation::take_time) says.
+    /// Makes processes take time to go from stripe to stripe, which
+    /// [`Imitation::take_time`](crate::Imitation::take_time) describes in full.
     pub fn take_time(&mut self, has_plug: bool) {
         if let Some(imitation) = self.engine.imitation_mut() {
             imitation.take_time(has_plug);
         }
     }
 
-    /// The request of this process goes on to its next stripe.
+    /// Moves the request of this process on to its next stripe.
     pub fn go_on(&mut self, now: Nanos, process: u32, out: &mut Outputs) {
         self.with_imitation(now, out, |it, out| it.go_on(now, process, out));
     }
@@ -360,18 +359,16 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    /// The host lets go of what its caches need not keep; see
-    /// [`Imitation::drop_caches`](crate::Imitation::drop_caches).
+    /// Drops the host's caches; see [`Imitation::drop_caches`](crate::Imitation::drop_caches).
     pub fn drop_caches(&mut self) {
         if let Some(imitation) = self.engine.imitation_mut() {
             imitation.drop_caches();
         }
     }
 
-    /// md's thread runs, whatever woke it: bits age if they did not in the last few
-    /// seconds (Linux drivers/md/md-bitmap.c, `bitmap_daemon_work`). It then sleeps for
-    /// its whole time anew (md.c, `md_thread`), so bits of an array that wakes it
-    /// now and then grow older than that.
+    /// Runs md's thread, whatever woke it: bits age if they did not in the last few seconds (Linux
+    /// drivers/md/md-bitmap.c, `bitmap_daemon_work`). It then sleeps for its whole time anew (md.c,
+    /// `md_thread`), so bits of an array that wakes it now and then grow older than that.
     pub(super) fn wake_thread(&mut self) {
         if !self.imitates_md {
             return;
@@ -385,7 +382,8 @@ impl PersistentArray {
         let mut wakes_by_itself = self.daemon_at.is_some();
         if self.now >= self.daemon_ran + sleep {
             self.daemon_ran = self.now;
-            // md counts what is cleared with all members only (md-bitmap.c, `bitmap_endwrite`).
+            // md advances `events_cleared` only while all members are
+            // present (md-bitmap.c, `bitmap_endwrite`).
             let events = match self.degraded {
                 true => intent.superblock().events_cleared,
                 false => self.array.events,
@@ -396,8 +394,8 @@ impl PersistentArray {
         self.daemon_at = wakes_by_itself.then_some(self.now + sleep);
     }
 
-    /// While a sync runs, and with parity while there are writes, something wakes md's
-    /// thread all the time: it does what is due when it is due.
+    /// Follows md's thread where it is woken all the time, while a sync runs, and with parity while
+    /// there are writes: it does its work when that is due.
     pub(super) fn follow_thread(&mut self) {
         let Some(intent) = &self.intent else { return };
         let has_writes = self.stripes.is_some() && self.writes > 0;
@@ -412,7 +410,7 @@ impl PersistentArray {
         }
     }
 
-    /// md's own thread writes metadata from now on, or no longer.
+    /// Tells the engine that md's own thread writes metadata from now on, or no longer.
     pub(super) fn tell_engine_of_pass(&mut self, runs: bool, out: &mut Outputs) {
         let now = self.now;
         self.with_engine_do(out, |engine, out| {
@@ -422,7 +420,7 @@ impl PersistentArray {
         });
     }
 
-    /// So many sectors of metadata go to a device.
+    /// Tells the engine that this many sectors of metadata go to a device.
     pub(super) fn tell_engine_of_metadata(&mut self, handle: Slot, count: Sectors) {
         let device = self.devices.get(&handle).filter(|_| self.imitates_md);
         if let Some(slot) = device.and_then(|device| device.place.slot())
@@ -432,20 +430,20 @@ impl PersistentArray {
         }
     }
 
-    /// The engine's [`Engine::freeze_sync`](crate::Engine::freeze_sync), for simulations.
+    /// Calls the engine's [`Engine::freeze_sync`](crate::Engine::freeze_sync), for simulations.
     pub fn freeze_sync(&mut self) {
         self.engine.freeze_sync();
     }
 
-    /// The engine's [`Engine::thaw_sync`](crate::Engine::thaw_sync), for simulations.
+    /// Calls the engine's [`Engine::thaw_sync`](crate::Engine::thaw_sync), for simulations.
     pub fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         self.with_engine_do(out, |engine, out| engine.thaw_sync(now, out));
         self.pump(out);
     }
 
-    /// The passes of the bitmap's daemon that a leap goes over. A bit that nobody writes to is gone
-    /// after two of them, and the third finds nothing left.
+    /// Runs the passes of the bitmap's daemon that a leap skips. A bit without further writes is
+    /// gone after two of them, and the third finds nothing left.
     fn daemon_passes_until(&mut self, now: Nanos, out: &mut Outputs) {
         for _ in 0..3 {
             let due = self.daemon_at.filter(|_| self.pass.is_none());
@@ -458,7 +456,7 @@ impl PersistentArray {
         }
     }
 
-    /// The engine's [`Engine::leap_sync`](crate::Engine::leap_sync), for simulations.
+    /// Calls the engine's [`Engine::leap_sync`](crate::Engine::leap_sync), for simulations.
     pub fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
         self.daemon_passes_until(now, out);
         self.now = now;
@@ -466,7 +464,8 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    /// A leap has written these sectors of the array: bits of what a missing member lacks stay.
+    /// Records that a leap has written these sectors of the array: bits of chunks that a missing
+    /// member lacks stay.
     pub fn leap_write(&mut self, start: Sectors, count: Sectors) {
         let span = self.sync_span(Span::between(start, start + count));
         if let Some(intent) = self.intent.as_mut().filter(|_| self.degraded) {

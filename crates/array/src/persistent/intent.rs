@@ -1,15 +1,14 @@
-//! The write-intent bitmap in memory: which chunks may differ between members,
-//! and what the members' own bitmaps say of them at this moment.
+//! The write-intent bitmap in memory: which chunks may differ between members, and the present
+//! state of the members' own bitmaps.
 //!
-//! A chunk's bit is *set* from before the first write to it until two passes of
-//! the daemon have found it without writes (Linux drivers/md/md-bitmap.c: the
-//! counter goes from 2 to 1, then to 0). What is on the members follows: a
-//! page of the bitmap is encoded when it is sent, and the members hold it once
-//! all have answered. So a chunk is *durable* when its bit was set in the last
-//! page sent and that page has arrived; only then may data be written.
+//! A chunk's bit is *set* from before the first write to it until two passes of the daemon have
+//! found it without writes (Linux drivers/md/md-bitmap.c: the counter goes from 2 to 1, then to 0).
+//! The bitmap on the members follows: a page is encoded when it is sent, and the members have it
+//! once all have answered. So a chunk is *durable* when its bit was set in the last page sent and
+//! that page has arrived; only then may data be written.
 //!
-//! A chunk is *needed* while its copies or parity are known to differ, as after
-//! a crash: its bit stays until a resync has passed.
+//! A chunk is *needed* while its copies or parity are known to differ, as after a crash: its bit
+//! stays until a resync has passed.
 use crate::mutation::{self, Mutation};
 use raidlab_metadata::{Bitmap, BitmapSuperblock, PAGE_BYTES};
 use raidlab_units::{Nanos, Sectors, Span};
@@ -19,25 +18,25 @@ use std::ops::Range;
 /// The sectors that a page of the bitmap takes on a member.
 pub(super) const PAGE_SECTORS: u64 = PAGE_BYTES as u64 / raidlab_units::SECTOR_BYTES;
 
-/// The bit, as it should be.
+/// Flag: the bit is to be set.
 const SET: u8 = 1;
-/// The bit in the page sent last.
+/// Flag: the bit is set in the page sent last.
 const SENT: u8 = 2;
-/// The bit is set on every member.
+/// Flag: the bit is set on every member.
 const DURABLE: u8 = 4;
-/// A resync has to pass before the bit may go.
+/// Flag: a resync has to pass before the bit may go.
 const NEEDED: u8 = 8;
-/// The daemon has found the chunk without writes once.
+/// Flag: the daemon has found the chunk without writes once.
 const AGED: u8 = 16;
 
 /// The bitmap of a running array.
 #[derive(Debug)]
 pub(super) struct Intent {
-    /// The superblock, and the bits as they were sent last.
+    /// The superblock, and the bits in the state last sent.
     bitmap: Bitmap,
-    /// What is known of each chunk of the array: a combination of `SET` to `AGED`.
+    /// The flags of each chunk of the array: a combination of `SET` to `AGED`.
     chunks: Vec<u8>,
-    /// Writes under way, where there are any.
+    /// The number of writes under way by chunk, where there are any.
     writes: BTreeMap<usize, u32>,
     /// Pages of the bitmap that have to be written before waiting writes may begin.
     wanted: BTreeSet<usize>,
@@ -46,13 +45,13 @@ pub(super) struct Intent {
     /// Pages of the bitmap that are being written.
     sending: BTreeSet<usize>,
     set_count: u64,
-    /// md's `allclean`: nothing has been written since bits aged last, and none is set
-    /// that might go.
+    /// md's `allclean`: whether nothing has been written since bits aged last, and no set bit
+    /// may be cleared.
     all_clean: bool,
 }
 
 impl Intent {
-    /// All pages are to be written: members' copies may differ. Chunks that
+    /// A bitmap all of whose pages are to be written, as members' copies may differ. Chunks that
     /// end where the array is not in sync are needed.
     pub(super) fn new(bitmap: Bitmap, in_sync_below: Sectors) -> Self {
         let count = usize::try_from(bitmap.chunks()).unwrap_or(0);
@@ -80,12 +79,12 @@ impl Intent {
         intent
     }
 
-    /// What the bitmap says of itself.
+    /// Returns the bitmap's superblock.
     pub(super) const fn superblock(&self) -> &BitmapSuperblock {
         &self.bitmap.superblock
     }
 
-    /// Where the bitmap ends, in bytes of whole sectors.
+    /// Returns the end of the bitmap, in bytes of whole sectors.
     pub(super) fn end_bytes(&self) -> usize {
         let bytes = usize::try_from(self.bitmap.superblock.bytes()).unwrap_or(usize::MAX);
         bytes.next_multiple_of(512)
@@ -95,12 +94,12 @@ impl Intent {
         Nanos::from_secs(self.bitmap.superblock.daemon_sleep_seconds.into())
     }
 
-    /// Every page has to be written, as for a member that has joined.
+    /// Marks every page to be written, as for a member that has joined.
     pub(super) fn want_all(&mut self) {
         self.wanted.extend(0..self.bitmap.page_count());
     }
 
-    /// The page with the superblock has to be written.
+    /// Marks the page with the superblock to be written.
     pub(super) fn want_header(&mut self) {
         self.wanted.insert(0);
     }
@@ -113,7 +112,7 @@ impl Intent {
         self.bitmap.chunks()
     }
 
-    /// The chunks of a range of the bitmap's space.
+    /// Returns the chunks of a range of the sectors that the bitmap covers.
     pub(super) fn chunks_of(&self, range: Span) -> Range<usize> {
         let count = Sectors(range.end.0.saturating_sub(range.start.0));
         let chunks = self.bitmap.chunks_of(range.start, count);
@@ -125,8 +124,8 @@ impl Intent {
         index(chunks.start)..index(chunks.end)
     }
 
-    /// A write to these chunks begins (or waits): their bits must be set. Returns the pages
-    /// with bits that no write before had set.
+    /// Begins a write to these chunks (or its wait): their bits must be set. Returns the pages with
+    /// bits that no write before had set.
     pub(super) fn begin(&mut self, chunks: Range<usize>) -> BTreeSet<usize> {
         let mut new = BTreeSet::new();
         for at in chunks {
@@ -134,7 +133,7 @@ impl Intent {
             let was_set = self.chunks[at] & SET != 0;
             self.set(at);
             self.chunks[at] &= !AGED;
-            // Sent and not durable: it is on its way.
+            // If it is sent and not durable, it is on its way.
             if self.chunks[at] & (DURABLE | SENT) == 0 {
                 let page = self.bitmap.page_of(at as u64);
                 self.wanted.insert(page);
@@ -158,7 +157,7 @@ impl Intent {
         self.chunks[chunks].iter().all(|flags| flags & DURABLE != 0)
     }
 
-    /// A write has ended; `failed` if the members may differ for good.
+    /// Ends a write; `failed` if the members may differ for good.
     pub(super) fn end(&mut self, chunks: Range<usize>, failed: bool) {
         for at in chunks {
             if let Some(writes) = self.writes.get_mut(&at) {
@@ -175,7 +174,7 @@ impl Intent {
         }
     }
 
-    /// These chunks differ: their bits stay until a resync has passed.
+    /// Marks these chunks as different: their bits stay until a resync has passed.
     pub(super) fn need(&mut self, range: Span) {
         for at in self.chunks_of(range) {
             self.set(at);
@@ -183,7 +182,7 @@ impl Intent {
         }
     }
 
-    /// A resync has passed everything below `position`.
+    /// Records that a resync has passed everything below `position`.
     pub(super) fn resynced(&mut self, position: Sectors) {
         let chunk = self.bitmap.chunk_sectors();
         let whole = if position >= self.bitmap.superblock.sync_size {
@@ -196,8 +195,8 @@ impl Intent {
         }
     }
 
-    /// The daemon passes. Bits are cleared in memory only; the caller sends the
-    /// pages after it has flushed the members. `events`: the array's.
+    /// Runs a pass of the daemon. Bits are cleared in memory only; the caller sends the pages after
+    /// it has flushed the members. `events`: the array's.
     pub(super) fn age(&mut self, events: u64) {
         let mut cleared = false;
         self.all_clean = true;
@@ -225,8 +224,8 @@ impl Intent {
         }
     }
 
-    /// [`Self::age`] when md's thread finds it due. Returns whether the thread will wake
-    /// by itself: not if nothing was written since the last time.
+    /// Runs [`Self::age`] when md's thread finds it due. Returns whether the thread will wake by
+    /// itself: not if nothing was written since the last time.
     pub(super) fn age_as_md(&mut self, events: u64) -> bool {
         let was_clean = std::mem::replace(&mut self.all_clean, true);
         if !was_clean {
@@ -235,13 +234,13 @@ impl Intent {
         !was_clean
     }
 
-    /// Whether nothing has been written since bits aged last, and none might go.
+    /// Whether nothing has been written since bits aged last, and no bit may be cleared.
     pub(super) const fn is_all_clean(&self) -> bool {
         self.all_clean
     }
 
-    /// A member has failed: bits that were cleared and are still set on the
-    /// members stay. The flush that had to come before was not for all.
+    /// Keeps bits that were cleared and are still set on the members, as a member has failed: the
+    /// flush that had to come before did not cover it.
     pub(super) fn keep_cleared(&mut self) {
         if mutation::is(Mutation::ClearedBitKept) {
             return;
@@ -270,8 +269,7 @@ impl Intent {
         !self.wanted.is_empty()
     }
 
-    /// The bits of these chunks count as set on every member, and their
-    /// pages are wanted no more.
+    /// Counts the bits of these chunks as set on every member, and no longer wants their pages.
     pub(super) fn believe(&mut self, chunks: Range<usize>) {
         for at in chunks {
             self.chunks[at] |= SENT | DURABLE;
@@ -279,8 +277,8 @@ impl Intent {
         }
     }
 
-    /// The pages of these chunks are sent now, whoever has sent them before; others that are
-    /// wanted wait. See [`Self::take_pages`].
+    /// Takes the pages of these chunks to be sent now, whether or not they were sent before; others
+    /// that are wanted wait. See [`Self::take_pages`].
     pub(super) fn take_pages_of(
         &mut self,
         chunks: Range<usize>,
@@ -294,8 +292,8 @@ impl Intent {
         runs
     }
 
-    /// The pages to be sent now, those with cleared bits too if `cleared`, as
-    /// runs of pages with their bytes. `events` goes into the superblock.
+    /// Takes the pages to be sent now, those with cleared bits too if `cleared`, as runs of pages
+    /// with their bytes. `events` goes into the superblock.
     pub(super) fn take_pages(&mut self, cleared: bool, events: u64) -> Vec<(usize, Vec<u8>)> {
         self.bitmap.superblock.events = events;
         self.bitmap.superblock.state &= !(BitmapSuperblock::STALE | BitmapSuperblock::WRITE_ERROR);
@@ -308,7 +306,7 @@ impl Intent {
         runs
     }
 
-    /// These pages are sent with those that were taken before. See [`Self::take_pages`].
+    /// Takes these pages, which are sent with those taken before. See [`Self::take_pages`].
     pub(super) fn take_also(&mut self, pages: &BTreeSet<usize>) -> Vec<(usize, Vec<u8>)> {
         self.wanted = &self.wanted - pages;
         self.sending.extend(pages);
@@ -331,7 +329,7 @@ impl Intent {
         runs
     }
 
-    /// Brings a page's bits to what they should be.
+    /// Updates the bits of a page to their present state.
     fn encode(&mut self, page: usize) {
         let Range { start, end } = self.chunks_of_page(page);
         let mut chunks = self.chunks[start..end].iter_mut();
@@ -347,7 +345,7 @@ impl Intent {
         });
     }
 
-    /// All members have the pages that were sent.
+    /// Records that all members have the pages that were sent.
     pub(super) fn pages_arrived(&mut self) {
         for page in std::mem::take(&mut self.sending) {
             for at in self.chunks_of_page(page) {
@@ -358,7 +356,7 @@ impl Intent {
         }
     }
 
-    /// The ranges whose bits are set.
+    /// Returns the ranges whose bits are set.
     pub(super) fn spans(&self) -> Vec<Span> {
         let mut bitmap = self.bitmap.clone();
         bitmap.fill(false);

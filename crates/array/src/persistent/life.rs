@@ -1,5 +1,5 @@
-//! What goes on by itself: requests that may go on, the dirty and the clean
-//! mark, the bitmap's daemon, resync, spares, the end.
+//! The processes of an array that run by themselves: held requests, the dirty and the clean mark,
+//! the bitmap's daemon, resync, spares, the end.
 
 use super::device::{Device, Place};
 use super::{Mode, PersistentArray};
@@ -62,7 +62,7 @@ impl PersistentArray {
         progress
     }
 
-    /// Whether the members' metadata know of this write.
+    /// Whether the members' metadata already cover this write.
     pub(super) fn may_go(&self, request: &Request) -> bool {
         if !self.started {
             return false;
@@ -76,14 +76,14 @@ impl PersistentArray {
         intent.is_durable(tracked.chunks.clone()) || mutation::is(Mutation::BitmapSetLate)
     }
 
-    /// Sets the clean mark's timer when the last write is done, and sees to it
-    /// that the dirty mark is written when the first one waits.
+    /// Sets the clean mark's timer when the last write is done, and makes sure that the dirty mark
+    /// is written when the first one waits.
     fn follow_writes(&mut self) {
         if !self.held.is_empty() && !self.disk_dirty && self.pass.is_none() {
             self.want_superblocks = true;
         }
-        // md calls no array clean that is being resynced (Linux drivers/md/md.c,
-        // `md_check_recovery`: `resync_offset == MaxSector`).
+        // md calls no array clean during its resync (Linux drivers/md/md.c, `md_check_recovery`:
+        // `resync_offset == MaxSector`).
         let stays_dirty = self.imitates_md && !self.is_in_sync();
         let is_quiet = self.writes == 0 && self.held.is_empty() && !stays_dirty;
         if self.active && is_quiet && self.clean_at.is_none() && self.may_write() {
@@ -104,7 +104,7 @@ impl PersistentArray {
         }
     }
 
-    /// Does what has fallen due by the present time, such as marking the array clean.
+    /// Does what is due at the present time, such as marking the array clean.
     pub(super) fn tick_life(&mut self) {
         if self.clean_at.is_some_and(|at| at <= self.now) {
             self.mark_clean();
@@ -126,8 +126,8 @@ impl PersistentArray {
         }
     }
 
-    /// The bitmap's daemon passes. Only between passes over the metadata: the
-    /// pages with cleared bits must be preceded by a flush.
+    /// Runs the bitmap's daemon. Only between passes over the metadata: the pages with cleared bits
+    /// must be preceded by a flush.
     fn daemon(&mut self) {
         self.daemon_at = None;
         let events = self.array.events;
@@ -139,8 +139,8 @@ impl PersistentArray {
         }
     }
 
-    /// Whether the bitmap's bits stay as they are: without leave to write, and
-    /// while a member lacks what they stand for.
+    /// Whether the bitmap's bits stay as they are: without permission to write, and while a member
+    /// lacks the chunks that they mark.
     pub(super) fn keeps_bits(&self) -> bool {
         let degraded = self.is_degraded()
             && !self.imitates_md
@@ -202,8 +202,8 @@ impl PersistentArray {
         true
     }
 
-    /// What is missing cannot be compared with: parity is made right once the
-    /// members are there. In a first resync parity says what is missing.
+    /// Whether a resync lacks members to compare with: parity is corrected once the members are
+    /// there. In a first resync parity defines the content of missing members.
     pub(super) fn lacks_for_resync(&self) -> bool {
         self.level.parity_count() > 0 && self.is_degraded() && !self.in_sync.is_first
     }
@@ -214,7 +214,7 @@ impl PersistentArray {
         states.iter().filter(in_sync).count()
     }
 
-    /// Where a sync of all members ends, as `resync_offset` counts.
+    /// Returns the position where a sync of all members ends, as `resync_offset` counts.
     pub(super) fn sync_end(&self) -> Sectors {
         match self.level.parity_count() {
             0 => self.engine.size(),
@@ -248,7 +248,7 @@ impl PersistentArray {
         false
     }
 
-    /// Spares that have room for a member's data and its write log.
+    /// Returns the spares that have room for a member's data and its write log.
     pub(super) fn spares(&self) -> Vec<Slot> {
         let devices = self.devices.iter();
         devices
@@ -274,8 +274,7 @@ impl PersistentArray {
         })
     }
 
-    /// Gives a device a slot of the engine, whose member, if it has one, has
-    /// failed.
+    /// Assigns a device to a slot of the engine whose member, if it has one, has failed.
     pub(super) fn seat(
         &mut self,
         handle: Slot,
@@ -327,26 +326,26 @@ impl PersistentArray {
             *below = (*below).min(*readable_below);
         }
         if let Some(intent) = &mut self.intent {
-            // The new member's bitmap has to say what the others' say.
+            // The new member's bitmap has to equal the others'.
             intent.want_all();
         }
         self.want_superblocks = true;
         true
     }
 
-    /// A device that serves no slot of the engine counts as failed from now on.
+    /// Counts a device that serves no slot of the engine as failed from now on.
     pub(super) fn retire(&mut self, handle: Slot) {
         if let Some(device) = self.devices.get_mut(&handle) {
             device.place = Place::Faulty;
             self.want_superblocks = true;
         }
-        // The flush before they are cleared on the members will not be for it.
+        // The flush before bits are cleared on the members will not cover it.
         if let Some(intent) = self.intent.as_mut().filter(|_| !self.imitates_md) {
             intent.keep_cleared();
         }
     }
 
-    /// Goes on with a stop once everything is drained.
+    /// Continues a stop once everything is drained.
     fn follow_stop(&mut self) {
         let is_drained = self.writes == 0
             && self.held.is_empty()
@@ -368,7 +367,7 @@ impl PersistentArray {
         }
     }
 
-    /// Where nothing is written, failures are as good as recorded.
+    /// Treats failures as recorded where nothing is written.
     fn record_nothing(&mut self, out: &mut Outputs) {
         if self.is_recorded() && self.may_write() {
             return;

@@ -1,36 +1,31 @@
 //! The superblock of a member's write log.
 //!
-//! The log lies where md keeps nothing: between the end of md's own metadata
-//! (superblock, bitmap, bad-block log) and the member's data. md neither knows
-//! nor spares it, and writes to the array without it. So its superblock names
-//! the checksums of the last two md superblocks that were written to the member
-//! with this log in force. It is written before each of them; whatever the
-//! moment of a crash, the md superblock that is found has one of the two, and
-//! if it has another one, somebody else has written since, and what the log
-//! says is void.
+//! The log lies where md keeps nothing: between the end of md's own metadata (superblock, bitmap,
+//! bad-block log) and the member's data. md neither knows nor spares it, and writes to the array
+//! without it. So its superblock names the checksums of the last two md superblocks that were
+//! written to the member with this log in force. It is written before each of them; whatever the
+//! moment of a crash, the md superblock that is found has one of the two, and if it has another
+//! one, another system has written since, and the log is void.
 //!
-//! The area begins with two blocks of 4 KiB, which are written in turn: if the
-//! power is cut while one is written, the other still stands, and it names the
-//! md superblock that is there, because that is written only afterwards.
+//! The area begins with two blocks of 4 KiB, which are written in turn: if the power is cut while
+//! one is written, the other is intact, and it names the md superblock on the member, because that
+//! is written only afterwards.
 //!
-//! *Two blocks in force.* Between a block and the md superblock that it
-//! announces, both blocks know the md superblock that is there: the older one as
-//! the last one written, the newer one as the one before. They may be of two
-//! sessions, if the newer one is the first of a run. All members get their
-//! blocks before the first of them gets its md superblock, and all of these are
-//! written before the run's first record. So if a crash comes in between, the
-//! run has recorded nothing, what the earlier log held was replayed before (and
-//! may be again), and a session that every member knows tells the truth: the
-//! earlier one while no md superblock was written, the newer one once all blocks
-//! were. The block of the session that was believed is never written over
-//! before the other one: with the next crash it may be all there is in common.
+//! *Two blocks in force.* Between a block and the md superblock that it announces, both blocks name
+//! the md superblock on the member: the older one as the last one written, the newer one as the one
+//! before. They may be of two sessions, if the newer one is the first of a run. All members get
+//! their blocks before the first of them gets its md superblock, and all of these are written
+//! before the run's first record. So if a crash comes in between, the run has recorded nothing, the
+//! content of the earlier log was replayed before (and may be again), and a session that every
+//! member has is right: the earlier one while no md superblock was written, the newer one once all
+//! blocks were. The block of the session that was chosen is never overwritten before the other one:
+//! with the next crash it may be all that the members have in common.
 //!
-//! *Members that stay away.* What a log makes good depends on whose records are
-//! there. A member that was in service and is away while the log is replayed may
-//! come back before any md superblock calls it failed; it has missed the replay
-//! then, and with its records, or for lack of them, another choice would be made.
-//! So before the first write of a replay, blocks of the same session name the
-//! members that are away, until the md superblocks do. They never count as
+//! *Members that stay away.* The writes that a log completes depend on whose records are there. A
+//! member that was in service and is away while the log is replayed may come back before any md
+//! superblock calls it failed; it has missed the replay then, and with its records, or for lack of
+//! them, another choice would be made. So before the first write of a replay, blocks of the same
+//! session name the members that are away, until the md superblocks do. They never count as
 //! current, whatever their md superblocks say.
 //!
 //! One block, little-endian:
@@ -39,11 +34,11 @@
 //! |---|---|---|
 //! | 0 | 8 | `rlablog1` |
 //! | 8 | 4 | version, 1 |
-//! | 12 | 4 | 1: above the sector of byte 56 is what the first resync has not reached (see `assembly`); 0: it is not, or nobody knows |
+//! | 12 | 4 | 1: the part above the sector of byte 56 is what the first resync has not reached (see `assembly`); 0: it is not, or that is unknown |
 //! | 16 | 16 | the array's UUID |
 //! | 32 | 16 | the member's UUID |
 //! | 48 | 8 | session: 0 when the log is empty |
-//! | 56 | 8 | the array is in sync below this sector, as md's `resync_offset`, not counting what the log makes good |
+//! | 56 | 8 | the array is in sync below this sector, as md's `resync_offset`, not counting writes that the log completes |
 //! | 64 | 4 | checksum of the md superblock written last or about to be written |
 //! | 68 | 4 | checksum of the one before |
 //! | 72 | 8 | first sector of the records, on the member |
@@ -63,11 +58,10 @@ const MAGIC: [u8; 8] = *b"rlablog1";
 const VERSION: u32 = 1;
 const ABSENT_AT: usize = 96;
 
-/// The smallest area worth having.
+/// The smallest area for a log, in sectors.
 pub(super) const MINIMUM_AREA: u64 = raidlab_metadata::create::LEAST_LOG_AREA.0;
 
-/// Where on a member a log would lie; `None` where there is no gap that is
-/// large enough.
+/// Returns the place for a log on a member; `None` where there is no gap that is large enough.
 #[must_use]
 pub fn log_area(metadata: &MemberMetadata) -> Option<Span> {
     let area = &metadata.log_area;
@@ -75,18 +69,18 @@ pub fn log_area(metadata: &MemberMetadata) -> Option<Span> {
     (count >= MINIMUM_AREA).then_some(Span::between(area.start, area.end))
 }
 
-/// The checksum of a superblock as it stands on the member; `None` for version
-/// 0.90, beside which no log is kept.
+/// Returns the checksum that a superblock has on the member; `None` for version 0.90, which has no
+/// log beside it.
 pub(super) fn checksum(superblock: &Superblock) -> Option<u32> {
     superblock_checksum(&superblock.encode().ok()?)
 }
 
-/// Device numbers: as many as a superblock of version 1 can have.
+/// A set of device numbers, as many as a superblock of version 1 can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers([u64; 30]);
 
 impl Numbers {
-    /// With another number; beyond the highest there is none.
+    /// Returns the set with another number; one beyond the highest is ignored.
     #[must_use]
     pub fn with(mut self, number: u32) -> Self {
         let word = usize::try_from(number / 64).unwrap_or(usize::MAX);
@@ -96,7 +90,7 @@ impl Numbers {
         self
     }
 
-    /// Whether a number is among them.
+    /// Whether a number is in the set.
     #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         let word = usize::try_from(number / 64).unwrap_or(usize::MAX);
@@ -111,7 +105,7 @@ impl Numbers {
         *self == Self::default()
     }
 
-    /// Takes the numbers of another set in.
+    /// Adds the numbers of another set.
     pub(super) fn join(&mut self, other: &Self) {
         for (own, other) in self.0.iter_mut().zip(other.0) {
             *own |= other;
@@ -119,8 +113,8 @@ impl Numbers {
     }
 }
 
-/// What is found of a log superblock: its intact blocks, and whether a block could
-/// not be read. At least one of the two.
+/// A log superblock as found: its intact blocks, and whether a block could not be read. At least
+/// one of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSuperblock {
     blocks: [Option<LogBlock>; 2],
@@ -134,45 +128,42 @@ pub struct LogBlock {
     pub array_uuid: Uuid,
     /// The member that the log lies on.
     pub device_uuid: Uuid,
-    /// What it says of the array.
+    /// The state of the array by this block.
     pub says: LogSays,
-    /// Checksums of the md superblock written last (or about to be), and of the
-    /// one before.
+    /// The checksums of the md superblock written last (or about to be), and of the one before.
     pub checksums: [u32; 2],
-    /// Where the records lie, on the member.
+    /// The place of the records on the member.
     pub ring: Span,
-    /// How many log superblocks the member got before this one; whether that is odd says which of
-    /// the two blocks this is.
+    /// The number of log superblocks that the member got before this one; whether it is odd tells
+    /// which of the two blocks this is.
     pub sequence: u64,
     /// Members that were away when the log was replayed.
     pub absent: Numbers,
 }
 
-/// What a log superblock says of the array.
+/// The state of the array by a log superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSays {
-    /// Which run of the array the records are of; 0: the log is empty.
+    /// The run of the array that the records are of; 0: the log is empty.
     pub session: u64,
-    /// The array was in sync below this sector, leaving aside what was being
-    /// written.
+    /// The sector below which the array was in sync, apart from writes that were under way.
     pub in_sync_below: Sectors,
-    /// Above it lies what the array's first resync has not reached: what no write
-    /// has reached either, and whole writes.
+    /// Whether the part above it is what the array's first resync has not reached: unwritten
+    /// sectors, and complete writes.
     pub first_resync: bool,
 }
 
 impl LogSays {
-    /// Whether nothing above `in_sync_below` was ever torn, as far as the array was
-    /// not in sync.
+    /// Whether nothing above `in_sync_below` was ever torn, as far as the array was not in sync.
     pub(super) fn is_never_torn(&self) -> bool {
         self.first_resync || self.in_sync_below == Superblock::IN_SYNC
     }
 }
 
 impl LogSuperblock {
-    /// Of a member with these metadata; `None` if it has no room for a log, or neither
-    /// block is intact. `read` fills bytes from a sector of the member on, and says
-    /// whether it could. Each block is read by itself: one that cannot be read does not
+    /// The log superblock of a member with these metadata; `None` if it has no room for a log,
+    /// or neither block is intact. `read` fills bytes from a sector of the member on, and
+    /// returns whether it could. Each block is read by itself: one that cannot be read does not
     /// hide the other.
     pub fn read(
         metadata: &MemberMetadata,
@@ -190,7 +181,7 @@ impl LogSuperblock {
                 .each_ref()
                 .map(|block| block.as_ref().map(|it| &it[..])),
         )?;
-        // Whatever a block says: nothing but the area is read, and held in memory.
+        // Whatever a block says, nothing but the area is read and held in memory.
         let first = area.start + LOG_SUPERBLOCK_SECTORS;
         let inside = |block: &LogBlock| first <= block.ring.start && block.ring.end <= area.end;
         for block in &mut found.blocks {
@@ -199,7 +190,7 @@ impl LogSuperblock {
         found.is_any().then_some(found)
     }
 
-    /// From the bytes of the blocks; `None` for one that could not be read.
+    /// Decodes the blocks' bytes; `None` for one that could not be read.
     pub(super) fn decode(blocks: [Option<&[u8]>; 2]) -> Option<Self> {
         let found = Self {
             blocks: blocks.map(|block| block.and_then(LogBlock::decode)),
@@ -213,21 +204,20 @@ impl LogSuperblock {
         self.is_unreadable || self.blocks.iter().any(Option::is_some)
     }
 
-    /// Whether a block of it could not be read, which may be the one that counts.
+    /// Whether a block could not be read, which may be the one that counts.
     pub(super) fn is_unreadable(&self) -> bool {
         self.is_unreadable
     }
 
-    /// The block that counts for a member with this md superblock: the newest
-    /// that was written for it, else the newest that announces its successor,
-    /// else the newest.
+    /// Returns the block that counts for a member with this md superblock: the newest that was
+    /// written for it, else the newest that announces its successor, else the newest.
     #[must_use]
     pub fn of(&self, superblock: &Superblock) -> Option<LogBlock> {
         let blocks = self.blocks.iter().copied().flatten();
         blocks.max_by_key(|block| block.rank(superblock))
     }
 
-    /// The blocks in force with this md superblock, the one that counts first.
+    /// Returns the blocks in force with this md superblock, the one that counts first.
     pub(super) fn in_force(&self, superblock: &Superblock) -> Vec<LogBlock> {
         let blocks = self.blocks.iter().copied().flatten();
         let mut blocks: Vec<_> = blocks.filter(|it| it.covers(superblock)).collect();
@@ -246,7 +236,7 @@ impl From<LogBlock> for LogSuperblock {
 }
 
 impl LogBlock {
-    /// The bytes of the block as they go to the member.
+    /// Returns the bytes of the block.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; BYTES];
@@ -271,14 +261,13 @@ impl LogBlock {
         bytes
     }
 
-    /// Where the block is written: sectors from the start of the area.
+    /// Returns the place of the block in sectors from the start of the area.
     #[must_use]
     pub const fn place(&self) -> Sectors {
         Sectors(self.sequence % 2 * BYTES as u64 / 512)
     }
 
-    /// What a block says; `None` if it is no log superblock, damaged, or of a
-    /// later version.
+    /// Decodes a block; `None` if it is not a log superblock, damaged, or of a later version.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..BYTES)?;
@@ -313,8 +302,8 @@ impl LogBlock {
         self.rank(superblock).0 > 0
     }
 
-    /// How well it fits a member's md superblock: written for it, for its
-    /// successor, or not for it at all; and its age.
+    /// Returns how well the block fits a member's md superblock (written for it, for its successor,
+    /// or not for it at all), and its age.
     fn rank(&self, superblock: &Superblock) -> (u8, u64) {
         let is_its_own =
             self.array_uuid == superblock.array_uuid && self.device_uuid == superblock.device_uuid;

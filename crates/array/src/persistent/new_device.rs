@@ -1,8 +1,9 @@
-//! A new device: what it needs to be added, and how its superblock and the areas beside it lie.
+//! A new device: the facts that are needed to add it, and the layout of its superblock and the
+//! areas beside it.
 //!
 //! They lie as on the members in service. With superblocks of version 1.0, at the end of each
-//! device, that means behind the data of a device of any size: bitmap and bad-block log at the
-//! same distance from the superblock, and a write log at the same sectors as on the others.
+//! device, that means behind the data of a device of any size: bitmap and bad-block log at the same
+//! distance from the superblock, and a write log at the same sectors as on the others.
 
 use super::PersistentArray;
 use super::assembly::{AssembledMember, Candidate, Part};
@@ -15,23 +16,23 @@ use raidlab_units::Sectors;
 /// A device that has not been part of the array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDevice {
-    /// Its path, for messages.
+    /// The device's path, for messages.
     pub name: String,
     /// Sectors of the whole device.
     pub size: Sectors,
-    /// Whether it is a mechanical disk.
+    /// Whether the device is a mechanical disk.
     pub rotational: bool,
-    /// Read from it only where no other member can serve.
+    /// Whether reads go to it only where no other member can serve.
     pub write_mostly: bool,
     /// A random number that names the device, as the driver drew it.
     pub uuid: Uuid,
 }
 
-/// Sectors of a device from its superblock of version 1.0 on, but for rounding.
+/// The sectors of a device from its superblock of version 1.0 on, without rounding.
 const END_SECTORS: u64 = 16;
 
 impl PersistentArray {
-    /// A spare whose superblock lies as those of the other members do.
+    /// Returns a spare whose superblock has the same place as those of the other members.
     pub(super) fn prepare(&self, new: NewDevice) -> Result<Device, VerbError> {
         let template = self
             .devices
@@ -50,9 +51,10 @@ impl PersistentArray {
                     .ok_or_else(|| too_small.clone())?;
                 let room = own.data_room(new.size);
                 own.data_size = match self.ring {
-                    // Behind its data it keeps a write log where the other members have theirs.
+                    // It keeps a write log behind its data at the place of the other members'.
                     Some(_) => room.min(own.data_size),
-                    // What they keep free in front of the superblock stays free where it can.
+                    // The room that they keep free in front of the superblock stays
+                    // free where possible.
                     None => Sectors(room.0.saturating_sub(self.free_in_front()))
                         .max(self.array.used_size)
                         .min(room),
@@ -96,7 +98,7 @@ impl PersistentArray {
         Ok(device)
     }
 
-    /// Sectors that a device has at least if it has room for what the array uses, at the places where
+    /// Returns the least sectors of a device with room for what the array uses, at the places where
     /// this member has it.
     fn needed_beside(&self, member: &Device) -> u64 {
         let own = &member.own;
@@ -111,8 +113,8 @@ impl PersistentArray {
         data_end.saturating_add(behind)
     }
 
-    /// Sectors between the data and what lies in front of a superblock of version 1.0, on the
-    /// member that has least there.
+    /// Returns the sectors between the data and the areas in front of a superblock of version 1.0,
+    /// on the member that has the least.
     fn free_in_front(&self) -> u64 {
         let in_service = |device: &&Device| matches!(device.place, Place::InSync(_));
         let devices = self.devices.values().filter(in_service);
@@ -125,8 +127,8 @@ impl PersistentArray {
         free.min().unwrap_or(0)
     }
 
-    /// The lowest device number that nobody has, one that nobody had if there
-    /// is one: a number that is used again could be taken for its former owner.
+    /// Returns the lowest free device number, preferably one that was never used: a number that is
+    /// used again could be taken for its former owner.
     fn free_number(&self) -> Option<u32> {
         let taken = |number: &u32| {
             let mut devices = self.devices.values();

@@ -1,8 +1,8 @@
 //! One pass over the members' metadata.
 //!
-//! Whatever has to be remembered is gathered and written in passes, one at a
-//! time; what comes up during a pass waits for the next one. A pass has phases,
-//! each of which begins when every device has answered the one before:
+//! All changes to be recorded are gathered and written in passes, one at a time; changes during a
+//! pass wait for the next one. A pass has phases, each of which begins when every device has
+//! answered the one before:
 //!
 //! 1. *flush*: all devices that hold data, so that what the metadata are about
 //!    to say (clean, recovered up to here, bit cleared) is true of their media;
@@ -13,18 +13,17 @@
 //! 4. at the end of an array's run: the write logs are declared empty.
 //!
 //! A pass that only sets bits is shorter (see `bits`). Where md is imitated there is no first
-//! phase: each of its writes is preceded by a flush of that member alone (Linux
-//! drivers/md/md.c, `md_super_write`: PREFLUSH and FUA).
+//! phase: each of its writes is preceded by a flush of that member alone (Linux drivers/md/md.c,
+//! `md_super_write`: PREFLUSH and FUA).
 //!
-//! Writes are with force-unit-access. What a pass says of the members is taken
-//! down when it begins, before the flush; only whether the array is dirty is
-//! decided later, because writes may have come that wait for it.
+//! Writes are with force-unit-access. The members' states in a pass are those of its beginning,
+//! before the flush; only whether the array is dirty is decided later, because writes may have come
+//! that wait for it.
 //!
-//! A device that fails any of it is failed. If that was before the end of the
-//! flush, the same pass records it: what it says was not true of that device's
-//! medium. Otherwise the next one does. If it cannot be failed, because the array
-//! needs it, the array breaks down and the pass ends there: on the members stands
-//! what stood before, that the array is dirty for one.
+//! A device that fails any of it is failed. If that was before the end of the flush, the same pass
+//! records it, as its claims were not true of that device's medium. Otherwise the next one does. If
+//! it cannot be failed, because the array needs it, the array breaks down and the pass ends there:
+//! the members keep their previous metadata, which call the array dirty.
 
 mod bits;
 mod catch_up;
@@ -58,46 +57,46 @@ pub(super) enum Phase {
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     phase: Phase,
-    /// Members that are being flushed, and what goes to each of them once it was.
+    /// Members that are being flushed, with the writes that follow for each of them.
     behind_flush: BTreeMap<Slot, Vec<Placed>>,
-    /// Commands that have not been answered.
+    /// The number of commands that have not been answered.
     outstanding: usize,
-    /// The buffers that commands of this phase use; they are given back at its end.
+    /// The buffers that commands of this phase use, which are released at its end.
     scratches: Vec<ScratchId>,
-    /// Devices that take part, with the superblocks that they will get.
+    /// The devices of the pass, with the superblocks that they will get.
     targets: Vec<(Slot, Superblock)>,
     /// Bad-block logs to be written: `None` where that is impossible.
     bad_blocks: Vec<(Slot, Option<Placed>)>,
     /// The superblocks of the pass as bytes, each with the device that it goes to.
     encoded: Vec<(Slot, Vec<u8>)>,
     writes_superblocks: bool,
-    /// The slots whose failure is on record once these superblocks are written.
+    /// The slots whose failure is recorded once these superblocks are written.
     recording: Vec<Slot>,
-    /// Slots whose member is another one from these superblocks on.
+    /// The slots that have another member from these superblocks on.
     taken: Vec<Slot>,
-    /// No writes were under way when the pass began, and none should be.
+    /// Whether no writes were under way when the pass began, and none should be.
     may_be_clean: bool,
-    /// Bad blocks are recorded that answers wait for.
+    /// Whether bad blocks are recorded that answers wait for.
     pub(super) records_bad_blocks: bool,
     says_dirty: bool,
     empties_logs: bool,
-    /// Members that are behind get the newest superblock as it was found.
+    /// Whether members that are behind get the newest superblock as it was found.
     catches_up: bool,
-    /// How far the array is in sync once the pass has flushed.
+    /// The part of the array that is in sync once the pass has flushed.
     in_sync: InSync,
-    /// The file with the bitmap has failed since the pass began, and may be taken for sound
-    /// until the next superblocks are written.
+    /// Whether the bitmap's file has failed since the pass began, and may be taken for sound until
+    /// the next superblocks are written.
     pub(super) bitmap_is_lost: bool,
 }
 
 impl Pass {
-    /// The failure in this slot is not on record once its superblocks are written; those that
-    /// are named with the flush before them are another matter.
+    /// Removes the failure in this slot from those that this pass records; failures that are named
+    /// with the flush before them are not affected.
     pub(super) fn forget_failure(&mut self, slot: Slot) {
         self.recording.retain(|recorded| *recorded != slot);
     }
 
-    /// Which commands it waits for, for people.
+    /// Returns which commands the pass waits for, in words.
     pub(super) fn waits(&self) -> String {
         let what = match self.phase {
             Phase::Bits => "bits that are set in the bitmap",
@@ -158,8 +157,8 @@ impl PersistentArray {
             && !self.active
             && (self.writes == 0 || mutation::is(Mutation::CleanMarkEarly));
         if may_be_clean {
-            // From here on writes wait: what is on the members is about to say
-            // that there are none.
+            // From here on writes wait: the superblocks on the members will say that
+            // there are none.
             self.disk_dirty = false;
         }
         let skips_flush = may_be_clean && mutation::is(Mutation::CleanWithoutFlush)
@@ -180,8 +179,8 @@ impl PersistentArray {
             in_sync: self.in_sync_to_say(),
             ..Pass::default()
         });
-        // With copies those set bits who submit; with parity the array's thread does. It waits
-        // for superblocks too, and not for bits that were cleared.
+        // With copies the submitting processes set bits; with parity the array's thread does. It
+        // waits for superblocks too, and not for cleared bits.
         let takes_the_thread = writes_superblocks || only_sets_bits && self.stripes.is_some();
         self.tell_engine_of_pass(takes_the_thread, out);
         if only_sets_bits {
@@ -192,7 +191,7 @@ impl PersistentArray {
         self.continue_pass(out);
     }
 
-    /// What the superblocks have in common is brought up to date.
+    /// Updates the fields that the superblocks have in common.
     fn count_event(&mut self) {
         if !mutation::is(Mutation::EventsNotCounted) {
             self.array.events += 1;
@@ -204,7 +203,7 @@ impl PersistentArray {
         }
     }
 
-    /// Members that failed while the others were flushed are named with the rest.
+    /// Adds the failures of members during the flush of the others to those that are recorded.
     fn record_failures_since(&mut self) {
         let roles = self.roles();
         let Some(pass) = &mut self.pass else { return };
@@ -237,7 +236,7 @@ impl PersistentArray {
             }
             let is_broken = matches!(self.mode, Mode::Broken | Mode::Stopped);
             if is_broken && !mutation::is(Mutation::BrokenPassGoesOn) {
-                // What the phase was to make true is not: to say so would be a lie.
+                // The phase did not make the claims of the pass true, so they are not written.
                 self.pass = None;
                 self.tell_engine_of_pass(false, out);
                 return;
@@ -285,7 +284,7 @@ impl PersistentArray {
         }
     }
 
-    /// A device answered a metadata command; `None`: it has left since.
+    /// Handles a device's answer to a metadata command; `None`: it has left since.
     pub(super) fn metadata_done(
         &mut self,
         handle: Option<Slot>,
@@ -315,7 +314,7 @@ impl PersistentArray {
         }
     }
 
-    /// The devices of this pass that have not failed or left since.
+    /// Returns the devices of this pass that have not failed or left since.
     fn targets(&self) -> Vec<Slot> {
         let targets = self.pass.iter().flat_map(|pass| &pass.targets);
         targets
@@ -330,7 +329,7 @@ impl PersistentArray {
     fn send_pages(&mut self, out: &mut Outputs) {
         self.encode_superblocks(out);
         if self.pass.as_ref().is_some_and(|pass| pass.catches_up) {
-            // Their bitmaps were written before a superblock of this count.
+            // Their bitmaps were written before a superblock with this count.
             return;
         }
         self.send_bitmap(out);
@@ -361,7 +360,7 @@ impl PersistentArray {
             if !catches_up {
                 superblock.resync_offset = self.array.resync_offset;
             }
-            // Assembly refuses to write what cannot be encoded.
+            // Assembly refuses superblocks that cannot be encoded.
             if let Ok(bytes) = superblock.encode() {
                 pass.encoded.push((*handle, bytes));
             }
@@ -385,7 +384,7 @@ impl PersistentArray {
         }
     }
 
-    /// A device leaves: this pass has nothing more to do with it.
+    /// Removes a device that leaves from this pass.
     pub(super) fn forget(&mut self, handle: Slot) {
         if let Some(pass) = &mut self.pass {
             pass.targets.retain(|(target, _)| *target != handle);
@@ -460,7 +459,7 @@ impl PersistentArray {
         }
     }
 
-    /// The role of every device number.
+    /// Returns the role of every device number.
     fn roles(&self) -> Vec<Role> {
         let mut roles = vec![Role::Spare; self.array.roles.len()];
         let mut put = |number: u32, role| {

@@ -1,50 +1,43 @@
-//! A member is replaced while it serves (mdadm's `--replace`).
+//! The replacement of a member while it serves (mdadm's `--replace`).
 //!
-//! The engine knows nothing of it: it goes on with the old device, and this
-//! layer gives every write, discard and flush of the engine to the new device as
-//! well, the records of the write log included; nothing is copied before the commands that
-//! were in flight when it began have ended. An answer goes to the engine
-//! when both have answered. Meanwhile the rest is copied in windows, upwards:
-//! first the write log's records, then the data. A window is copied when no
-//! write of the engine is in flight over it, and writes that come while it is
-//! copied are sent when it is done; so, below the position, the new device has
-//! at any moment what the old one has. Syncs go first; apart from that the
-//! copying runs at the syncs' speeds.
+//! The engine knows nothing of it: it goes on with the old device, and this layer sends every
+//! write, discard and flush of the engine to the new device as well, the records of the write log
+//! included; nothing is copied before the commands that were in flight when it began have ended. An
+//! answer goes to the engine when both have answered. Meanwhile the rest is copied in windows,
+//! upwards: first the write log's records, then the data. A window is copied when no write of the
+//! engine is in flight over it, and writes that come while it is copied are sent when it is done;
+//! so, below the position, the new device has at any moment the content of the old one. Syncs go
+//! first; apart from that the copying runs at the syncs' speeds.
 //!
-//! On the members the new device has the same slot as the old one and the bit
-//! `REPLACEMENT`, with the sector below which it is filled as its recovery
-//! offset, as md does it. A crash costs what was copied since the last superblock
-//! and what is written at the time: the position goes back to the first dirty
-//! chunk.
+//! On the members the new device has the same slot as the old one and the bit `REPLACEMENT`, with
+//! the sector below which it is filled as its recovery offset, as md does it. A crash costs the
+//! part that was copied since the last superblock and the writes of the time: the position goes
+//! back to the first dirty chunk.
 //!
-//! *The change of place.* When all is copied and the superblocks say so, the new
-//! device is flushed: it may have died since it was last written to, and the old one is
-//! not given up for a device that no longer answers. Then it takes the slot: the engine's
-//! commands go to it, and the old device is the one that gets a copy of the writes, until
-//! the superblocks (for which the members are flushed) call the old one failed. So whichever
-//! of the two a crash leaves in the slot has every write. A read that the old device was
-//! given before, and that fails after, is given to the new one: the engine, which knows slots
-//! alone, would hold it against that one.
+//! *The change of place.* When all is copied and the superblocks say so, the new device is flushed:
+//! it may have died since it was last written to, and the old one is not given up for a device that
+//! no longer answers. Then it takes the slot: the engine's commands go to it, and the old device is
+//! the one that gets a copy of the writes, until the superblocks (for which the members are
+//! flushed) call the old one failed. So whichever of the two a crash leaves in the slot has every
+//! write. A read that was sent to the old device before, and that fails after, is sent to the new
+//! one: the engine, which knows slots alone, would count the failure against that one.
 //!
-//! *The old one cannot be read.* What its bad-block log names is not copied, and
-//! counts as bad on the new one until, when all else is copied, a repair of those
-//! ranges has the engine write them anew from the other members, to both devices; md
-//! fills a replacement from the others there, too (Linux drivers/md/raid1.c,
-//! `raid1_sync_request`; raid5.c, `handle_stripe`). What nobody else has stays bad on
-//! the new one. What turns out to be unreadable is looked for
-//! block by block; a check of that block lets the engine write it anew from the
-//! other members. If it still cannot be read, or the device is gone, the old one
-//! fails.
+//! *The old one cannot be read.* Ranges in its bad-block log are not copied, and count as bad on
+//! the new one until, when all else is copied, a repair of those ranges makes the engine rewrite
+//! them from the other members, on both devices; md fills a replacement from the others there, too
+//! (Linux drivers/md/raid1.c, `raid1_sync_request`; raid5.c, `handle_stripe`). Ranges that no other
+//! member has stay bad on the new one. A range that turns out to be unreadable is searched block by
+//! block; a check of each unreadable block makes the engine rewrite it from the other members. If
+//! it still cannot be read, or the device is gone, the old one fails.
 //!
-//! *The old one fails.* The new one takes its slot at once and is filled from
-//! the other members from its position on. That happens before the engine may
-//! write without the old one, and after all writes to the new one have ended,
-//! so that it has missed none.
+//! *The old one fails.* The new one takes its slot at once and is recovered from the other members
+//! from its position on. That happens before the engine may write without the old one, and after
+//! all writes to the new one have ended, so that it has missed none.
 //!
-//! *The new one fails*: the old one has all, and goes on. What the new one missed is told the
-//! engine when the superblocks leave it out: if they call it filled, a power cut that the
-//! old one does not survive would give it the slot, and a resync might read it first.
-//! *The old one fails after the change of place*: the same, until they name the new one.
+//! *The new one fails*: the old one has everything, and goes on. The engine gets its answers for
+//! writes that the new one missed when the superblocks leave it out: if they call it filled, a
+//! power cut that the old one does not survive would give it the slot, and a resync might read it
+//! first. *The old one fails after the change of place*: the same, until they name the new one.
 
 mod doubles;
 mod ending;
@@ -60,29 +53,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors copied at a time: 128 KiB, md's window of a sync.
 const WINDOW: u64 = 256;
-/// Sectors copied at a time where something cannot be read.
+/// Sectors copied at a time in an unreadable range.
 const BLOCK: u64 = 8;
-/// A part of the whole after which the position is recorded, as md does.
+/// The part of the whole after which the position is recorded, one sixteenth as in md.
 const CHECKPOINTS: u64 = 16;
-/// How often a block is tried, with a check before each further attempt.
+/// The number of attempts at a block, with a check before each further attempt.
 const ATTEMPTS: u32 = 4;
-/// What the engine gets to write the block anew after the check.
+/// The time that the engine gets to rewrite the block after the check.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// How far the replacement of a member is.
+/// The progress of the replacement of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Copying,
     /// The old device has failed; the new one is about to take its slot.
     Orphaned,
-    /// The new device has the slot; the superblocks do not know yet.
+    /// The new device has the slot; the superblocks do not record that yet.
     Taken,
 }
 
 /// The flush of the new device before it takes the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastFlush {
-    /// Not sent yet, or something was copied since.
+    /// The flush has not been sent, or data were copied since.
     Due,
     UnderWay,
     Answered,
@@ -95,32 +88,32 @@ pub(super) struct Replacement {
     last_flush: LastFlush,
     old: Slot,
     new: Slot,
-    /// What is not copied yet of the write log's records, and of the data, in
-    /// sectors of the device.
+    /// The ranges not copied yet of the write log's records, and of the data, in sectors
+    /// of the device.
     log: SpanSet,
     data: SpanSet,
     window: Option<Window>,
-    /// The engine's commands to the old device that were in flight when the replacement
-    /// began: what is copied meanwhile may not have the writes.
+    /// The engine's commands to the old device that were in flight when the replacement began: data
+    /// that are copied meanwhile may lack these writes.
     earlier: BTreeSet<CommandId>,
-    /// The engine's writes that both devices are given.
+    /// The engine's writes that are sent to both devices.
     writes: BTreeMap<CommandId, Span>,
     /// The engine's writes that wait for the window.
     held: Vec<MemberCommand>,
-    /// The next window begins at this time or later.
+    /// The earliest time at which the next window begins.
     due: Nanos,
-    /// Copied block by block below this sector.
+    /// The sector below which data are copied block by block.
     careful_below: Sectors,
     /// A block that cannot be read.
     unreadable: Option<Unreadable>,
-    /// Repairs that were begun of what the old device's bad-block log names.
+    /// The number of repairs that were begun for the old device's bad-block log.
     repairs: u32,
-    /// Nothing of what was copied counts: the old device has failed while the members were
+    /// Whether the copied data are void: the old device has failed while the members were
     /// not in sync.
     is_void: bool,
-    /// Recorded as filled below this sector of the data area.
+    /// The recorded sector of the data area below which the new device is filled.
     recorded: Sectors,
-    /// The engine's commands when the last window was copied.
+    /// The count of the engine's commands when the last window was copied.
     commands_seen: u64,
 }
 
@@ -129,7 +122,7 @@ pub(super) struct Replacement {
 struct Unreadable {
     start: Sectors,
     attempts: u32,
-    /// A check has passed there since the last attempt.
+    /// Whether a check has passed there since the last attempt.
     was_checked: bool,
 }
 
@@ -140,7 +133,7 @@ struct Window {
     scratch: ScratchId,
 }
 
-/// A command of the engine that two devices are given.
+/// A command of the engine that is sent to two devices.
 #[derive(Debug)]
 pub(super) struct Double {
     slot: Slot,
@@ -149,16 +142,17 @@ pub(super) struct Double {
     copied: bool,
 }
 
-/// One of a slot's two devices has missed something while the superblocks may give it the slot.
+/// The state of a slot one of whose two devices has missed a write while the superblocks may give
+/// it the slot.
 #[derive(Debug, Default)]
 struct Missed {
-    /// The superblocks of the pass under way leave that device out.
+    /// Whether the superblocks of the pass under way leave that device out.
     is_named: bool,
-    /// Answers to the engine's commands that it is not told before.
+    /// Answers to the engine's commands that are withheld until then.
     answers: Vec<(CommandId, Result<(), MemberError>)>,
 }
 
-/// What a command that the replacement sends by itself is for.
+/// The purpose of a command that the replacement sends by itself.
 #[derive(Debug)]
 pub(super) enum Copying {
     /// The second device's share of the engine's command.
@@ -180,15 +174,15 @@ pub(super) struct Replacements {
     running: BTreeMap<Slot, Replacement>,
     doubles: BTreeMap<CommandId, Double>,
     commands: BTreeMap<CommandId, Copying>,
-    /// The engine's reads of slots whose members are being replaced, with the device that
-    /// was given each.
+    /// The engine's reads of slots whose members are being replaced, with the device that each
+    /// was sent to.
     reads: BTreeMap<CommandId, (Slot, MemberCommand)>,
     missed: BTreeMap<Slot, Missed>,
-    /// KiB/s: while others use the array, and at most.
+    /// The speeds in KiB/s: while other requests use the array, and at most.
     speeds: (u64, u64),
-    /// Commands that the engine has sent.
+    /// The number of commands that the engine has sent.
     engine_commands: u64,
-    /// A check runs that is to have a block written anew.
+    /// Whether a check runs that makes the engine rewrite a block.
     pub(super) is_correcting: bool,
 }
 
@@ -213,7 +207,7 @@ impl Replacements {
         self.speeds = (minimum.max(1), maximum.max(1));
     }
 
-    /// Answers that the engine is not told yet.
+    /// Returns the number of answers that are withheld from the engine.
     pub(super) fn held_answers(&self) -> usize {
         self.missed
             .values()
@@ -226,7 +220,7 @@ impl Replacements {
         self.running.contains_key(&slot)
     }
 
-    /// Whether a device is being filled.
+    /// Whether a device is being filled as a replacement.
     pub(super) fn fills(&self, device: Slot) -> bool {
         self.running.values().any(|it| it.new == device)
     }
@@ -236,14 +230,14 @@ impl Replacements {
         self.running.is_empty()
     }
 
-    /// The two devices of a slot of which this is one.
+    /// Returns the replacement that a device is part of.
     fn of_device(&mut self, device: Slot) -> Option<&mut Replacement> {
         let mut running = self.running.values_mut();
         running.find(|it| it.old == device || it.new == device)
     }
 
-    /// Nothing that both devices of a slot are given is in flight or waits. A flush counts
-    /// as well as a write: an answer that comes later would be held against the wrong one.
+    /// Whether nothing that goes to both devices of a slot is in flight or waits. A flush counts as
+    /// well as a write: a later answer would be counted against the wrong device.
     fn is_drained(&self, slot: Slot) -> bool {
         let replacement = self.running.get(&slot);
         replacement.is_some_and(|it| it.window.is_none() && it.held.is_empty())
@@ -251,12 +245,12 @@ impl Replacements {
                 || mutation::is(Mutation::ReplacementUndrained))
     }
 
-    /// Nothing of this layer is in flight.
+    /// Whether nothing of this layer is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.commands.is_empty() && self.running.values().all(|it| it.held.is_empty())
     }
 
-    /// How far each new device is filled, as its superblock says.
+    /// Records how far a new device is filled, as its superblock says.
     pub(super) fn set_recorded(&mut self, device: Slot, below: Sectors) {
         let mut running = self.running.values_mut();
         if let Some(replacement) = running.find(|it| it.new == device) {
@@ -264,7 +258,7 @@ impl Replacements {
         }
     }
 
-    /// Slots whose new devices the next superblocks name.
+    /// Returns the slots whose new devices the next superblocks name.
     pub(super) fn taken(&self) -> Vec<Slot> {
         let taken = self.running.iter();
         taken
@@ -282,7 +276,7 @@ impl Replacements {
 }
 
 impl Replacement {
-    /// The device that gets copies of what the slot's device is given.
+    /// Returns the device that gets copies of the writes to the slot's device.
     const fn other(&self) -> Slot {
         match self.stage {
             Stage::Copying | Stage::Orphaned => self.new,
@@ -290,12 +284,12 @@ impl Replacement {
         }
     }
 
-    /// Filled below this sector of the data area.
+    /// Returns the sector of the data area below which the new device is filled.
     fn below(&self, data: Span) -> Sectors {
         if self.is_void {
             return Sectors::ZERO;
         }
-        // Without the log's records it is no participant to be relied on.
+        // Without the log's records it cannot be relied on as a participant.
         if !self.log.is_empty() && !mutation::is(Mutation::ReplacementLogUncopied) {
             return Sectors::ZERO;
         }
@@ -309,13 +303,12 @@ const fn span_of(command: &MemberCommand) -> Span {
 }
 
 impl PersistentArray {
-    /// mdadm's `--replace`, and `--with`: a spare is filled with what the member
-    /// holds while that goes on serving; then it takes the slot, and the member
-    /// counts as failed. Without a spare named, the first that fits is taken.
+    /// mdadm's `--replace`, and `--with`: a spare is filled with the member's content while that
+    /// goes on serving; then it takes the slot, and the member counts as failed. Without a spare
+    /// named, the first that fits is taken.
     ///
     /// # Errors
-    /// When the member is not in sync or is being replaced already, or there is
-    /// no spare that fits.
+    /// When the member is not in sync or is being replaced already, or there is no spare that fits.
     pub fn replace(
         &mut self,
         now: Nanos,
@@ -341,8 +334,8 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// Replacements that a run before has begun go on; a device that cannot go
-    /// on is a spare again.
+    /// Continues replacements that an earlier run has begun; a device that cannot go on is
+    /// a spare again.
     pub(super) fn resume_replacements(&mut self) {
         let begun: Vec<_> = self
             .devices
@@ -388,7 +381,7 @@ impl PersistentArray {
         let Some(device) = self.devices.get_mut(&new) else {
             return;
         };
-        // What it had of its own is overwritten.
+        // Its own former content is overwritten.
         device.bad_blocks_changed |= device.bad_blocks != bad;
         (device.bad_blocks, device.named_bad) = (bad, named);
         let recorded = match device.place {
@@ -432,14 +425,14 @@ impl PersistentArray {
         self.note_position(slot);
     }
 
-    /// The part of a device that holds the array's data.
+    /// Returns the part of a device that holds the array's data.
     fn data_span(&self, handle: Slot) -> Span {
         let start = self.devices[&handle].own.data_offset;
         Span::between(start, start + self.array.used_size)
     }
 
-    /// Failures that the superblocks know, and for whose slots nothing more has
-    /// to be done before the engine is told.
+    /// Tells the engine of failures that the superblocks record, where no replacement in the slot
+    /// has to act first.
     pub(super) fn tell_what_is_recorded(&mut self, out: &mut Outputs) -> bool {
         let ready: Vec<Slot> = self
             .recorded
@@ -454,7 +447,7 @@ impl PersistentArray {
         !ready.is_empty()
     }
 
-    /// A device's bad blocks are its twin's too.
+    /// Applies a change of a device's bad blocks to the other device of its replacement, too.
     pub(super) fn set_twin_bad(&mut self, handle: Slot, start: Sectors, count: Sectors, bad: bool) {
         let Some(replacement) = self.replacements.of_device(handle) else {
             return;
@@ -473,12 +466,12 @@ impl PersistentArray {
         if bad {
             replacement.data.remove(span);
         } else if replacement.stage == Stage::Copying {
-            // By a write that may have been sent before the replacement began.
+            // The write may have been sent before the replacement began.
             replacement.data.insert(span);
         }
     }
 
-    /// The first replacement, and how far it is: sectors copied, and all.
+    /// Returns the progress of the first replacement: sectors copied, and all.
     pub(super) fn replacement_progress(&self) -> Option<(Sectors, Sectors)> {
         let (_, replacement) = self.replacements.running.first_key_value()?;
         let below = replacement.below(self.data_span(replacement.new));

@@ -1,11 +1,11 @@
-//! An assembled array starts.
+//! The start of an assembled array.
 //!
-//! The engine is built for the members as they were assembled; if it does not have the size
-//! that the superblocks say, or a write log is still to be replayed, the start is refused. A
-//! bitmap's chunks that end above the point of a resync are taken as differing. The first pass
-//! over the metadata then says who is there and that the array is dirty; a second one follows
-//! where a member lacked metadata. If copies may differ, the resync begins before the first
-//! request is served, so that no read takes one version and the next read another.
+//! The engine is built for the members as they were assembled; if it does not have the size in the
+//! superblocks, or a write log is still to be replayed, the start is refused. A bitmap's chunks
+//! that end above the point of a resync are taken as differing. The first pass over the metadata
+//! then records which members are present and that the array is dirty; a second one follows where a
+//! member lacked metadata. If copies may differ, the resync begins before the first request is
+//! served, so that no read takes one version and the next read another.
 
 use super::assembly::Assembly;
 use super::build::{self, EngineOptions};
@@ -23,12 +23,12 @@ use raidlab_units::Nanos;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 impl PersistentArray {
-    /// Builds the engine for an assembled array and starts it. One that has md's threads
-    /// makes it a prediction of md, which remembers less than an array of our own.
+    /// Builds the engine for an assembled array and starts it. One that has md's threads makes the
+    /// array a prediction of md, which records less than an array of our own.
     ///
     /// # Errors
-    /// When the log has not been replayed, the engine cannot be set up or does not have the
-    /// size that the superblocks say, or superblocks of version 0.90 would have to be written.
+    /// When the log has not been replayed, the engine cannot be configured or does not have the
+    /// size in the superblocks, or superblocks of version 0.90 would have to be written.
     pub fn start(
         assembly: Assembly,
         options: &EngineOptions,
@@ -62,7 +62,7 @@ impl PersistentArray {
         let intent = bitmap.map(|bitmap| Intent::new(bitmap, in_sync.below));
         let (mut devices, served) = build::devices(assembly.members, slots);
         for device in devices.values_mut() {
-            // Growth has forgotten what was bad where it added room.
+            // Growth has removed bad blocks from the room that it added.
             device.bad_blocks_changed = has_grown && device.own.bad_block_log.is_some();
         }
         let has_bitmap = intent.is_some() && !assembly.bitmap_is_external;
@@ -119,9 +119,9 @@ impl PersistentArray {
         }
     }
 
-    /// Passes with superblocks that come before anything is written: two, where what is not
-    /// here may be one event ahead of those that are, and must not be taken for sound when it
-    /// is here again (see `catch_up`). That may be a member, or the file with the bitmap.
+    /// Returns the number of passes with superblocks that come before anything is written: two,
+    /// where a missing device may be one event ahead of the others, and must not be taken for sound
+    /// when it returns (see `catch_up`). That may be a member, or the file with the bitmap.
     fn passes_before_writes(&self) -> u8 {
         let lacks_member = build::lacks(&self.array, &self.devices);
         let lacks_file = self.intent.is_none() && self.is_recorded() && !self.imitates_md;
@@ -134,8 +134,8 @@ impl PersistentArray {
 
     /// The first steps of a new run.
     fn begin(&mut self, out: &mut Outputs) {
-        // Superblocks that say "dirty" say so until a resync or the first pass
-        // in which there are no writes.
+        // Superblocks that call the array dirty do so until a resync or the first pass in which
+        // there are no writes.
         self.follow_members();
         if self.mode == Mode::ReadWrite {
             self.resume_replacements();
@@ -143,7 +143,7 @@ impl PersistentArray {
             self.engine.set_corrects(false);
         }
         if !self.is_in_sync() && self.mode == Mode::ReadWrite {
-            // Before anything is read: copies that differ must not be mixed.
+            // Before any read: copies that differ must not be mixed.
             self.start_resync(out);
         }
         self.pump(out);

@@ -1,4 +1,4 @@
-//! What there is to say of a running array.
+//! The status of a running array.
 
 use super::device::Place;
 use super::{Mode, PersistentArray};
@@ -10,25 +10,24 @@ use raidlab_metadata::Uuid;
 use raidlab_units::Sectors;
 use std::fmt;
 
-/// The words of mdadm's `State :` line; its `Display` is that line.
+/// The state of an array in the words of mdadm's `State :` line; its `Display` is that line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayState {
-    /// Writes are under way, or were a moment ago.
+    /// Whether writes are under way, or were a moment ago.
     pub active: bool,
-    /// Some slot has no member in sync.
+    /// Whether some slot has no member in sync.
     pub degraded: bool,
-    /// A recovery is filling a member, or a replacement one that is to take its place.
+    /// Whether a recovery is filling a member, or a replacement one that is to take its place.
     pub recovering: bool,
-    /// Members are being made to agree.
+    /// Whether a resync runs.
     pub resyncing: bool,
-    /// They have to be, and are not at the moment.
+    /// Whether a resync is needed, and does not run at the moment.
     pub not_in_sync: bool,
-    /// Members are being compared (check or repair).
+    /// Whether members are being compared (check or repair).
     pub checking: bool,
     /// Whether writes are refused.
     pub read_only: bool,
-    /// Writes fail: the array has lost too much, or its state cannot be
-    /// recorded.
+    /// Whether writes fail: the array has lost too much, or its state cannot be recorded.
     pub failed: bool,
 }
 
@@ -52,37 +51,37 @@ impl fmt::Display for ArrayState {
     }
 }
 
-/// What is told of one device.
+/// The status of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceStatus {
-    /// The handle of the device: commands and events name it so.
+    /// The handle of the device, which commands and events use.
     pub handle: Slot,
     /// The path of the device.
     pub name: String,
-    /// The slot it serves.
+    /// The slot that the device serves.
     pub slot: Option<Slot>,
-    /// The slot whose member it is filled to replace.
+    /// The slot whose member the device is to replace.
     pub replaces: Option<Slot>,
-    /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
+    /// The state in mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
     pub state: &'static str,
-    /// Filled below this sector of its data area, if it is being filled.
+    /// The sector of its data area below which it is filled, if it is being filled.
     pub recovered_below: Option<Sectors>,
-    /// Read errors corrected in its life, in sectors.
+    /// Sectors with read errors that were corrected in the device's life.
     pub corrected_read_errors: u32,
-    /// Sectors of the device's data area of which it does not have the right bytes.
+    /// Sectors of the device's data area whose correct bytes are lost.
     pub bad_sectors: Sectors,
 }
 
-/// How far a running sync is.
+/// The progress of a running sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncProgress {
-    /// What the sync does.
+    /// The kind of the sync.
     pub kind: SyncKind,
-    /// The sync is done with everything below this position.
+    /// The position below which the sync is done.
     pub position: Sectors,
     /// The position at which the sync ends.
     pub total: Sectors,
-    /// How often it was put to sleep so far, as it was above its maximum speed.
+    /// The number of times that the sync slept, as it was above its maximum speed.
     pub sleeps: u64,
 }
 
@@ -109,7 +108,7 @@ impl SyncProgress {
     }
 }
 
-/// What is told of a running array.
+/// The status of a running array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayStatus {
     /// The array's name, `host:name`.
@@ -118,37 +117,37 @@ pub struct ArrayStatus {
     pub uuid: Uuid,
     /// The RAID level that the array has.
     pub level: Level,
-    /// How data, parity and copies lie on the members; none for linear and RAID 1.
+    /// The placement of data, parity and copies on the members; none for linear and RAID 1.
     pub layout: Layout,
     /// Sectors of a chunk.
     pub chunk: Sectors,
     /// The size that the array offers to its users, in sectors.
     pub size: Sectors,
-    /// What the array is doing, and what is wrong with it.
+    /// The activity and the faults of the array.
     pub state: ArrayState,
-    /// Its slots, `U` for a member in sync, as in `/proc/mdstat`.
+    /// The slots, `U` for a member in sync, as in `/proc/mdstat`.
     pub health: String,
     /// The event count of the superblocks.
     pub events: u64,
     /// The devices of the array, ordered by their handles.
     pub devices: Vec<DeviceStatus>,
-    /// The sync that runs, if one does.
+    /// The sync that runs, if any.
     pub sync: Option<SyncProgress>,
     /// Sectors that the last check or repair found to differ, or the running one so far:
     /// md's `mismatch_cnt`.
     pub mismatches: Sectors,
-    /// Chunks of the write-intent bitmap that are dirty, and all of them.
+    /// The number of dirty chunks of the write-intent bitmap, and of all its chunks.
     pub bitmap_chunks: Option<(u64, u64)>,
-    /// Sectors of each member's write log; 0: there is none.
+    /// Sectors of each member's write log; 0 if there is none.
     pub log: Sectors,
-    /// How many requests wait until metadata are written.
+    /// The number of requests that wait until metadata are written.
     pub held: usize,
-    /// What somebody should know and may want to change.
+    /// Warnings about the array, which the administrator may want to act on.
     pub warnings: Vec<String>,
 }
 
 impl PersistentArray {
-    /// What there is to say of the array.
+    /// Returns the status of the array.
     #[must_use]
     pub fn status(&self) -> ArrayStatus {
         let states = self.engine.member_states();

@@ -1,4 +1,4 @@
-//! An administrator's verbs, in mdadm's words. Devices go by their handles.
+//! An administrator's verbs, in mdadm's words. Devices are named by their handles.
 
 use super::assembly::{AssembledMember, Candidate, Part};
 use super::device::{Device, Place};
@@ -14,7 +14,7 @@ use raidlab_metadata::{Checksum, Features, MemberMetadata, Role, Superblock};
 use raidlab_units::{Nanos, Sectors};
 
 impl PersistentArray {
-    /// mdadm's `--fail`: a device is no longer used.
+    /// mdadm's `--fail`: marks a device failed, which is no longer used.
     ///
     /// # Errors
     /// When there is no such device, it has failed before, or the array needs it.
@@ -37,12 +37,11 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// mdadm's `--remove`: a failed device or a spare leaves the array. Its
-    /// commands in flight must still be completed.
+    /// mdadm's `--remove`: removes a failed device or a spare from the array. Its commands in
+    /// flight must still be completed.
     ///
     /// # Errors
-    /// When there is no such device, it is in service, or its failure is not
-    /// recorded yet.
+    /// When there is no such device, it is in service, or its failure is not recorded yet.
     pub fn remove(&mut self, now: Nanos, handle: Slot, out: &mut Outputs) -> Result<(), VerbError> {
         self.now = now;
         let place = self.device(handle)?.place;
@@ -75,12 +74,11 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// mdadm's `--add`: a new device. It fills an empty slot, or becomes a spare.
-    /// Whatever was on it is lost.
+    /// mdadm's `--add`: adds a new device, which serves an empty slot, or becomes a spare. Any data
+    /// on it are lost.
     ///
     /// # Errors
-    /// When the handle is in use, the device is too small, or the array takes no
-    /// new members.
+    /// When the handle is in use, the device is too small, or the array takes no new members.
     pub fn add(
         &mut self,
         now: Nanos,
@@ -104,12 +102,11 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// mdadm's `--re-add`: a former member comes back, and only what was written
-    /// since it left is copied.
+    /// mdadm's `--re-add`: adds a former member, to which only the writes since it left are copied.
     ///
     /// # Errors
-    /// When the device was no member, its slot is taken, or the bitmap does not
-    /// know (any more) what it lacks.
+    /// When the device was no member, its slot is taken, or the bitmap does not cover (any more)
+    /// what it lacks.
     pub fn re_add(
         &mut self,
         now: Nanos,
@@ -147,8 +144,8 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// What would be found on a device in sync, did it leave now: [`Self::re_add`] takes it back
-    /// by that. `None` of all others, which md takes back as new ones only.
+    /// Returns the metadata that would be found on a device in sync if it left now, as
+    /// [`Self::re_add`] takes them. `None` for all others, which md accepts as new ones only.
     #[must_use]
     pub fn former(&self, handle: Slot) -> Option<Candidate> {
         let device = self.devices.get(&handle)?;
@@ -170,7 +167,7 @@ impl PersistentArray {
         })
     }
 
-    /// The slot that a former member may take again.
+    /// Returns the slot that a former member may take again.
     fn former_slot(&self, candidate: &Candidate) -> Result<Slot, VerbError> {
         let old = &candidate.metadata.superblock;
         let array = &self.array;
@@ -185,8 +182,8 @@ impl PersistentArray {
         if shape(old) != shape(array) || slot.index() >= self.served.len() {
             return Err(VerbError::Changed);
         }
-        // It left while a member that is in service now was so too; otherwise
-        // it may have run without them.
+        // The device left while a present member was in service, too; otherwise it may have
+        // run without them.
         let has_witness = self.devices.values().any(|device| {
             let number = usize::try_from(device.own.device_number).unwrap_or(usize::MAX);
             let role = old.roles.get(number).copied();
@@ -214,8 +211,8 @@ impl PersistentArray {
             let device = self.devices.get(&handle);
             device.is_none_or(|device| device.place == Place::Faulty)
         });
-        // While the others' superblocks call it current, it must stay what it is:
-        // after a crash it would be taken for that, whatever it has lost.
+        // While the others' superblocks call it current, its content must not change: after a crash
+        // it would be taken for current, whatever it has lost.
         let is_settled =
             self.started && !self.unrecorded.contains(&slot) && !self.recorded.contains(&slot);
         let is_settled = is_settled || mutation::is(Mutation::ReAddUnsettled);
@@ -237,7 +234,7 @@ impl PersistentArray {
         Ok(slot)
     }
 
-    /// mdadm's `--action=check`: compares, changes nothing.
+    /// mdadm's `--action=check`: compares, and changes nothing.
     ///
     /// # Errors
     /// When a sync runs or the level has nothing to compare.
@@ -245,7 +242,7 @@ impl PersistentArray {
         self.compare(now, SyncAction::Check, out)
     }
 
-    /// mdadm's `--action=repair`: compares, and makes agree what does not.
+    /// mdadm's `--action=repair`: compares, and corrects differences.
     ///
     /// # Errors
     /// As [`Self::check`].
@@ -283,8 +280,8 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// mdadm's `--action=idle`: ends the running sync early. A resync or recovery
-    /// goes on when something changes, or at the next start.
+    /// mdadm's `--action=idle`: ends the running sync early. A resync or recovery goes on when
+    /// something changes, or at the next start.
     pub fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         self.syncs.resync_waits = true;
@@ -293,14 +290,14 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    /// md's `sync_speed_min` and `sync_speed_max`, in KiB/s per member.
+    /// Sets md's `sync_speed_min` and `sync_speed_max`, in KiB/s per member.
     pub fn set_sync_speed(&mut self, minimum: u64, maximum: u64) {
         self.engine.set_sync_speed(minimum, maximum);
         self.replacements.set_speeds(minimum, maximum);
     }
 
-    /// mdadm's `--readonly`: no more writes; the array is marked clean as soon
-    /// as those under way are done.
+    /// mdadm's `--readonly`: stops writes; the array is marked clean as soon as those under
+    /// way are done.
     ///
     /// # Errors
     /// When the array is being stopped.
@@ -319,10 +316,10 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// mdadm's `--readwrite`.
+    /// mdadm's `--readwrite`: makes the array take writes again.
     ///
     /// # Errors
-    /// When the array is being stopped, or was started without leave to write:
+    /// When the array is being stopped, or was started without permission to write:
     /// then it has to be assembled again.
     pub fn read_write(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), VerbError> {
         self.now = now;
@@ -339,8 +336,8 @@ impl PersistentArray {
         Ok(())
     }
 
-    /// Syncs that were stopped go on, once the blocks that they had in work have
-    /// ended: until then the engine takes no other.
+    /// Resumes syncs that were stopped, once the blocks that they had in work have
+    /// ended: until then the engine takes no other. Returns whether it did.
     pub(super) fn resume(&mut self, out: &mut Outputs) -> bool {
         let has_ended = self.syncs.asked.is_none() && self.engine.sync_status().is_none();
         if !self.syncs.resume_due || !has_ended || self.mode != Mode::ReadWrite {
@@ -352,7 +349,7 @@ impl PersistentArray {
         true
     }
 
-    /// A recovery that was stopped goes on: a check of nothing ends the hold.
+    /// Continues a recovery that was stopped: a check of nothing ends the hold.
     pub(super) fn resume_recovery(&mut self, out: &mut Outputs) {
         let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
         if self.syncs.asked.is_some() || !self.devices.values().any(fills) {
@@ -370,8 +367,8 @@ impl PersistentArray {
         }
     }
 
-    /// mdadm's `--stop`: no more writes; once all that is under way is done and
-    /// flushed, the superblocks are marked clean and the write logs emptied.
+    /// mdadm's `--stop`: stops writes; once all requests under way are done and flushed, the
+    /// superblocks are marked clean and the write logs emptied.
     pub fn stop(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         if matches!(self.mode, Mode::Stopping | Mode::Stopped) {
@@ -402,7 +399,7 @@ impl PersistentArray {
         }
     }
 
-    /// How far the array is in sync, as its superblocks say.
+    /// Whether the array is in sync everywhere.
     pub(super) fn is_in_sync(&self) -> bool {
         self.in_sync.below == Superblock::IN_SYNC
     }

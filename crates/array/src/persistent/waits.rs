@@ -1,10 +1,10 @@
-//! What waits for what, for people.
+//! The waiting states of an array with metadata, in words.
 
 use super::PersistentArray;
 
 impl PersistentArray {
-    /// What is held back at this moment and by what: a line for each cause, the
-    /// metadata's first, then the engine's.
+    /// Returns what is held back at this moment and why: a line for each cause, the metadata's
+    /// first, then the engine's.
     #[must_use]
     pub fn waits(&self) -> Vec<String> {
         let mut lines = Vec::new();

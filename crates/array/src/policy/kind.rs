@@ -1,39 +1,39 @@
 //! Read policies by name.
 //!
-//! A policy describes itself by a [`Rule`]: its name, its parameter if it has one, and how
-//! it is made. Names are looked up in a list of rules: those that
-//! arrays with data offer ([`ReadPolicyKind::OWN`]), or a longer one of models.
+//! A policy describes itself by a [`Rule`]: its name, its parameter if it has one, and its
+//! constructor. Names are looked up in a list of rules: those that arrays with data offer
+//! ([`ReadPolicyKind::OWN`]), or a longer one of models.
 
 use super::{ReadPolicy, least_pending, md_6_9, md_raid10, round_robin};
 use raidlab_units::{ParseUnitError, SECTOR_BYTES, Sectors, parse_bytes};
 use std::fmt;
 use std::str::FromStr;
 
-/// A kind of read policy.
+/// The description of a read policy.
 #[derive(Debug)]
 pub struct Rule {
     /// The name without a parameter.
     pub name: &'static str,
-    /// What may follow the name.
+    /// The parameter that may follow the name.
     pub parameter: Parameter,
-    /// The policy for so many members with this parameter (sectors, or a slot), without
-    /// history.
+    /// Builds the policy for a number of members and this parameter (sectors, or a
+    /// slot), without history.
     pub build: fn(usize, u64) -> Box<dyn ReadPolicy>,
 }
 
-/// What may follow a policy's name, behind a colon.
+/// The parameter that may follow a policy's name, behind a colon.
 #[derive(Debug)]
 pub enum Parameter {
     /// The policy has no parameter.
     None,
     /// A size in whole sectors.
     Size {
-        /// The size that holds where the name has no parameter.
+        /// The size where the name has no parameter.
         usual: Sectors,
-        /// The smallest size that the policy takes.
+        /// The smallest size that the policy accepts.
         least: Sectors,
     },
-    /// The number of a slot that the array has; 0 where none is given.
+    /// The number of a slot of the array; 0 where none is given.
     Slot,
 }
 
@@ -47,15 +47,15 @@ pub struct ReadPolicyKind {
 /// A read policy that does not exist or cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadPolicyError {
-    /// No policy of this name.
+    /// No policy has this name.
     #[error("`{name}` is not a read policy; known are {known}")]
     Unknown {
         /// The name that was asked for.
         name: String,
-        /// The names that there are, in a list.
+        /// The known names, in a list.
         known: String,
     },
-    /// A parameter where there is none.
+    /// A parameter for a policy that has none.
     #[error("the read policy `{name}` takes no parameter")]
     NoParameter {
         /// The name of the policy.
@@ -66,16 +66,16 @@ pub enum ReadPolicyError {
     Size {
         /// The name of the policy.
         name: &'static str,
-        /// Why the size cannot be read.
+        /// The reason why the size cannot be read.
         #[source]
         source: ParseUnitError,
     },
-    /// A size that is not whole sectors, or zero where that has no meaning.
+    /// A size that is not whole sectors, or zero where that is invalid.
     #[error("the parameter of the read policy `{name}` must be {expected}")]
     Parameter {
         /// The name of the policy.
         name: &'static str,
-        /// What the parameter has to be, in words.
+        /// The valid parameters, in words.
         expected: &'static str,
     },
     /// A device that the array does not have.
@@ -83,7 +83,7 @@ pub enum ReadPolicyError {
     NoSuchSlot {
         /// The slot that was asked for.
         slot: u64,
-        /// How many members the array has.
+        /// The number of members of the array.
         members: usize,
     },
 }
@@ -125,7 +125,7 @@ impl Rule {
 }
 
 impl ReadPolicyKind {
-    /// What an array with data may have, with their usual parameters.
+    /// The policies of arrays with data, with their usual parameters.
     pub const OWN: [Self; 4] = [
         Self::MD_6_9,
         md_raid10::RULE.usual(),
@@ -136,14 +136,14 @@ impl ReadPolicyKind {
     /// md's rule for mirrors since Linux 6.9.
     pub const MD_6_9: Self = md_6_9::RULE.usual();
 
-    /// The member with the fewest commands outstanding.
+    /// The policy of the member with the fewest commands outstanding.
     pub const LEAST_PENDING: Self = least_pending::RULE.usual();
 
-    /// Reads `name` or `name:parameter` as one of some policies: a size as fio writes it
+    /// Parses `name` or `name:parameter` as one of these policies: a size as fio writes it
     /// (`round-robin:64k`, `md-6.9:128k` for the optimal I/O size), or a slot.
     ///
     /// # Errors
-    /// When there is no such policy among them, or its parameter makes no sense.
+    /// When none of these policies has this name, or its parameter is invalid.
     pub fn among(text: &str, known: &[Self]) -> Result<Self, ReadPolicyError> {
         let (name, parameter) = match text.split_once(':') {
             Some((name, parameter)) => (name, Some(parameter)),
@@ -163,7 +163,7 @@ impl ReadPolicyKind {
         Ok(kind)
     }
 
-    /// The name without parameters.
+    /// Returns the name without parameters.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.rule.name
@@ -180,7 +180,7 @@ impl ReadPolicyKind {
         }
     }
 
-    /// The policy for an array of `members`, with no history.
+    /// Builds the policy for an array of `members`, without history.
     #[must_use]
     pub fn build(&self, members: usize) -> Box<dyn ReadPolicy> {
         (self.rule.build)(members, self.parameter)
@@ -198,15 +198,15 @@ impl Eq for ReadPolicyKind {}
 impl FromStr for ReadPolicyKind {
     type Err = ReadPolicyError;
 
-    /// As [`Self::among`] those of [`Self::OWN`].
+    /// Parses the text by [`Self::among`] for the policies in [`Self::OWN`].
     fn from_str(text: &str) -> Result<Self, ReadPolicyError> {
         Self::among(text, &Self::OWN)
     }
 }
 
 impl fmt::Display for ReadPolicyKind {
-    /// The name, and the parameter where it is not the usual one; what
-    /// [`ReadPolicyKind::among`] reads.
+    /// Writes the name, and the parameter where it is not the usual one, in the form
+    /// that [`ReadPolicyKind::among`] reads.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())?;
         match self.rule.parameter {

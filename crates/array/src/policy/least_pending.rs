@@ -1,19 +1,19 @@
-//! A synthetic policy: the fewest outstanding commands; on a tie the nearest
-//! to the end of the last command issued to the member (any kind, sync I/O
-//! too), then the lowest slot. Models have one that does not look at what is outstanding.
+//! A synthetic policy: the fewest outstanding commands; on a tie the nearest to the end of the last
+//! command issued to the member (any kind, sync I/O too), then the lowest slot. Models have a
+//! variant that ignores outstanding commands.
 
 use super::{Choice, Io, MemberView, Parameter, Read, ReadPolicy, Rule};
 use crate::request::Slot;
 use raidlab_units::{Nanos, Sectors};
 
-/// Fewest outstanding, nearest on a tie.
+/// The rule of the fewest outstanding commands, with the nearest member on a tie.
 pub(super) const RULE: Rule = Rule {
     name: "least-pending",
     parameter: Parameter::None,
     build: |members, _| Box::new(Nearest::new(members, true)),
 };
 
-/// The nearest member, by the rules at the file's head.
+/// The policy described at the head of the file.
 #[derive(Debug)]
 pub struct Nearest {
     last: Vec<Sectors>,
@@ -21,8 +21,8 @@ pub struct Nearest {
 }
 
 impl Nearest {
-    /// The rule for so many members, without history: whether outstanding commands come
-    /// first (`looks_at_pending`).
+    /// The policy for this number of members, without history; `looks_at_pending`: whether
+    /// outstanding commands are compared first.
     #[must_use]
     pub fn new(members: usize, looks_at_pending: bool) -> Self {
         Self {

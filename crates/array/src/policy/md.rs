@@ -1,6 +1,5 @@
-//! What md's RAID 1 remembers of each slot for read balancing, in all versions
-//! since 3.12 (Linux drivers/md/raid1.c, `struct raid1_info` and
-//! `update_head_pos`).
+//! The positions of each slot by which md's RAID 1 balances reads, in all versions since 3.12
+//! (Linux drivers/md/raid1.c, `struct raid1_info` and `update_head_pos`).
 //!
 //! * `head`: the sector after the last request that *completed* on the slot:
 //!   a read, a write, a resync read or a resync write.
@@ -9,18 +8,17 @@
 //! * `run_start`: where the slot's current sequential run began; set when a
 //!   chosen read does not start at `next_sequential`. Not valid until then.
 //!
-//! All start at 0, so a first read of sector 0 matches slot 0; putting a disk
-//! in sets `head` back to 0 and leaves the rest.
+//! All start at 0, so a first read of sector 0 matches slot 0; putting a disk in sets `head` back
+//! to 0 and leaves the rest.
 //!
-//! A non-rotational member's sequential run is left to an idle member once it
-//! is longer than the optimal I/O size that the member reports. Nearly all
-//! report 0, which means never.
+//! A non-rotational member's sequential run moves to an idle member once it is longer than the
+//! optimal I/O size that the member reports. Nearly all report 0, which means never.
 
 use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
 use crate::request::Slot;
 use raidlab_units::{Nanos, Sectors};
 
-/// Which of a read's candidates a version of md chooses.
+/// The function by which a version of md chooses among a read's candidates.
 pub type Balance = fn(&Positions, &Read, &[MemberView]) -> Option<Slot>;
 
 /// md's RAID 1 in one of its versions.
@@ -28,14 +26,15 @@ pub type Balance = fn(&Positions, &Read, &[MemberView]) -> Option<Slot>;
 pub struct MdRaid1 {
     positions: Positions,
     balance: Balance,
-    /// Beyond the resync position of a dirty array a write-mostly member is as good as others.
+    /// Whether a write-mostly member is as good as others beyond the resync position of
+    /// a dirty array.
     any_is_first: bool,
 }
 
 impl MdRaid1 {
-    /// A version that has seen nothing yet, of so many slots; `optimal_io` is what
-    /// non-rotational members report in sectors, 0 for none. Whether the first of all
-    /// candidates is taken beyond the resync position of a dirty array: `any_is_first`.
+    /// A version without history, for this number of slots; `optimal_io` is the size that
+    /// non-rotational members report in sectors, 0 for none. `any_is_first`: whether the first of
+    /// all candidates is taken beyond the resync position of a dirty array.
     #[must_use]
     pub fn boxed(
         members: usize,
@@ -68,7 +67,7 @@ impl ReadPolicy for MdRaid1 {
         }
     }
 
-    /// Such reads alone move the run.
+    /// Only reads for which the policy chose move the run.
     #[inline]
     fn issued(&mut self, io: &Io, _members: &[MemberView]) {
         if io.kind == IoKind::Read {
@@ -105,14 +104,14 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Sectors between the slot's head and the read.
+    /// Returns the sectors between the slot's head and the read.
     #[must_use]
     #[inline]
     pub fn distance(&self, slot: Slot, start: Sectors) -> u64 {
         self.slots[slot.index()].head.abs_diff(start.0)
     }
 
-    /// Whether the read continues what was submitted or completed last.
+    /// Whether the read continues the last submitted read or completed request.
     #[must_use]
     #[inline]
     pub fn is_sequential(&self, slot: Slot, start: Sectors) -> bool {
@@ -134,16 +133,16 @@ impl Positions {
     }
 }
 
-/// The lowest value seen so far and its slot; the first of equals stays.
+/// The lowest value seen so far and its slot; the first of equal ones stays.
 #[derive(Debug, Clone, Copy)]
 pub struct Lowest<T> {
     value: T,
-    /// Its slot; `None` before anything was offered that is below where it started.
+    /// The slot of the lowest value; `None` before any value below the initial one was offered.
     pub slot: Option<Slot>,
 }
 
 impl<T: PartialOrd + Copy> Lowest<T> {
-    /// Nothing yet; only what is below `maximum` counts.
+    /// An empty minimum; only values below `maximum` count.
     #[must_use]
     pub const fn starting_at(maximum: T) -> Self {
         Self {
@@ -152,7 +151,7 @@ impl<T: PartialOrd + Copy> Lowest<T> {
         }
     }
 
-    /// Takes a value if it is lower than all before.
+    /// Replaces the lowest value by this one if it is lower.
     #[inline]
     pub fn offer(&mut self, value: T, slot: Slot) {
         if value < self.value {
@@ -161,7 +160,7 @@ impl<T: PartialOrd + Copy> Lowest<T> {
         }
     }
 
-    /// The lowest value, or where it started.
+    /// Returns the lowest value, or the initial one.
     #[must_use]
     #[inline]
     pub const fn value(&self) -> T {

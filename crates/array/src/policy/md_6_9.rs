@@ -21,8 +21,8 @@ use super::{MemberView, Parameter, Read, Rule};
 use crate::request::Slot;
 use raidlab_units::Sectors;
 
-/// md of Linux 6.9 and later, with what non-rotational members report as optimal I/O size;
-/// 0: nothing.
+/// The rule of md in Linux 6.9 and later; its parameter is the optimal I/O size that non-rotational
+/// members report, 0 if they report none.
 pub(super) const RULE: Rule = Rule {
     name: "md-6.9",
     parameter: Parameter::Size {
@@ -32,7 +32,7 @@ pub(super) const RULE: Rule = Rule {
     build: |members, optimal_io| MdRaid1::boxed(members, optimal_io, choose, true),
 };
 
-/// By the rules at the file's head.
+/// Chooses by the rules at the head of the file.
 #[inline]
 fn choose(positions: &Positions, read: &Read, members: &[MemberView]) -> Option<Slot> {
     let mut sequential = None;

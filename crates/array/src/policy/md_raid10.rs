@@ -1,10 +1,9 @@
 //! md RAID 10 (Linux drivers/md/raid10.c, `read_balance`), in two versions.
 //!
-//! The copies in md's order. Each has a distance: its own address if there are
-//! far copies, so that the outer one wins; else the distance of its address from
-//! the end of the last command that *completed* on the member, of any kind, in
-//! sectors of the member. The shortest distance wins, ties go to the earlier
-//! copy. Nothing is made of sequential reads.
+//! The copies in md's order. Each has a distance: its own address if there are far copies, so that
+//! the outer one wins; else the distance of its address from the end of the last command that
+//! *completed* on the member, of any kind, in sectors of the member. The shortest distance wins,
+//! ties go to the earlier copy. Sequential reads get no special treatment.
 //!
 //! * 3.18 (and 3.13 on): where there are near copies, the first member without
 //!   commands outstanding is taken at once.
@@ -12,8 +11,8 @@
 //!   distance 0; but as soon as the copies have a non-rotational member among
 //!   them, the non-rotational one with the fewest outstanding is taken.
 //!
-//! Linux compares addresses on the device, data offset included; here it is left
-//! out, as it is the same for all members but in odd arrays.
+//! Linux compares addresses on the device, data offset included; here it is left out, as it is the
+//! same for all members but in odd arrays.
 
 use super::md::Lowest;
 use super::{Choice, Io, MemberView, Parameter, Places, Read, ReadPolicy, Rule};
@@ -21,23 +20,23 @@ use crate::request::Slot;
 use raidlab_geometry::Copies;
 use raidlab_units::{Nanos, Sectors};
 
-/// md's RAID 10 of Linux 5.4 and later.
+/// The rule of md's RAID 10 in Linux 5.4 and later.
 pub(super) const RULE: Rule = Rule {
     name: "md-raid10-5.4",
     parameter: Parameter::None,
     build: |members, _| Box::new(MdRaid10::new(members, true)),
 };
 
-/// md's RAID 10, by the rules at the file's head.
+/// The policy of md's RAID 10 that is described at the head of the file.
 #[derive(Debug)]
 pub struct MdRaid10 {
     heads: Vec<Sectors>,
-    /// Whether it is the version of 5.4 and later, which looks for members that do not turn.
+    /// Whether it is the version of 5.4 and later, which prefers non-rotational members.
     knows_solid_state: bool,
 }
 
 impl MdRaid10 {
-    /// The rule for so many members; since Linux 5.4 it `knows_solid_state`.
+    /// The policy for this number of members; since Linux 5.4 it `knows_solid_state`.
     #[must_use]
     pub fn new(members: usize, knows_solid_state: bool) -> Self {
         Self {

@@ -4,7 +4,7 @@
 use super::{Choice, MemberView, Parameter, Read, ReadPolicy, Rule};
 use raidlab_units::{Nanos, Sectors};
 
-/// Address stripes in turn, with the size of a stripe.
+/// The rule of address stripes in turn; its parameter is the size of a stripe.
 pub(super) const RULE: Rule = Rule {
     name: "round-robin",
     parameter: Parameter::Size {
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     build: |_, stripe| Box::new(RoundRobin::new(Sectors(stripe))),
 };
 
-/// Gives neighbouring stripes to the members in turn, as the top of the file says.
+/// The policy described at the top of the file: neighbouring stripes go to the members in turn.
 #[derive(Debug)]
 pub(super) struct RoundRobin {
     stripe: Sectors,

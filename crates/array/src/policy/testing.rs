@@ -1,5 +1,5 @@
-//! A hand-operated array for decision traces: the test says what is issued and
-//! completed, the bench keeps the outstanding counts as the core does.
+//! A hand-operated array for decision traces: the test issues and completes commands, and the bench
+//! keeps the outstanding counts as the core does.
 
 use super::{Io, IoKind, MemberView, Read, ReadPolicy, Slot};
 use raidlab_geometry::SlotSet;
@@ -34,7 +34,7 @@ impl Bench {
         self.candidates = self.candidates.without(Slot(slot));
     }
 
-    /// Chooses for a read and issues it; gives the pieces as (slot, count).
+    /// Chooses for a read and issues it; returns the pieces as (slot, count).
     pub(super) fn pieces(&mut self, start: u64, count: u64) -> Vec<(u16, u64)> {
         let (mut at, end) = (start, start + count);
         let mut pieces = Vec::new();
@@ -61,7 +61,7 @@ impl Bench {
         self.pieces(start, count).first().map(|&(slot, _)| slot)
     }
 
-    /// Chooses for a read and issues it; gives the slot.
+    /// Chooses for a read and issues it; returns the slot.
     pub(super) fn read(&mut self, start: u64, count: u64) -> u16 {
         self.try_read(start, count).expect("there are candidates")
     }

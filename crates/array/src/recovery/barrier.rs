@@ -1,14 +1,12 @@
-//! The write barrier: foreground writes and sync blocks must not touch the
-//! same sectors at the same time, or a block read before a write could be
-//! written to the target after it.
+//! The write barrier: foreground writes and sync blocks must not touch the same sectors at the same
+//! time, or a block read before a write could be written to the target after it.
 //!
-//! **Overlap** (FreeBSD sys/geom/mirror/g_mirror.c, `g_mirror_sync_collision`
-//! and `g_mirror_regular_collision`): a write waits while it overlaps a block
-//! in flight; a block waits while it overlaps a write in flight.
+//! **Overlap** (FreeBSD sys/geom/mirror/g_mirror.c, `g_mirror_sync_collision` and
+//! `g_mirror_regular_collision`): a write waits while it overlaps a block in flight; a block waits
+//! while it overlaps a write in flight.
 //!
-//! **Windows** (Linux 3.18.8 drivers/md/raid1.c, `raise_barrier`,
-//! `wait_barrier`, `allow_barrier`). D is three times depth times block (6 MiB
-//! in md).
+//! **Windows** (Linux 3.18.8 drivers/md/raid1.c, `raise_barrier`, `wait_barrier`, `allow_barrier`).
+//! D is three times depth times block (6 MiB in md).
 //! * A write waits if the barrier is up (blocks in flight, or one waiting),
 //!   unless it ends at or below the last checkpoint or starts at or beyond the
 //!   newest block's start + D. It waits until the barrier is down completely.
@@ -23,21 +21,19 @@
 //! * If sync is not below its minimum speed and writes wait, it sleeps one
 //!   second before it raises the barrier.
 //!
-//! md counts a write only if it *starts* at or above the checkpoint; here it
-//! counts if it *ends* above, which closes a hole for writes across it.
+//! md counts a write only if it *starts* at or above the checkpoint; here it counts if it *ends*
+//! above, which closes a hole for writes across it.
 //!
-//! **Buckets** (Linux 4.11 and later): units of 64 MiB; writes and blocks are
-//! cut at unit ends. A write waits while the barrier of its unit is up. A block
-//! waits until no write waits in its unit, raises the barrier, and waits until
-//! no read or write is in flight in the unit. If writes wait there, it sleeps
-//! one timer tick first. md hashes units into 1024 counters; here a unit's
-//! counter is its number mod 1024.
+//! **Buckets** (Linux 4.11 and later): units of 64 MiB; writes and blocks are cut at unit ends. A
+//! write waits while the barrier of its unit is up. A block waits until no write waits in its unit,
+//! raises the barrier, and waits until no read or write is in flight in the unit. If writes wait
+//! there, it sleeps one timer tick first. md hashes units into 1024 counters; here a unit's counter
+//! is its number mod 1024.
 //!
-//! **Array** (Linux 6.12 drivers/md/raid10.c): as buckets, with a single unit
-//! that is the whole array; reads wait for the barrier like writes. So under
-//! load blocks and other I/O take turns: the barrier goes up, what is in flight
-//! drains, one block goes (or several, as long as nobody waits), and what came
-//! meanwhile follows.
+//! **Array** (Linux 6.12 drivers/md/raid10.c): as buckets, with a single unit that is the whole
+//! array; reads wait for the barrier like writes. So under load blocks and other I/O take turns:
+//! the barrier goes up, I/O in flight drains, one block goes (or several, as long as no I/O waits),
+//! and the I/O that came meanwhile follows.
 //!
 //! Whatever the rule, a block never starts over a write in flight.
 
@@ -49,10 +45,10 @@ use raidlab_units::{Nanos, Sectors, Span};
 const WINDOW_COURTESY: Nanos = Nanos::from_secs(1);
 /// Sectors of a unit, 64 MiB.
 const UNIT: u64 = 1 << 17;
-/// How many counters there are: units share one whose numbers leave the same remainder.
+/// The number of counters: units whose numbers leave the same remainder share one.
 const BUCKETS: u64 = 1024;
 
-/// How long a block sleeps before it raises the barrier.
+/// The time that a block sleeps before it raises the barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Courtesy {
     /// The block sleeps for this time, in nanoseconds.
@@ -61,16 +57,16 @@ pub(super) enum Courtesy {
     Tick,
 }
 
-/// How a write was counted, to be given back when it is done.
+/// The count of a write, to be undone when the write is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteTicket {
-    /// The write was not counted, so nothing is given back.
+    /// The write was not counted.
     Uncounted,
-    /// In the window with this serial number; whether for the next one.
+    /// The write counts in the window with this serial number, or in the next one.
     Window { serial: u32, next: bool },
 }
 
-/// How far the blocks of a sync are, for the rules that compare writes with them.
+/// The progress of a sync's blocks, for the rules that compare writes with them.
 pub(super) struct Front<'a> {
     pub(super) completed: Sectors,
     pub(super) blocks: &'a [Option<Block>],
@@ -81,13 +77,13 @@ pub(super) struct Front<'a> {
 #[derive(Debug)]
 pub(crate) struct Barrier {
     rule: WriteBarrier,
-    /// Block size and D of the window rule.
+    /// D of the window rule, in sectors.
     distance: u64,
-    /// A block has raised the barrier and waits.
+    /// The block that has raised the barrier and waits.
     raised: Option<Sectors>,
     /// Start of the newest block, raised or started.
     newest: Sectors,
-    /// Writes waiting: in all, and per bucket.
+    /// The number of writes that wait in all.
     waiting: u32,
     windows: Windows,
     buckets: Vec<Bucket>,
@@ -98,18 +94,17 @@ struct Windows {
     start: Option<Sectors>,
     current: u32,
     next: u32,
-    /// Changes with every window, so that a count is taken back where it was
-    /// made.
+    /// A number that changes with every window, so that a count is undone where it was made.
     serial: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
-    /// Reads and writes in flight in the unit.
+    /// The number of reads and writes in flight in the unit.
     pending: u32,
-    /// Writes that wait in the unit.
+    /// The number of writes that wait in the unit.
     waiting: u32,
-    /// Blocks of a sync in flight in the unit.
+    /// The number of a sync's blocks in flight in the unit.
     blocks: u32,
 }
 
@@ -152,7 +147,7 @@ impl Barrier {
         self.raised
     }
 
-    /// Takes back a raise, for a sync that is aborted.
+    /// Undoes a raise, for a sync that is aborted.
     pub(super) const fn lower(&mut self) {
         self.raised = None;
     }
@@ -162,7 +157,7 @@ impl Barrier {
         self.newest = Sectors::ZERO;
     }
 
-    /// Where I/O that starts at `start` must be cut.
+    /// Returns the sector where I/O that starts at `start` must be cut.
     pub(super) fn boundary(&self, start: Sectors) -> Option<Sectors> {
         (self.rule == WriteBarrier::MdBuckets).then(|| Sectors((start.0 / UNIT + 1) * UNIT))
     }
@@ -176,7 +171,7 @@ impl Barrier {
         }
     }
 
-    /// How long a block at `next` sleeps out of courtesy to waiting writes.
+    /// Returns how long a block at `next` sleeps to let waiting writes pass.
     pub(super) fn courtesy(&self, next: Sectors, fast: bool) -> Option<Courtesy> {
         match self.rule {
             WriteBarrier::MdWindow if fast && self.waiting > 0 => {
@@ -189,8 +184,8 @@ impl Barrier {
         }
     }
 
-    /// Whether a block may start now; raises the barrier where the rule says, which a block
-    /// does that waits for a place as well.
+    /// Whether a block may start now; raises the barrier where the rule says so, also for a block
+    /// that waits for a place.
     pub(super) fn admit_sync(
         &mut self,
         block: Span,
@@ -263,8 +258,8 @@ impl Barrier {
         }
     }
 
-    /// Whether a write that waited must go on waiting: by the window rule
-    /// until the barrier is down, whatever its place.
+    /// Whether a write that waited must go on waiting: by the window rule until the barrier is
+    /// down, wherever the write lies.
     pub(crate) fn keeps_waiting(&self, blocks_in_flight: bool) -> bool {
         self.rule == WriteBarrier::MdWindow && (blocks_in_flight || self.raised.is_some())
     }
@@ -283,7 +278,7 @@ impl Barrier {
         }
     }
 
-    /// A write goes to the members.
+    /// Counts a write that goes to the members.
     pub(crate) fn write_started(&mut self, write: Span, completed: Sectors) -> WriteTicket {
         match self.rule {
             WriteBarrier::Overlap => WriteTicket::Uncounted,
@@ -309,7 +304,7 @@ impl Barrier {
         }
     }
 
-    /// A write is done on all members.
+    /// Undoes the count of a write that is done on all members.
     pub(crate) fn write_finished(&mut self, start: Sectors, ticket: WriteTicket) {
         self.io_finished(start);
         let WriteTicket::Window { serial, next } = ticket else {
@@ -337,14 +332,14 @@ impl Barrier {
         self.counts_io()
     }
 
-    /// A read or write goes to a member.
+    /// Counts a read or write that goes to a member.
     pub(crate) fn io_started(&mut self, start: Sectors) {
         if let Some(bucket) = self.bucket_mut(start) {
             bucket.pending += 1;
         }
     }
 
-    /// A read or write that went to a member is done.
+    /// Undoes the count of a read or write that is done.
     pub(crate) fn io_finished(&mut self, start: Sectors) {
         if let Some(bucket) = self.bucket_mut(start) {
             bucket.pending -= 1;

@@ -1,87 +1,83 @@
-//! The rules of recovery as data, and the sets that known drivers use.
+//! The rules of recovery as data, and the sets of rules that known drivers use.
 
 use super::MdRules;
 use crate::senders::HostRequests;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 
-/// How members are recovered and resynced.
+/// The rules by which members are recovered and resynced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryConfig {
-    /// What one block is: one read command and one write command per target.
-    /// md's own block is 64 KiB, but it plugs the queue while it submits, and
-    /// the block layer merges adjacent blocks into commands of up to the
-    /// queue's limit (512 KiB in Linux 3.16): give the merged size, as the
-    /// core has no block layer, or say the size to `merged`. Whole sectors, at
-    /// least one.
+    /// The size of a block, which is one read command and one write command per target. md's own
+    /// block is 64 KiB, but it plugs the queue while it submits, and the block layer merges
+    /// adjacent blocks into commands of up to the queue's limit (512 KiB in Linux 3.16): give the
+    /// merged size, as the core has no block layer, or set `merged`. Whole sectors, at least one.
     pub block: Bytes,
-    /// Blocks in flight at once, at least 1.
+    /// The number of blocks in flight at once, at least 1.
     pub depth: u32,
-    /// Adjacent blocks that start in the same instant go as one command of at
-    /// most this size: what a plugged block layer does with md's blocks. `None`:
-    /// each goes by itself. Levels with copies merge only behind a barrier that
-    /// counts all I/O (`MdBuckets`, `MdArray`).
+    /// The longest command into which adjacent blocks that start in the same instant are merged, as
+    /// a plugged block layer does with md's blocks. `None`: each goes by itself. Levels with copies
+    /// merge only behind a barrier that counts all I/O (`MdBuckets`, `MdArray`).
     pub merged: Option<Bytes>,
-    /// A tick of the kernel's timer, 1/HZ s: where md sleeps for one out of
-    /// courtesy (`schedule_timeout_uninterruptible(1)`), it wakes at the second
-    /// tick from then.
+    /// A tick of the kernel's timer, 1/HZ s: where md sleeps for one to let writes pass
+    /// (`schedule_timeout_uninterruptible(1)`), it wakes at the second tick from then.
     pub tick: Nanos,
-    /// Which member a block of a sync is read from.
+    /// The member from which a block of a sync is read.
     pub source: SyncSource,
-    /// What keeps foreground writes and sync blocks apart.
+    /// The rule that separates foreground writes and sync blocks.
     pub barrier: WriteBarrier,
-    /// Which foreground writes a member under recovery gets.
+    /// The foreground writes that a member under recovery gets.
     pub recovering_writes: RecoveringWrites,
-    /// How sync makes room for foreground I/O.
+    /// The rule by which a sync makes room for foreground I/O.
     pub throttle: Throttle,
-    /// Which reads a member under recovery may serve.
+    /// The reads that a member under recovery may serve.
     pub read_recovered: ReadRecovered,
-    /// When checkpoints are taken, if ever.
+    /// The rule for checkpoints; `None`: none are taken.
     pub checkpoint: Option<CheckpointRule>,
-    /// Where md itself is predicted, how its threads get in each other's way. Only
-    /// levels with copies look at it.
+    /// The interaction of md's threads, where md itself is predicted. Only levels with
+    /// copies use it.
     pub threads: Option<MdThreads>,
 }
 
-/// What md does because it has the threads that it has (Linux 6.12): the processes that
-/// submit, one thread of the array (raid1d, raid10d), and the sync's.
+/// The behaviour of md that follows from its threads (Linux 6.12): the submitting processes, one
+/// thread of the array (raid1d, raid10d), and the sync's.
 ///
 /// * A block of a sync that was read goes on in the array's thread. While that one
-///   writes superblocks or the bitmap, and waits for them (`md_check_recovery`), nothing
+///   writes superblocks or the bitmap, and waits for them (`md_check_recovery`), no block
 ///   is written or compared.
 /// * A RAID 10's resync reads all copies of a block and writes those that differ
 ///   (`raid10_sync_request`, `sync_request_write`); other mirrors read one and write the
 ///   others.
-/// * Who submits comes before the sync's thread. An answer first wakes the process that
+/// * Submitting processes run before the sync's thread. An answer first wakes the process that
 ///   waited for it, then the thread that waits to raise its barrier
-///   (`raid_end_bio_io` before `allow_barrier`); the end of a block wakes whoever
-///   waits at the barrier, and then the thread, which sleeps a tick if it still finds
-///   somebody waiting, as it does where it goes before that process. A RAID 10's block
+///   (`raid_end_bio_io` before `allow_barrier`); the end of a block wakes the processes that
+///   wait at the barrier, and then the thread, which sleeps a tick if it still finds
+///   one waiting, as it does where it runs before that process. A RAID 10's block
 ///   whose copies are alike wakes the thread first where that waits for the end of all
-///   blocks (`sync_request_write`: `md_done_sync` before `put_buf`), so that it finds who
-///   waits and sleeps. With one processor the process runs until it sleeps.
-/// * The sync's thread looks whether somebody waits once for each block, as it comes to
+///   blocks (`sync_request_write`: `md_done_sync` before `put_buf`), so that it finds the
+///   waiting process and sleeps. With one processor the process runs until it sleeps.
+/// * The sync's thread checks for waiters once for each block, as it comes to
 ///   it; then it raises the barrier, and with that up waits for a place in the window
 ///   (`raise_barrier`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MdThreads {
-    /// What a process takes from an answer to its next request.
+    /// The time of a process from an answer to its next request.
     pub turnaround: Nanos,
-    /// What the host holds for each member's disk: who sends more, sleeps.
+    /// The requests that the host has for each member's disk: a thread that finds none sleeps.
     pub requests: HostRequests,
-    /// Blocks of a sync are commands of their own, and those that leave in one instant
-    /// side by side on a member are one (`merged` says how long at most), across the
-    /// chunks of an array too: the plug of the thread that sends them. Only where no bytes
-    /// are moved, as such a command has several buffers.
+    /// Whether blocks of a sync are commands of their own, and those that leave in one instant
+    /// side by side on a member are merged into one (up to `merged`), across the chunks of an
+    /// array too: the plug of the thread that sends them. Only where no bytes are moved, as such a
+    /// command has several buffers.
     pub plugs: bool,
-    /// What differs from one Linux to another.
+    /// The differences between Linux versions.
     pub rules: MdRules,
-    /// The processes share one processor: those that are woken together submit one after the
-    /// other, a turnaround apart.
+    /// Whether the processes share one processor: those that are woken together submit one after
+    /// the other, a turnaround apart.
     pub one_processor: bool,
 }
 
 impl MdThreads {
-    /// Linux 6.12 before SATA disks, on a host whose processes compute for nothing, and without
+    /// Linux 6.12 before SATA disks, on a host whose processes take no time to compute, and without
     /// plugs, so that bytes may be moved.
     pub const LINUX_6_12: Self = Self {
         turnaround: Nanos::ZERO,
@@ -92,18 +88,18 @@ impl MdThreads {
     };
 }
 
-/// Who is read for a sync block. Members that fail the read are passed over.
+/// The member that is read for a sync block. Members that fail the read are passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncSource {
-    /// The lowest slot in sync that is not write-mostly, where copies begin on another
-    /// member with each chunk the first one in md's order (md).
+    /// The lowest slot in sync that is not write-mostly; where copies begin on another member with
+    /// each chunk, the one with the first copy in md's order (md).
     LowestInSync,
-    /// Whoever the read policy chooses (gmirror).
+    /// The member that the read policy chooses (gmirror).
     Balanced,
 }
 
-/// What keeps foreground writes and sync blocks apart. Whatever the rule, a
-/// sync block never starts over a write in flight.
+/// The rule that separates foreground writes and sync blocks. Whatever the rule, a sync block never
+/// starts over a write in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteBarrier {
     /// A write waits for a block that it overlaps, a block for a write that it
@@ -120,39 +116,39 @@ pub enum WriteBarrier {
     MdArray,
 }
 
-/// Which foreground writes a member under recovery gets.
+/// The foreground writes that a member under recovery gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveringWrites {
     /// A member under recovery gets all writes (md).
     Everywhere,
-    /// Those that start below the next block (gmirror).
+    /// Writes that start below the next block (gmirror).
     BelowPosition,
 }
 
-/// How sync makes room for foreground I/O. Speeds are in KiB/s, the unit of
-/// md's `speed_limit_min` and `speed_limit_max`.
+/// The rule by which a sync makes room for foreground I/O. Speeds are in KiB/s, the unit of md's
+/// `speed_limit_min` and `speed_limit_max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throttle {
-    /// A sync makes no room for others.
+    /// No room is made for other I/O.
     None,
     /// An even pace: a block starts when the blocks before it are due at this
     /// speed. Time lost is not made up.
     Rate {
-        /// While nobody else uses the members; at least 1.
+        /// The speed while no foreground I/O uses the members; at least 1.
         maximum_kib_per_second: u64,
-        /// While others do, by md's idle test; at least 1.
+        /// The speed while foreground I/O does, by md's idle test; at least 1.
         busy_kib_per_second: u64,
     },
-    /// md until Linux 4.1: above the minimum, and if the array is not idle or
-    /// the maximum is passed, sleep 500 ms and look again.
+    /// md until Linux 4.1: above the minimum, and if the array is not idle or the maximum is
+    /// exceeded, the sync sleeps 500 ms and checks again.
     MdSleep {
-        /// Never slower than this by the throttle's doing.
+        /// The speed below which the throttle never slows the sync.
         minimum_kib_per_second: u64,
-        /// A sync is never faster than this.
+        /// The speed that the sync never exceeds.
         maximum_kib_per_second: u64,
     },
-    /// md from Linux 4.2 to 6.14: above the maximum, sleep as before; above
-    /// the minimum and not idle, let the blocks in flight finish.
+    /// md from Linux 4.2 to 6.14: above the maximum, the sync sleeps as before; above the minimum
+    /// and not idle, it lets the blocks in flight finish.
     MdDrain {
         /// The lowest speed, as for [`Self::MdSleep`].
         minimum_kib_per_second: u64,
@@ -162,7 +158,7 @@ pub enum Throttle {
 }
 
 impl Throttle {
-    /// The lowest and the highest speed, in KiB/s; md's defaults where there are none.
+    /// Returns the lowest and the highest speed, in KiB/s; md's defaults where the rule has none.
     #[must_use]
     pub const fn speeds(self) -> (u64, u64) {
         match self {
@@ -182,8 +178,8 @@ impl Throttle {
         }
     }
 
-    /// The same way of making room with other speeds, in KiB/s; who has none gets
-    /// md's since Linux 4.2.
+    /// Returns the same rule with other speeds, in KiB/s; a rule without speeds becomes that of md
+    /// since Linux 4.2.
     #[must_use]
     pub fn with_speeds(self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) -> Self {
         match self {
@@ -203,14 +199,14 @@ impl Throttle {
     }
 }
 
-/// Which reads a member under recovery may serve.
+/// The reads that a member under recovery may serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadRecovered {
     /// A member under recovery serves no reads before its end (gmirror, ZFS).
     AtEnd,
-    /// Those that end at or below the last checkpoint (md).
+    /// Reads that end at or below the last checkpoint (md).
     BelowCheckpoint,
-    /// Those that end at or below what is copied (gflash).
+    /// Reads that end at or below what is copied (gflash).
     BelowPosition,
 }
 
@@ -219,11 +215,11 @@ pub enum ReadRecovered {
 /// drivers/md/md.c, `md_do_sync`: a sixteenth, five minutes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointRule {
-    /// 16 means a sixteenth of the array; at least 1.
+    /// The part of the array that makes a checkpoint due: 16 means a sixteenth; at least 1.
     pub parts: u64,
     /// A checkpoint is taken when this much time has passed since the last one.
     pub interval: Nanos,
-    /// The same while a member is filled.
+    /// The interval of checkpoints during a recovery.
     pub interval_of_recovery: Nanos,
 }
 
@@ -236,7 +232,7 @@ pub enum RecoveryConfigError {
         /// Bytes of a block, as asked for.
         bytes: u64,
     },
-    /// No block may be in flight.
+    /// The depth is zero, so that no block could be in flight.
     #[error("a depth of 0 copies nothing")]
     Depth,
     /// A merged command smaller than a block, or not of whole sectors.
@@ -248,13 +244,13 @@ pub enum RecoveryConfigError {
     /// The timer's tick is zero, so a sleep of one tick would never end.
     #[error("a timer tick of 0 never comes")]
     Tick,
-    /// A pace that never gets on.
+    /// A pace of zero.
     #[error("a rate of 0 KiB/s copies nothing")]
     Rate,
     /// The rule for checkpoints has zero parts.
     #[error("a checkpoint every 0th part of the array has no meaning")]
     CheckpointParts,
-    /// Reads go below the checkpoint only, and there is no rule that takes one.
+    /// Reads are permitted below the checkpoint only, and no rule takes checkpoints.
     #[error("reads below the checkpoint need a checkpoint rule")]
     NoCheckpoint,
 }
@@ -266,10 +262,10 @@ const MD_CHECKPOINT: CheckpointRule = CheckpointRule {
     interval_of_recovery: Nanos::from_secs(300),
 };
 
-/// HZ = 250, as Debian's and Ubuntu's kernels have it.
+/// The tick at HZ = 250, as in Debian's and Ubuntu's kernels.
 const TICK: Nanos = Nanos::from_millis(4);
 
-/// `sysctl_speed_limit_min` and `_max` of drivers/md/md.c.
+/// `sysctl_speed_limit_min` and `_max` of drivers/md/md.c, in KiB/s.
 const MD_SPEEDS: (u64, u64) = (1000, 200_000);
 
 impl RecoveryConfig {
@@ -308,22 +304,22 @@ impl RecoveryConfig {
         }
     }
 
-    /// The rules of the Linux that is imitated; those of 6.12 where none is.
+    /// Returns the rules of the imitated Linux; those of 6.12 where none is imitated.
     pub(crate) fn rules(&self) -> MdRules {
         let threads = self.threads;
         threads.map_or(MdRules::LINUX_6_12, |threads| threads.rules)
     }
 
-    /// How long after one another writers come whose bits are set in one moment, if md has workers
-    /// that find the bits of several: those who were woken together.
+    /// Returns the longest time between writers whose bits are set in one moment, if md has workers
+    /// that find the bits of several: those that were woken together.
     pub(crate) fn moment_of_writers(&self) -> Option<Nanos> {
         let threads = self.threads.filter(|threads| threads.one_processor);
         let moment = threads.map_or(Nanos::ZERO, |threads| threads.turnaround);
         self.rules().bits_by_worker.then_some(moment)
     }
 
-    /// Until when a sleep of one tick lasts that begins now: the timer rounds up
-    /// once for the tick that is under way and once for its own wheel.
+    /// Returns the end of a sleep of one tick that begins now: the timer rounds up once for the
+    /// tick that is under way and once for its own wheel.
     #[must_use]
     pub const fn after_a_tick(&self, now: Nanos) -> Nanos {
         Nanos((now.0 / self.tick.0 + 2) * self.tick.0)
@@ -384,7 +380,7 @@ impl RecoveryConfig {
 }
 
 impl CheckpointRule {
-    /// The rule for a sync that fills members, or for another one.
+    /// Returns the rule for a sync that fills members, or for another one.
     #[must_use]
     pub const fn of(mut self, fills: bool) -> Self {
         if fills {
@@ -393,8 +389,8 @@ impl CheckpointRule {
         self
     }
 
-    /// Whether a checkpoint is to be taken: everything below `next` of `total` is done, the
-    /// last one was at `completed`, at the time `checkpointed_at`.
+    /// Whether a checkpoint is due: everything below `next` of `total` is done, the last one was at
+    /// `completed`, at the time `checkpointed_at`.
     #[must_use]
     pub fn is_due(
         &self,

@@ -1,5 +1,5 @@
-//! What the syncs of RAID 4, 5 and 6 have in common beyond the walk: their positions are
-//! sectors of the members' data areas, the same on all.
+//! The common part of the syncs of RAID 4, 5 and 6 beyond the walk: their positions are sectors of
+//! the members' data areas, the same on all.
 
 use super::{Plan, SyncKind, SyncWalk};
 use crate::member::Members;
@@ -8,7 +8,7 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 impl Plan {
-    /// A walk over data areas of this size. A recovery fills all members under recovery.
+    /// A plan for data areas of this size. A recovery fills all members under recovery.
     #[must_use]
     pub fn of_data_areas(kind: SyncKind, todo: SpanSet, size: Sectors, members: &Members) -> Self {
         let targets = match kind {
@@ -25,7 +25,7 @@ impl Plan {
 }
 
 impl SyncWalk {
-    /// Ends the sync, and tells how. Members that have all by now are in sync.
+    /// Ends the sync, and reports how. Members that are complete are in sync then.
     pub fn conclude(&mut self, how: Event, members: &mut Members, out: &mut Outputs) {
         for slot in self.targets().iter() {
             if members.is_full(slot) {
@@ -36,8 +36,8 @@ impl SyncWalk {
         out.events.push(how);
     }
 
-    /// A member has left; where the array `is_broken` without it the sync stops. The rest of
-    /// a resync is for another one, with the members that are left.
+    /// Handles a member that has left; where the array `is_broken` without it the sync stops. The
+    /// rest of a resync is left to another one, with the members that remain.
     pub fn lose_member(&mut self, slot: Slot, is_broken: bool) {
         self.retarget(self.targets().without(slot));
         if is_broken {
@@ -45,7 +45,8 @@ impl SyncWalk {
         }
     }
 
-    /// [`Self::leap`] in whole blocks of so many sectors; what was passed over, if anything.
+    /// Runs [`Self::leap`] in whole blocks of `block` sectors; returns the range that was
+    /// skipped, if any.
     pub fn leap_blocks(&mut self, now: Nanos, position: Sectors, block: u64) -> Option<Span> {
         let leapt = self.leap(now, Sectors(position.0 / block * block));
         debug_assert!(leapt.is_some(), "a leap needs a frozen and drained sync");

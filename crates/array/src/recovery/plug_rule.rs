@@ -1,5 +1,5 @@
-//! What Linux does when a request comes to a plug in which others wait, of one process or
-//! thread and for several members.
+//! Linux' rules for a request that comes to a plug with other requests, of one process or thread
+//! and for several members.
 //!
 //! It is merged into the newest request there if that is for its member, else into the first
 //! one for it in the plug's list (Linux 6.12.117 block/blk-merge.c, `blk_attempt_plug_merge`),
@@ -15,11 +15,11 @@ use raidlab_units::Sectors;
 /// (`BLK_PLUG_FLUSH_SIZE`).
 const LONG: Sectors = Sectors(256);
 
-/// Twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.
+/// The most requests in a plug: twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.
 const MOST: usize = 64;
 
-/// Into which of the requests in a plug, of whose members these are the slots, oldest first, one
-/// for this member may be merged.
+/// Returns which request of a plug one for this member may be merged into; `plugged`: the slots of
+/// the requests' members, oldest first.
 pub fn tried_in_plug(
     mut plugged: impl DoubleEndedIterator<Item = Slot> + ExactSizeIterator + Clone,
     slot: Slot,

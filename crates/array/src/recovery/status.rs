@@ -1,22 +1,22 @@
-//! What is told of a sync.
+//! The status of a sync.
 
 use raidlab_units::Sectors;
 
-/// What a sync does.
+/// The kind of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SyncKind {
-    /// Fills members that were put in.
+    /// Fills members that were added.
     Recovery,
     /// Makes the copies, or data and parity, of a dirty array agree.
     Resync,
     /// Compares copies, or data and parity, and changes nothing.
     Check,
-    /// Compares, and makes agree what does not.
+    /// Compares, and corrects differences.
     Repair,
 }
 
 impl SyncKind {
-    /// The kind in a word, as `/proc/mdstat` has it.
+    /// Returns the kind in a word, as in `/proc/mdstat`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,21 +28,21 @@ impl SyncKind {
     }
 }
 
-/// How far a sync is. Positions are array sectors; for levels with parity, and
-/// for the recovery of a RAID 10, sectors of the members' data areas.
+/// The progress of a sync. Positions are array sectors; for levels with parity, and for the
+/// recovery of a RAID 10, sectors of the members' data areas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncStatus {
-    /// What the sync does.
+    /// The kind of the sync.
     pub kind: SyncKind,
-    /// The sync is done with everything below this position.
+    /// The position below which the sync is done.
     pub position: Sectors,
-    /// Reads may be served from the targets below (recovery); reads are balanced
-    /// below (resync).
+    /// The position below which reads may be served from the targets (recovery), or
+    /// are balanced (resync).
     pub readable_below: Sectors,
     /// The position at which the sync ends.
     pub total: Sectors,
-    /// Blocks in flight, one that waits for its range included.
+    /// The number of blocks in flight, one that waits for its range included.
     pub in_flight: u32,
-    /// How often it was put to sleep so far, as it was above its maximum speed.
+    /// The number of times that the sync slept, as it was above its maximum speed.
     pub sleeps: u64,
 }

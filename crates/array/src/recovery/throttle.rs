@@ -19,15 +19,15 @@ use crate::member::Members;
 use crate::request::Slot;
 use raidlab_units::{Nanos, Sectors};
 
-/// How many marks are kept (`SYNC_MARKS`).
+/// The number of marks that are kept (`SYNC_MARKS`).
 const MARKS: usize = 10;
 /// The age at which a mark is followed by a new one (`SYNC_MARK_STEP`).
 const MARK_STEP: Nanos = Nanos::from_secs(3);
 /// Sectors between two checks: 32 pages.
 const WINDOW: u64 = 256;
-/// How long md sleeps before it looks again (`msleep(500)`).
+/// The time that md sleeps before it checks again (`msleep(500)`).
 const SLEEP: Nanos = Nanos::from_millis(500);
-/// Sectors that count as idle.
+/// The most sectors of foreground I/O that count as idle.
 const IDLE_SECTORS: i64 = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -36,24 +36,24 @@ struct Mark {
     finished: u64,
 }
 
-/// Why no block of a sync starts now.
+/// The reason why no block of a sync starts now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
     /// Nothing holds the sync back: a block may start.
     None,
-    /// md's short sleeps; on waking the throttle is asked again if it was due.
+    /// md's short sleeps; after waking the throttle is asked again if it was due.
     Until(Nanos),
-    /// Until no block is in flight.
+    /// The blocks in flight have to finish first.
     Drain,
 }
 
-/// What the throttle says to a block that wants to start.
+/// The throttle's answer to a block that wants to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Go,
     /// The block sleeps until this time, and then asks again.
     Sleep(Nanos),
-    /// Let the blocks in flight finish, then go on.
+    /// The blocks in flight finish, then the sync goes on.
     Drain,
 }
 
@@ -67,18 +67,18 @@ pub struct Governor {
     issued: u64,
     checked: u64,
     speed_kib_per_second: u64,
-    /// The plain rate: when the next block is due.
+    /// For the plain rate, the time when the next block is due.
     due: Nanos,
-    /// The plain rate: others used the members at the last check.
+    /// For the plain rate, whether foreground I/O used the members at the last check.
     busy: bool,
-    /// Per slot: the foreground sectors last remembered.
+    /// For each slot, the foreground sectors last remembered.
     remembered: Vec<i64>,
-    /// How often a block was put to sleep because the sync was above its maximum.
+    /// The number of times that a block was put to sleep because the sync was above its maximum.
     pub(super) sleeps: u64,
 }
 
 impl Governor {
-    /// The throttle of a sync that begins now, with the rule that it follows.
+    /// The throttle of a sync that begins now, by this rule.
     #[must_use]
     pub fn new(rule: Throttle, now: Nanos, members: &Members) -> Self {
         let mark = Mark {
@@ -101,7 +101,7 @@ impl Governor {
         }
     }
 
-    /// A block was issued; true if a check is due before the next one.
+    /// Counts a block that was issued; returns true if a check is due before the next one.
     pub fn issued(&mut self, count: Sectors) -> bool {
         self.issued += count.0;
         let window = match self.rule {
@@ -138,8 +138,8 @@ impl Governor {
         }
     }
 
-    /// Asks the throttle if that is `due`, which says afterwards whether it is
-    /// still; `in_flight` is the sectors of blocks not finished.
+    /// Asks the throttle if that is `due`, which tells afterwards whether it still is; `in_flight`
+    /// is the sectors of blocks not finished.
     pub fn pause(
         &mut self,
         due: &mut bool,
@@ -221,8 +221,8 @@ impl Governor {
         idle
     }
 
-    /// The sync ran evenly from `since` to `now` and moved `moved` sectors,
-    /// none of them in flight: the marks are where that would have left them.
+    /// Skips an even part of the sync from `since` to `now` in which `moved` sectors were moved,
+    /// none of them in flight: the marks become those that it would have left.
     pub fn leap(&mut self, since: Nanos, now: Nanos, moved: Sectors) {
         self.issued += moved.0;
         self.checked = self.issued;
@@ -243,7 +243,7 @@ impl Governor {
     }
 }
 
-/// Completed sectors less sync sectors submitted. Sync I/O in flight makes it
+/// Returns the completed sectors less the sync sectors submitted. Sync I/O in flight makes it
 /// lower, as in md.
 fn foreground(members: &Members, slot: Slot) -> i64 {
     let traffic = members.traffic(slot);

@@ -1,11 +1,11 @@
-//! What a sync waits for, for people.
+//! The waiting states of a sync, in words.
 
 use super::{Pause, Recovery};
 use raidlab_units::Sectors;
 use std::fmt::Write as _;
 
 impl Recovery {
-    /// Where the sync is and what it waits for, for people.
+    /// Returns the position of the sync and what it waits for, in words.
     pub(crate) fn waits(&self) -> Option<String> {
         let status = self.walk.status(Sectors::ZERO)?;
         let mut line = format!(

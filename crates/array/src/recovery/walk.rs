@@ -1,26 +1,25 @@
 //! One walk for every sync: resync, recovery, check and repair, at all levels.
 //!
-//! An engine that syncs keeps one [`SyncWalk`]. It says what is to be done (a [`Plan`]) and
-//! then asks for the next [`Step`] until the answer is to wait; it reads, judges and writes
-//! the block that it is told to begin, and says when that has ended. What is the same for
-//! all of them stands here:
+//! An engine that syncs keeps one [`SyncWalk`]. It passes in a [`Plan`] and then asks for the next
+//! [`Step`] until the answer is to wait; it reads, compares and writes the block that it is told to
+//! begin, and reports when that has ended. The common part of all syncs is here:
 //!
-//! * *What is to do* is a set of positions; blocks are taken from its lower end. *What is
-//!   in work* are the blocks begun and not ended. Everything below the lowest of both is
+//! * *The blocks to do* are a set of positions; blocks are taken from its lower end. *The blocks
+//!   in work* are those begun and not ended. Everything below the lowest of both is
 //!   done: that is the sync's position. A block that has to be done again in smaller ones,
-//!   as something in it cannot be read, is given back; below its end all go carefully from
+//!   as a part of it cannot be read, is given back; below its end all blocks are small from
 //!   then on.
 //! * *Ending.* With nothing to do and nothing in work a sync has finished. One that is
 //!   stopped, or has lost its last target, begins no block and is aborted once nothing is
 //!   in work.
 //! * *Freezing and leaping* are for simulations: see `leap`.
-//! * *Checkpoints*: positions of which is told that everything below is done, as often as a
-//!   [`CheckpointRule`] says. Where md's copies are imitated nothing is in work at that time.
+//! * *Checkpoints*: positions below which everything is reported as done, at the intervals of a
+//!   [`CheckpointRule`]. Where md's copies are imitated nothing is in work at that time.
 //! * *Throttle*: a [`Governor`] is asked between blocks, and may order a pause.
 //!
-//! The order of these is md's (Linux drivers/md/md.c, `md_do_sync`). Positions are the
-//! engine's own: array sectors, or sectors of the members' data areas. A reshape would be
-//! one more kind of sync, whose blocks are read at one place and written at another.
+//! The order of these is md's (Linux drivers/md/md.c, `md_do_sync`). Positions are the engine's
+//! own: array sectors, or sectors of the members' data areas. A reshape would be one more kind of
+//! sync, whose blocks are read at one place and written at another.
 
 mod leap;
 
@@ -30,37 +29,37 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::BTreeMap;
 
-/// What a sync that begins is to do.
+/// The plan of a sync that begins.
 #[derive(Debug)]
 pub struct Plan {
-    /// What the sync does.
+    /// The kind of the sync.
     pub kind: SyncKind,
     /// The members that are filled, or that are compared; without parity the sync ends when
     /// none is left.
     pub targets: SlotSet,
-    /// The positions to walk.
+    /// The positions to be walked.
     pub todo: SpanSet,
-    /// The position at which everything ends.
+    /// The position at which the sync ends.
     pub total: Sectors,
 }
 
-/// What to do next. A block is a position, or what an engine makes of it.
+/// The next step of a walk. A block is a position, or the engine's own type made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<Block = Sectors> {
     /// No block can begin until something else has happened.
     Wait,
     /// A block may begin here.
     Block(Block),
-    /// Everything below is done; to be told.
+    /// Everything below this position is done, which is to be reported.
     Checkpoint(Sectors),
     /// All is done, and nothing is in work any more.
     Finish,
-    /// Stopped short, and nothing is in work any more.
+    /// The sync stopped early, and nothing is in work any more.
     Abort,
 }
 
 impl Step {
-    /// The same with the block that is made of the position; without one, it waits.
+    /// Returns the step with the block that is made from the position; without one, the step waits.
     pub(super) fn with_block<Block>(self, made: impl FnOnce() -> Option<Block>) -> Step<Block> {
         match self {
             Self::Wait => Step::Wait,
@@ -76,12 +75,12 @@ impl Step {
 #[derive(Debug)]
 struct Running {
     plan: Plan,
-    /// Blocks begun and not ended: start to end.
+    /// Blocks begun and not ended, from start to end.
     in_work: BTreeMap<Sectors, Sectors>,
     sectors_in_work: u64,
-    /// Blocks are as small as can be below this position.
+    /// The position below which blocks are as small as possible.
     careful_below: Sectors,
-    /// The last checkpoint; md calls it `curr_resync_completed`.
+    /// The position of the last checkpoint; md calls it `curr_resync_completed`.
     checkpoint: Sectors,
     checkpoint_at: Nanos,
     pause: Pause,
@@ -95,16 +94,16 @@ struct Running {
 pub struct SyncWalk {
     throttle: Throttle,
     checkpoints: Option<CheckpointRule>,
-    /// Checkpoints are taken with nothing in work.
+    /// Whether checkpoints are taken with nothing in work.
     drains: bool,
     running: Option<Running>,
     frozen: Option<Nanos>,
-    /// Recovery was stopped by hand: it begins when a sync is asked for or a member added.
+    /// Whether a recovery was stopped by hand: it begins when a sync is started or a member added.
     pub is_held: bool,
 }
 
 impl Running {
-    /// The lowest position where no block has begun.
+    /// Returns the lowest position where no block has begun.
     fn next(&self) -> Sectors {
         self.plan
             .todo
@@ -134,7 +133,7 @@ impl Running {
         Step::Checkpoint(position)
     }
 
-    /// Asks the throttle if that is due; whether there is to be a pause.
+    /// Asks the throttle if that is due; returns whether there is to be a pause.
     fn asked_to_pause(&mut self, now: Nanos, members: &Members) -> bool {
         let due = &mut self.throttle_due;
         self.pause = self.governor.pause(due, now, self.sectors_in_work, members);
@@ -143,8 +142,8 @@ impl Running {
 }
 
 impl SyncWalk {
-    /// No sync yet; how those that come are to be throttled, and when checkpoints are due:
-    /// if it `drains`, with nothing in work.
+    /// A walk without a sync, with the throttle and the checkpoint rule of later ones; `drains`:
+    /// whether checkpoints wait until nothing is in work.
     #[must_use]
     pub const fn new(
         throttle: Throttle,
@@ -161,7 +160,7 @@ impl SyncWalk {
         }
     }
 
-    /// Begins a sync; none may be running. Gives the first position.
+    /// Begins a sync; none may be running. Returns the first position.
     pub fn begin(&mut self, now: Nanos, plan: Plan, members: &Members) -> Sectors {
         debug_assert!(self.running.is_none(), "one sync at a time");
         let mut running = Running {
@@ -184,7 +183,7 @@ impl SyncWalk {
         start
     }
 
-    /// Ends the sync, with nothing in work. Gives the lowest position that was not begun.
+    /// Ends the sync, with nothing in work. Returns the lowest position that was not begun.
     pub fn end(&mut self) -> Sectors {
         let ended = self.running.take();
         ended.map_or(Sectors::ZERO, |sync| sync.next())
@@ -196,73 +195,73 @@ impl SyncWalk {
         self.running.is_some()
     }
 
-    /// Whether members are to be filled, no sync runs, and none was stopped by hand.
+    /// Whether members need recovery, no sync runs, and none was stopped by hand.
     #[must_use]
     pub fn owes_recovery(&self, members: &Members) -> bool {
         !(self.is_running() || self.is_held || members.recovering().is_empty())
     }
 
-    /// What the sync does.
+    /// Returns the kind of the sync.
     #[must_use]
     pub fn kind(&self) -> Option<SyncKind> {
         self.running.as_ref().map(|sync| sync.plan.kind)
     }
 
-    /// Whether the sync was stopped, and only what is in work goes on.
+    /// Whether the sync was stopped, and only blocks in work go on.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.running.as_ref().is_some_and(|sync| sync.is_stopping)
     }
 
-    /// The members that it fills or compares.
+    /// Returns the members that the sync fills or compares.
     #[must_use]
     pub fn targets(&self) -> SlotSet {
         let running = self.running.as_ref();
         running.map_or(SlotSet::EMPTY, |sync| sync.plan.targets)
     }
 
-    /// The lowest position where no block has begun.
+    /// Returns the lowest position where no block has begun.
     #[must_use]
     pub fn next(&self) -> Sectors {
         self.running.as_ref().map_or(Sectors::ZERO, Running::next)
     }
 
-    /// As [`Self::next`], unless everything has begun.
+    /// Returns [`Self::next`], unless everything has begun.
     #[must_use]
     pub fn todo(&self) -> Option<Sectors> {
         let first = self.running.as_ref()?.plan.todo.first();
         first.map(|span| span.start)
     }
 
-    /// The position at which everything ends.
+    /// Returns the position at which the sync ends.
     #[must_use]
     pub fn total(&self) -> Sectors {
         let running = self.running.as_ref();
         running.map_or(Sectors::ZERO, |sync| sync.plan.total)
     }
 
-    /// The position below which the sync is done with everything.
+    /// Returns the position below which the sync is done.
     #[must_use]
     pub fn position(&self) -> Sectors {
         let running = self.running.as_ref();
         running.map_or(Sectors::ZERO, Running::position)
     }
 
-    /// The position of the last checkpoint.
+    /// Returns the position of the last checkpoint.
     #[must_use]
     pub fn checkpoint(&self) -> Sectors {
         let running = self.running.as_ref();
         running.map_or(Sectors::ZERO, |sync| sync.checkpoint)
     }
 
-    /// How many blocks are in work.
+    /// Returns the number of blocks in work.
     #[must_use]
     pub fn in_work(&self) -> usize {
         self.running.as_ref().map_or(0, |sync| sync.in_work.len())
     }
 
-    /// How far the sync is. `readable_below` is the engine's: below it members that are
-    /// filled serve reads.
+    /// Returns the progress of the sync. `readable_below` is the engine's: below it members under
+    /// recovery serve reads.
     #[must_use]
     pub fn status(&self, readable_below: Sectors) -> Option<SyncStatus> {
         let sync = self.running.as_ref()?;
@@ -276,7 +275,7 @@ impl SyncWalk {
         })
     }
 
-    /// What to do next; to be called until it says to wait.
+    /// Returns the next step; to be called until it is to wait.
     pub fn step(&mut self, now: Nanos, members: &Members) -> Step {
         let is_frozen = self.frozen.is_some();
         let Some(sync) = &mut self.running else {
@@ -315,7 +314,7 @@ impl SyncWalk {
         Step::Block(next)
     }
 
-    /// A block begins where [`Self::step`] said, or goes on there.
+    /// Begins a block where [`Self::step`] said, or goes on there.
     pub fn take(&mut self, block: Span) {
         if let Some(sync) = &mut self.running {
             sync.plan.todo.remove(block);
@@ -326,7 +325,7 @@ impl SyncWalk {
         }
     }
 
-    /// A block, or several side by side, has ended.
+    /// Ends a block, or several side by side.
     pub fn ended(&mut self, block: Span) {
         if let Some(sync) = &mut self.running {
             let within = sync.in_work.range(block.start..block.end);
@@ -338,14 +337,14 @@ impl SyncWalk {
         }
     }
 
-    /// Ends a pause until no block is in work, if that is so by now; whether it did.
+    /// Ends a pause that lasts until no block is in work, if none is; returns whether it did.
     pub(super) fn is_drained(&mut self) -> bool {
         let waited = |sync: &&mut Running| sync.pause == Pause::Drain && sync.in_work.is_empty();
         let running = self.running.as_mut().filter(waited);
         running.map(|sync| sync.pause = Pause::None).is_some()
     }
 
-    /// A block has ended, and is to be done again in the smallest blocks.
+    /// Ends a block that is to be done again in the smallest blocks.
     pub fn give_back(&mut self, block: Span) {
         self.ended(block);
         if let Some(sync) = &mut self.running {
@@ -354,8 +353,8 @@ impl SyncWalk {
         }
     }
 
-    /// The positions that may be one block from `next` on, as far as the walk is concerned:
-    /// at most `unit` sectors, or `smallest` where something could not be read.
+    /// Returns the positions that the walk permits as one block from `next` on: at most `unit`
+    /// sectors, or `smallest` where a part could not be read.
     #[must_use]
     pub fn block_at(&self, next: Sectors, unit: u64, smallest: u64) -> Span {
         let mut block = Span::new(next.0, next.0 + smallest);
@@ -368,7 +367,7 @@ impl SyncWalk {
         block
     }
 
-    /// Nothing is to be done below this position, where nothing has begun.
+    /// Skips everything below this position, where nothing has begun.
     pub fn pass_over(&mut self, until: Sectors) {
         if let Some(sync) = &mut self.running {
             let until = until.min(sync.plan.total);
@@ -377,21 +376,21 @@ impl SyncWalk {
         }
     }
 
-    /// Asks the throttle, where a block may go on as if another one began; whether there is
-    /// to be a pause.
+    /// Asks the throttle, where a block may continue as if another one began; returns whether there
+    /// is to be a pause.
     pub(super) fn asked_to_pause(&mut self, now: Nanos, members: &Members) -> bool {
         let sync = self.running.as_mut();
         sync.is_some_and(|sync| sync.asked_to_pause(now, members))
     }
 
-    /// No block begins before this time.
+    /// Lets no block begin before this time.
     pub(super) fn sleep(&mut self, until: Nanos) {
         if let Some(sync) = &mut self.running {
             sync.pause = Pause::Until(until);
         }
     }
 
-    /// Why no block begins.
+    /// Returns the reason why no block begins.
     pub(super) fn pause(&self) -> Pause {
         self.running.as_ref().map_or(Pause::None, |sync| sync.pause)
     }
@@ -409,14 +408,14 @@ impl SyncWalk {
         }
     }
 
-    /// As [`Self::stop`]; a recovery does not begin again by itself.
+    /// Ends the sync like [`Self::stop`]; a recovery does not begin again by itself.
     pub fn cancel(&mut self) {
         self.is_held |= self.kind() == Some(SyncKind::Recovery);
         self.stop();
     }
 
-    /// A member no longer takes part: the targets that are `left`. Where none is, the sync
-    /// is aborted.
+    /// Reduces the targets to those that are `left`, as a member no longer takes part. Where none
+    /// is, the sync is aborted.
     pub fn retarget(&mut self, left: SlotSet) {
         if let Some(sync) = &mut self.running {
             sync.plan.targets = left;
@@ -424,13 +423,13 @@ impl SyncWalk {
         }
     }
 
-    /// Other speeds from now on, in KiB/s. A pause ends: the sync goes on with the next
-    /// tick, not with the next request, which may never come.
+    /// Sets other speeds, in KiB/s. A pause ends: the sync goes on with the next tick, not with the
+    /// next request, which may never come.
     pub fn set_speeds(&mut self, now: Nanos, minimum: u64, maximum: u64, members: &Members) {
         self.throttle = self.throttle.with_speeds(minimum, maximum);
         if let Some(sync) = &mut self.running {
             sync.governor = Governor::new(self.throttle, now, members);
-            // What is in work will be reported as finished.
+            // Blocks in work will be reported as finished.
             sync.throttle_due = sync.governor.issued(Sectors(sync.sectors_in_work));
             if sync.pause != Pause::None {
                 sync.pause = Pause::Until(now);
@@ -438,7 +437,7 @@ impl SyncWalk {
         }
     }
 
-    /// When the sync wants to be asked again even if nothing happens.
+    /// Returns the time when the sync is to be asked again even if nothing happens.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Nanos> {
         let sync = self.running.as_ref()?;

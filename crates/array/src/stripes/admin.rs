@@ -1,4 +1,4 @@
-//! What the verbs on members ask of RAID 4, 5 and 6.
+//! The member verbs of RAID 4, 5 and 6.
 
 use super::StripeArray;
 use super::config::ring_is_sound;
@@ -45,7 +45,7 @@ impl MemberVerbs for StripeArray {
     fn member_lost(&mut self, slot: Slot, _out: &mut Outputs) {
         self.define_unwritten();
         self.walk.lose_member(slot, self.is_broken());
-        // Whoever takes its place was given none of it.
+        // A member that takes its place has none of these writes.
         if !super::mutated(super::Mutation::PredecessorCounts) {
             for job in self.jobs.values_mut() {
                 job.written = job.written.without(slot);
@@ -55,7 +55,7 @@ impl MemberVerbs for StripeArray {
     }
 
     fn member_arrived(&mut self, slot: Slot, _out: &mut Outputs) {
-        // What is in work now leaves the new member out.
+        // Writes in work now leave the new member out.
         for (start, end) in &self.locks {
             if !super::mutated(super::Mutation::ArrivalDuringWrite) {
                 let range = Span::new(*start, *end);

@@ -1,4 +1,4 @@
-//! The computing of a write: new blocks, parity, and what goes where.
+//! The computation of a write: new blocks, parity, and the list of writes.
 
 use super::job::{Item, Job};
 use super::pending::{Blocks, Segment, covers};
@@ -8,11 +8,11 @@ use crate::request::{BufferId, ComputeStep, Outputs, ScratchId, Slot};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// With a log, a block in more pieces than these is put together first: a
-/// record's header has room for them.
+/// The most pieces of a block with a log; one in more pieces is assembled first, as a record's
+/// header has no room for them.
 const MOST_PIECES: usize = super::log::MOST_EXTENTS;
 
-/// New data blocks: as they are in the requests, or put together in scratch.
+/// New data blocks: in the requests' buffers, or assembled in scratch buffers.
 struct NewData<'a> {
     blocks: &'a Blocks,
     together: BTreeMap<u16, ScratchId>,
@@ -20,7 +20,7 @@ struct NewData<'a> {
 }
 
 impl NewData<'_> {
-    /// The new bytes of a data block from a sector on, if it is written.
+    /// Returns the buffer of a data block's new bytes from a sector on, if it is written.
     fn at(&self, index: u16, from: u64) -> Option<BufferId> {
         if let Some(&scratch) = self.together.get(&index) {
             let skip = Sectors(from - self.start);
@@ -33,7 +33,7 @@ impl NewData<'_> {
         Some(segment.buffer(from))
     }
 
-    /// The borders between which every block's new bytes lie in one piece.
+    /// Returns the ranges in which every block's new bytes lie in one piece.
     fn parts(&self, end: u64) -> Vec<(u64, u64)> {
         let apart = self
             .blocks
@@ -105,8 +105,8 @@ impl StripeArray {
         }
     }
 
-    /// Blocks written in part are laid over their old bytes; blocks in many
-    /// pieces are put together if they must be logged.
+    /// Assembles blocks: those written in part over their old bytes, and those in many pieces if
+    /// they must be logged.
     fn put_together(
         &mut self,
         job: &mut Job,
@@ -155,7 +155,7 @@ impl StripeArray {
     }
 }
 
-/// Read-modify-write of the sectors `from..to`.
+/// Orders read-modify-write of the sectors `from..to`.
 fn update_parity(job: &Job, new: &NewData, (from, to): (u64, u64), out: &mut Outputs) {
     let (p, q) = job.parity_at(job.parities(), from);
     for index in new.blocks.keys() {
@@ -179,7 +179,7 @@ fn update_parity(job: &Job, new: &NewData, (from, to): (u64, u64), out: &mut Out
     }
 }
 
-/// A write of a slot's whole block.
+/// Returns the write of a slot's whole block.
 pub(super) fn whole(job: &Job, slot: Slot, scratch: ScratchId) -> Item {
     Item {
         slot,
@@ -189,7 +189,7 @@ pub(super) fn whole(job: &Job, slot: Slot, scratch: ScratchId) -> Item {
     }
 }
 
-/// As few writes as the segments allow.
+/// Returns as few writes as the segments permit.
 fn runs(slot: Slot, segments: &[Segment]) -> Vec<Item> {
     let mut items: Vec<(Segment, Item)> = Vec::new();
     for segment in segments {

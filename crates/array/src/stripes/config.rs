@@ -1,15 +1,15 @@
-//! How a parity array is set up.
+//! The configuration of a parity array.
 
 use crate::config::{Initial, MemberConfig, MemberTooSmall};
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use raidlab_geometry::{Level, ParityLayout, Slot, StripeMap, StripeMapError};
 use raidlab_units::{Sectors, Span};
 
-/// Sectors of a block: what md calls a stripe's page.
+/// Sectors of a block, which is the page of md's stripe.
 pub(super) const BLOCK: u64 = 8;
 
-/// Whether a write that could do with either reads the old data and parity
-/// (read-modify-write) or the data that it leaves alone (reconstruct-write).
+/// The choice for a write that could read either the old data and parity (read-modify-write) or the
+/// data that it leaves alone (reconstruct-write).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WritePolicy {
     /// Linux 3.16 to 4.0 (`handle_stripe_dirtying` of drivers/md/raid5.c):
@@ -19,15 +19,15 @@ pub enum WritePolicy {
     Md4_1(RmwLevel),
 }
 
-/// The values of md's `rmw_level`, which says when a write may modify parity.
+/// The values of md's `rmw_level`, which determines when a write may modify parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RmwLevel {
-    /// md's 0: parity is never modified, but always made anew.
+    /// md's 0: parity is never modified, but always computed from all data.
     Disabled,
-    /// 1, md's default: modify if that reads less.
+    /// md's 1, the default: modify if that reads less.
     #[default]
     Enabled,
-    /// 2: modify if that does not read more.
+    /// md's 2: modify if that does not read more.
     Preferred,
 }
 
@@ -54,33 +54,32 @@ impl WritePolicy {
 /// The write log, which closes the write hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogConfig {
-    /// Which run of the array the records are of: never used before with
-    /// these members.
+    /// The run of the array that the records are of: a number never used before with these members.
     pub session: u64,
-    /// Where the ring of each member lies, in its own sectors (data offset not included), in
-    /// whole blocks of 4 KiB: at the same place on all.
+    /// The place of each member's ring, in its own sectors (data offset not included), in whole
+    /// blocks of 4 KiB: the same on all.
     pub ring: Span,
 }
 
-/// A RAID 4, 5 or 6.
+/// The configuration of a RAID 4, 5 or 6.
 #[derive(Debug, Clone)]
 pub struct StripeConfig {
     /// RAID 4, 5 or 6.
     pub level: Level,
-    /// How parity moves from row to row.
+    /// The rotation of parity from row to row.
     pub layout: ParityLayout,
-    /// A power of two of at least 8 sectors.
+    /// Sectors of a chunk: a power of two of at least 8.
     pub chunk: Sectors,
     /// Sectors of each member's data area; rounded down to whole chunks.
     pub member_size: Sectors,
-    /// What each slot holds.
+    /// The state of each slot.
     pub members: Vec<Initial>,
     /// The choice between read-modify-write and reconstruct-write.
     pub write_policy: WritePolicy,
-    /// Windows gathered before all of them go; at least 1; md's stripe cache
+    /// The number of windows gathered before all of them go; at least 1; md's stripe cache
     /// has 256 stripes.
     pub stripes: usize,
-    /// The longest window; whole blocks. Bounds the scratch memory of one.
+    /// The longest window, in whole blocks. It bounds the scratch memory of one.
     pub window: Sectors,
     /// Block size, depth, throttle and checkpoints of syncs; the rest is for
     /// arrays of copies.
@@ -89,50 +88,50 @@ pub struct StripeConfig {
     pub log: Option<LogConfig>,
 }
 
-/// Why a parity array cannot be set up so.
+/// The reason why a parity array cannot be configured like this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StripeConfigError {
-    /// There is no array of this level, layout, chunk and these sizes.
+    /// No array has this level, layout, chunk and these sizes.
     #[error("there is no such array")]
     Map(#[source] StripeMapError),
-    /// A member that cannot hold its part.
+    /// A member is too small for its part.
     #[error(transparent)]
     MemberTooSmall(#[from] MemberTooSmall),
-    /// More members lost than the level can bear.
+    /// More members are lost than the level tolerates.
     #[error("only {in_sync} members are in sync, but {needed} are needed")]
     TooFew {
-        /// How many members are in sync.
+        /// The number of members in sync.
         in_sync: usize,
-        /// How many data blocks a row has, which is how many members are needed.
+        /// The number of data blocks of a row, which is the number of members needed.
         needed: usize,
     },
-    /// Nothing could be gathered, or windows of no whole block.
+    /// The number of windows is zero, or windows have no whole block.
     #[error("at least one stripe and windows of whole blocks of 8 sectors are needed")]
     Window,
-    /// The engine would wait for a stripe for ever.
+    /// The cache has so few stripes that the engine would wait for one for ever.
     #[error("a cache of {stripes} stripes is too small: at least {least} are needed")]
     Stripes {
-        /// How many stripes the cache was to have.
+        /// The number of stripes of the cache.
         stripes: usize,
         /// The smallest cache with which the engine works.
         least: usize,
     },
-    /// A log that a window does not fit into.
+    /// A log that is too small for a window.
     #[error("the log of member {slot} needs at least 64 sectors beside the data, in whole blocks")]
     Log {
         /// The slot whose member has no room for a log.
         slot: u16,
     },
-    /// A parameter of syncs.
+    /// An invalid parameter of syncs.
     #[error("the sync settings cannot be used")]
     Sync(#[source] RecoveryConfigError),
 }
 
-/// The smallest ring: two records of one block each, four times over.
+/// The sectors of the smallest ring: two records of one block each, four times over.
 const SMALLEST_RING: u64 = 64;
 
 impl StripeConfig {
-    /// md of Linux 6 in what it decides, without a log, all slots missing.
+    /// A configuration that imitates md of Linux 6, without a log, all slots missing.
     #[must_use]
     pub fn new(level: Level, layout: ParityLayout, chunk: Sectors, member_size: Sectors) -> Self {
         Self {
@@ -153,7 +152,7 @@ impl StripeConfig {
         }
     }
 
-    /// Checks all; gives the map and the longest window, in sectors.
+    /// Checks everything; returns the map and the longest window, in sectors.
     ///
     /// # Errors
     /// When there can be no such array, or a member is too small to be part of it.
@@ -198,7 +197,7 @@ pub(super) fn ring_is_sound(area: Span, member: &MemberConfig, used: Sectors) ->
     sound && apart && area.end <= member.size
 }
 
-/// The longest window that fits a ring: a quarter of it holds a record.
+/// Returns the longest window that fits a ring: a quarter of it holds a record.
 const fn ring_window(sectors: u64) -> u64 {
     (sectors / 4 - BLOCK) / BLOCK * BLOCK
 }

@@ -10,7 +10,7 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 impl StripeArray {
-    /// What is to be written is computed: log it, write it, or wait for leave.
+    /// Continues when the writes are computed: logs them, writes them, or waits for permission.
     pub(super) fn proceed(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
         if job.writes.is_empty() {
             return Next::Done(Ok(()));
@@ -88,14 +88,14 @@ impl StripeArray {
         })
     }
 
-    /// It no longer counts as one that reads for a write.
+    /// Stops counting the job as one that reads for a write.
     pub(super) fn preread_over(&mut self, job: &mut Job) {
         if std::mem::take(&mut job.preread) {
             self.prereads -= 1;
         }
     }
 
-    /// Gives the range and the scratch memory back.
+    /// Releases the range and the scratch memory.
     fn free_job(&mut self, job: &mut Job, out: &mut Outputs) {
         self.preread_over(job);
         self.locks.remove(&job.start);
@@ -114,7 +114,7 @@ impl StripeArray {
         result: Result<(), RequestError>,
         out: &mut Outputs,
     ) {
-        // A member that did not take its part has a bad block there, which parity knows.
+        // A member that did not take its part has a bad block there, so parity still fits.
         if job.makes_fit && (result.is_ok() || job.lost && !self.is_broken()) {
             self.now_fits(job.span());
         }

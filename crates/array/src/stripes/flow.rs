@@ -13,7 +13,7 @@ use crate::request::{
 use raidlab_geometry::{SlotSet, StripeMap};
 use raidlab_units::{Sectors, Span};
 
-/// What a command in flight is for.
+/// The purpose of a command in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
     /// A read that a member serves by itself.
@@ -24,13 +24,13 @@ pub(super) enum Role {
     JobWrite(JobId),
     /// A member's share of the flush with this number.
     Flush(u64),
-    /// A part of the log batch.
+    /// A part of the log's batch.
     Log,
     /// A write of zeros to a member's log area that is being emptied.
     Wipe(ScratchId),
 }
 
-/// A command that a member has and has not answered.
+/// A command that was sent to a member and not answered yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Command {
     pub(super) slot: Slot,
@@ -40,18 +40,18 @@ pub(super) struct Command {
     pub(super) role: Role,
 }
 
-/// What becomes of a job after a step.
+/// The consequence of a step for its job.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// The job waits for commands, steps or the leave to write.
+    /// The job waits for commands, steps or permission to write.
     Keep,
     /// The job is over, with this result for its requests.
     Done(Result<(), RequestError>),
-    /// It is taken up again block by block.
+    /// The job is done again block by block.
     Split,
 }
 
-/// What a command to a member does, and where.
+/// The operation and the range of a command to a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {
     pub(super) operation: Operation,
@@ -62,8 +62,8 @@ pub(super) struct Transfer {
     pub(super) force_unit_access: bool,
 }
 
-/// The data blocks that a range of the array touches, ascending: row, data
-/// index and the sectors as a [`Segment`].
+/// Returns the data blocks that a range of the array touches, ascending: row, data index and the
+/// sectors as a [`Segment`].
 pub(super) fn pieces(
     map: &StripeMap,
     request: RequestId,
@@ -92,8 +92,8 @@ pub(super) fn pieces(
 }
 
 impl StripeArray {
-    /// Sends a command. Log areas are named in the member's own sectors, all
-    /// else in sectors of its data area.
+    /// Sends a command. Log areas are named in the member's own sectors, everything else in sectors
+    /// of its data area.
     pub(super) fn issue(&mut self, slot: Slot, role: Role, transfer: Transfer, out: &mut Outputs) {
         debug_assert!(
             self.members.in_service().contains(slot),
@@ -151,14 +151,14 @@ impl StripeArray {
             if is_read && mutated(Mutation::ReadErrorIgnored) {
                 result = Ok(());
             }
-            // What is no request's own write has no other way to tell of its failure.
+            // A write that is not a request's own has no other way to report its failure.
             let is_fatal = matches!(command.role, Role::Flush(_) | Role::Log | Role::Wipe(_))
                 && !mutated(Mutation::WriteErrorIgnored);
             if result == Err(MemberError::Gone) || is_fatal && result.is_err() {
                 self.lose_member(command.slot, out);
             }
         } else {
-            // Another member has the slot by now, which has not failed.
+            // The slot has another member by now, which has not failed.
             result = Err(MemberError::Gone);
         }
         match command.role {
@@ -186,8 +186,8 @@ impl StripeArray {
         }
     }
 
-    /// A member did not take a write: it fails, unless the array needs it and
-    /// it is still there. Then the place is bad; true.
+    /// Handles a failed write: the member is failed, unless the array needs it and it is still
+    /// there. Then the place is bad, and the result is true.
     fn write_failed(&mut self, command: &Command, out: &mut Outputs) -> bool {
         let slot = command.slot;
         let current = command.epoch == self.members.epoch(slot);
@@ -216,7 +216,7 @@ impl StripeArray {
         self.members.bad_range_found(slot, range, out);
     }
 
-    /// Lets everything go as far as it can.
+    /// Continues all work as far as possible.
     pub(super) fn pump(&mut self, out: &mut Outputs) {
         loop {
             let mut moved = false;
@@ -236,7 +236,7 @@ impl StripeArray {
         }
     }
 
-    /// Takes a job out, does something with it, and puts it back or ends it.
+    /// Takes a job out, calls a function with it, and puts it back or ends it.
     pub(super) fn with_job(
         &mut self,
         id: JobId,
@@ -260,13 +260,13 @@ impl StripeArray {
         last.is_some_and(|(_, to)| *to > start) && !mutated(Mutation::StripeLockIgnored)
     }
 
-    /// Whether a job waits for some of this range.
+    /// Whether a job waits for a part of this range.
     pub(super) fn is_awaited(&self, start: u64, end: u64) -> bool {
         let mut jobs = self.waiting.iter().filter_map(|id| self.jobs.get(id));
         jobs.any(|job| job.start < end && start < job.end)
     }
 
-    /// Gives a job its name; it starts when its range is free.
+    /// Gives a job its number; it starts when its range is free.
     pub(super) fn enqueue(&mut self, mut job: Job) {
         job.id = self.next_job;
         self.next_job += 1;
@@ -309,7 +309,7 @@ impl StripeArray {
         }
     }
 
-    /// Sees to it that a slot has its scratch memory.
+    /// Allocates the scratch memory of a slot, if it has none.
     pub(super) fn scratch_for(&mut self, job: &mut Job, slot: Slot, out: &mut Outputs) {
         if job.old[slot.index()].is_none() {
             let scratch = self.allocate(job.count(), out);
@@ -318,7 +318,7 @@ impl StripeArray {
         }
     }
 
-    /// All reads of a job so far are back, or none was needed.
+    /// Continues when all reads of a job so far are back, or none was needed.
     pub(super) fn job_read(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
         if job.outstanding > 0 {
             return Next::Keep;
@@ -346,8 +346,7 @@ impl StripeArray {
         });
     }
 
-    /// Blocks that the medium refused and that are known by now are written
-    /// back.
+    /// Adds writes of blocks that the medium refused and that are known by now.
     pub(super) fn add_corrections(job: &mut Job) {
         let rewritten: SlotSet = job.writes.iter().map(|item| item.slot).collect();
         for slot in ((job.bad & job.known) - rewritten).iter() {
@@ -360,7 +359,7 @@ impl StripeArray {
         }
     }
 
-    /// These requests wait for one thing more each time they are named.
+    /// Adds one part to these requests each time they are named.
     pub(super) fn count(&mut self, requests: &[RequestId]) {
         for id in requests {
             self.requests.add_part(*id);

@@ -6,34 +6,34 @@ use crate::request::{BufferId, ComputeStep, Purpose, RequestId, ScratchId};
 use raidlab_geometry::{BlockRole, Row, Slot, SlotSet};
 use raidlab_units::{Sectors, Span};
 
-/// The number by which a job is known.
+/// The number of a job.
 pub(super) type JobId = u64;
 
-/// What a job is for.
+/// The purpose of a job.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// New data are written into the window, and parity follows them.
     Write { blocks: Blocks },
-    /// Data are read that have to be computed; each with the index of its data block.
+    /// Data that have to be computed are read; each with the index of its data block.
     Read { outputs: Vec<(u16, Segment)> },
     /// A part of the running sync.
     Sync,
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The job waits until no other works on the same range.
     Waiting,
     /// Member reads are in flight.
     Reading,
-    /// Waits for the result of steps.
+    /// The results of steps are awaited.
     Checking,
-    /// All is computed; it waits for the log, or for the leave to write.
+    /// All is computed; the job waits for the log, or for permission to write.
     Computed,
-    /// Its log records are in flight.
+    /// The log records are in flight.
     Logging,
-    /// Logged; it waits for the leave to write.
+    /// The records are durable; the job waits for permission to write.
     Logged,
     /// Member writes are in flight.
     Writing,
@@ -48,14 +48,14 @@ pub(super) struct Item {
     pub(super) count: u64,
 }
 
-/// What the check of a window has found so far.
+/// The results of a window's check so far.
 #[derive(Debug, Default)]
 pub(super) struct Check {
     /// Blocks that could not be read.
     pub(super) lost: SlotSet,
     /// The slots of parity blocks that do not agree with the data.
     pub(super) misfits: SlotSet,
-    /// Its blocks are being checked one by one.
+    /// Whether its blocks are being checked one by one.
     pub(super) by_block: bool,
 }
 
@@ -68,9 +68,9 @@ pub(super) struct Job {
     pub(super) end: u64,
     pub(super) kind: Kind,
     pub(super) phase: Phase,
-    /// Commands or steps in flight.
+    /// The number of commands or steps in flight.
     pub(super) outstanding: usize,
-    /// Each slot's block as it is on the members, or should be.
+    /// The old block of each slot, with its content on the members, or that it should have.
     pub(super) old: Vec<Option<ScratchId>>,
     /// Slots whose `old` holds the right bytes.
     pub(super) known: SlotSet,
@@ -80,21 +80,21 @@ pub(super) struct Job {
     pub(super) writes: Vec<Item>,
     /// Slots to which all writes of this job succeeded so far.
     pub(super) written: SlotSet,
-    /// A member that could not be spared did not take a write.
+    /// Whether a member that could not be spared did not take a write.
     pub(super) lost: bool,
     pub(super) check: Check,
-    /// When it is over, parity fits the data.
+    /// Whether parity fits the data when the job is over.
     pub(super) makes_fit: bool,
-    /// The log's number for it, once it has one.
+    /// The log's number for the job, once it has one.
     pub(super) transaction: Option<u64>,
-    /// Counts as one that reads for a write.
+    /// Whether it counts as one that reads for a write.
     pub(super) preread: bool,
     pub(super) force_unit_access: bool,
     pub(super) requests: Vec<RequestId>,
 }
 
 impl Job {
-    /// The window, in sectors of the members' data areas.
+    /// Returns the window, in sectors of the members' data areas.
     pub(super) const fn span(&self) -> Span {
         Span::new(self.start, self.end)
     }
@@ -136,18 +136,18 @@ impl Job {
         }
     }
 
-    /// The members that hold data.
+    /// Returns the members that hold data.
     pub(super) fn data(&self) -> SlotSet {
         SlotSet::first(self.old.len()) - self.parities()
     }
 
-    /// The members that hold P and Q.
+    /// Returns the members that hold P and Q.
     pub(super) fn parities(&self) -> SlotSet {
         let p = SlotSet::only(self.row.p());
         self.row.q().map_or(p, |q| p.with(q))
     }
 
-    /// So many of the parities that are among these slots, P before Q.
+    /// Returns up to `count` of the parities that are among these slots, P before Q.
     pub(super) fn parities_among(&self, slots: SlotSet, count: usize) -> SlotSet {
         let both = [Some(self.row.p()), self.row.q()].into_iter().flatten();
         both.filter(|slot| slots.contains(*slot))
@@ -155,7 +155,7 @@ impl Job {
             .collect()
     }
 
-    /// A slot's old block from a sector of the member on.
+    /// Returns a slot's old block from a sector of the member on.
     pub(super) fn old_at(&self, slot: Slot, from: u64) -> BufferId {
         match self.old[slot.index()] {
             Some(scratch) => BufferId::Scratch {
@@ -170,7 +170,7 @@ impl Job {
         self.old_at(slot, self.start)
     }
 
-    /// P's and Q's block from a sector on, `None` where it is not wanted.
+    /// Returns P's and Q's block from a sector on, `None` where it is not wanted.
     pub(super) fn parity_at(&self, wanted: SlotSet, from: u64) -> (BufferId, BufferId) {
         let p = self.row.p();
         let q = self.row.q().filter(|q| wanted.contains(*q));
@@ -184,7 +184,7 @@ impl Job {
         )
     }
 
-    /// Data blocks in the order of their exponents.
+    /// Returns the data blocks in the order of their exponents.
     pub(super) fn in_exponent_order(
         &self,
         buffer: impl Fn(u16, Slot) -> BufferId,
@@ -197,7 +197,8 @@ impl Job {
         data
     }
 
-    /// P and Q (those `wanted`) of the old data, all of which must be known.
+    /// Returns the step that computes P and Q (those `wanted`) of the old data, all of which
+    /// must be known.
     pub(super) fn generate_old(&self, wanted: SlotSet) -> ComputeStep {
         debug_assert!((self.data() - self.known).is_empty());
         let (p, q) = self.parity_at(wanted, self.start);
@@ -209,9 +210,9 @@ impl Job {
         }
     }
 
-    /// The step that makes lost data blocks from the known ones.
+    /// Returns the step that computes lost data blocks from the known ones.
     pub(super) fn recover_old(&self, lost: SlotSet) -> ComputeStep {
-        // As many parities as there are unknowns.
+        // As many parities as there are unknown blocks.
         let parities = self.parities_among(self.known, lost.len());
         debug_assert_eq!(parities.len(), lost.len());
         debug_assert!((self.data() - lost - self.known).is_empty());

@@ -1,52 +1,45 @@
-//! The write log: what closes the write hole.
+//! The write log, which closes the write hole.
 //!
-//! A row's blocks cannot be written at one moment. If the power fails between
-//! them and a member is lost as well, parity computes bytes for the lost blocks
-//! that nobody ever wrote. So every job first writes what it is going to write
-//! to the logs of the members it concerns (its *participants*): a *transaction*.
-//! Only when all records are durable does it write in place.
+//! A row's blocks cannot be written at one moment. If the power fails between them and a member is
+//! lost as well, parity computes bytes for the lost blocks that were never written. So every job
+//! first writes its blocks to the logs of the members it concerns (its *participants*): a
+//! *transaction*. Only when all records are durable does it write in place.
 //!
-//! **Records.** Each member has a ring of blocks of 4 KiB. A record is a header
-//! (`record`) and the new blocks for this member, written in one command with
-//! force-unit-access. Transactions that are ready at the same time form a
-//! *batch*; one batch is in flight at a time, and the next one starts when all
-//! its commands have succeeded or the failure of their members is recorded.
-//! The header names session, batch, transaction, participants, the window, its
-//! own member and place, and checksums of everything.
+//! **Records.** Each member has a ring of blocks of 4 KiB. A record is a header (`record`) and the
+//! new blocks for this member, written in one command with force-unit-access. Transactions that are
+//! ready at the same time form a *batch*; one batch is in flight at a time, and the next one starts
+//! when all its commands have succeeded or the failure of their members is recorded. The header
+//! names session, batch, transaction, participants, the window, its own member and place, and
+//! checksums of everything.
 //!
-//! **Participants** are the members that take part in the window, those under
-//! recovery too, wherever they are filled. A window may be filled in part, and be
-//! filled as a whole a moment later: if a member had its records of some windows
-//! only, a replay would write an older one over what came after it in place.
+//! **Participants** are the members that take part in the window, those under recovery too,
+//! wherever they are filled. A window may be filled in part, and be filled as a whole a moment
+//! later: if a member had its records of some windows only, a replay would write an older one over
+//! later in-place writes.
 //!
-//! **Reuse.** A transaction is *retired* when its in-place writes were flushed
-//! on all members (by anybody's flush, or by the log's own when a ring is half
-//! full). The oldest records of a ring are *void* once they are retired, but
-//! never those of its newest durable batch. The header of every later record
-//! *announces* the oldest one that is not void, and when it is durable the space
-//! of the void ones is free. So no write over void records, torn or in part,
-//! can bring an older one back to life. If a ring has void records and yet no
-//! room, records without extents announce them.
+//! **Reuse.** A transaction is *retired* when its in-place writes were flushed on all members (by
+//! any flush, or by the log's own when a ring is half full). The oldest records of a ring are
+//! *void* once they are retired, but never those of its newest durable batch. The header of every
+//! later record *announces* the oldest one that is not void, and when it is durable the space of
+//! the void ones is free. So no write over void records, torn or in part, can bring an older one
+//! back to life. If a ring has void records and yet no room, records without extents announce them.
 //!
-//! **Replay** ([`replay`]). What a ring's newest announcement makes void does not
-//! count. A transaction is *committed* if every participant that survives and is
-//! trusted in the window has its record, or if any record of a later batch
-//! exists: batches follow each other, so all records of the earlier one were
-//! durable, and one that is void was retired (each ring keeps its newest batch,
-//! so a ring that took space back shows a later batch). All committed
-//! transactions are written again, each survivor its own blocks, in the order of
-//! their numbers. That is right also for those that were retired: what counts in
-//! a ring is complete, so whatever was written in place after a transaction that
-//! counts there counts too, or was never begun.
+//! **Replay** ([`replay`]). Records that a ring's newest announcement makes void do not count. A
+//! transaction is *committed* if every participant that survives and is trusted in the window has
+//! its record, or if any record of a later batch exists: batches follow each other, so all records
+//! of the earlier one were durable, and one that is void was retired (each ring keeps its newest
+//! batch, so a ring that reused space shows a later batch). All committed transactions are written
+//! again, each survivor its own blocks, in the order of their numbers. That is right also for those
+//! that were retired: the records that count in a ring are complete, so any in-place write after a
+//! transaction that counts there counts too, or was never begun.
 //!
-//! When a member is added, nothing of before counts any more (`arrival`).
+//! When a member is added, no earlier record counts any more (`arrival`).
 //!
-//! **Waiting.** No record leaves before the superblocks of all members name this run:
-//! until then a crash would have the records of the run before replayed once more, and
-//! they must all be there. Nor does one leave while a bad block is not recorded where a member
-//! that cannot be spared did not take a write that the others have: until its bad-block log
-//! says so the record alone tells what it lacks. A recovery that cannot fill a block takes
-//! nothing from anybody, and holds nothing back.
+//! **Waiting.** No record leaves before the superblocks of all members name this run: until then a
+//! crash would have the records of the run before replayed once more, and they must all be there.
+//! Nor does one leave while a bad block is not recorded where a member that cannot be spared did
+//! not take a write that the others have: until its bad-block log names it only the record tells
+//! what it lacks. A recovery that cannot fill a block loses no data, and holds nothing back.
 
 mod arrival;
 mod record;
@@ -71,7 +64,7 @@ use record::Header;
 use ring::Ring;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Sectors that one command of emptying a ring writes.
+/// The sectors that one command of emptying a ring writes.
 const WIPE: u64 = 2048;
 
 /// A batch of log records that is being written.
@@ -80,7 +73,7 @@ struct Batch {
     outstanding: usize,
     jobs: Vec<JobId>,
     scratch: Vec<ScratchId>,
-    /// Members that arrive, if it is a batch of marks for them.
+    /// The members that arrive, if it is a batch of marks for them.
     arrivals: SlotSet,
 }
 
@@ -90,7 +83,7 @@ struct Wipe {
     slot: Slot,
     /// Whether the member has failed since the emptying began.
     dead: bool,
-    /// Sectors of the ring, from its start, that are done or in flight.
+    /// The sectors of the ring, from its start, that are done or in flight.
     next: u64,
 }
 
@@ -98,30 +91,30 @@ struct Wipe {
 #[derive(Debug)]
 pub(super) struct Log {
     session: u64,
-    /// Where the ring lies on each member.
+    /// The place of the ring on each member.
     area: Span,
-    /// The rings of the members that are here.
+    /// The rings of the members that are present.
     rings: BTreeMap<Slot, Ring>,
     next_transaction: u64,
     next_batch: u64,
     /// Jobs that wait for a batch.
     queue: VecDeque<JobId>,
     batch: Option<Batch>,
-    /// Transactions not retired; whether they are written in place.
+    /// The transactions not retired, and whether they are written in place.
     live: BTreeMap<u64, bool>,
-    /// A flush for the log's own sake is in flight.
+    /// Whether a flush for the log's own sake is in flight.
     flushing: bool,
-    /// The rings in which the job tried last found no room.
+    /// The rings without room for the job that was tried last.
     without_room: SlotSet,
-    /// Members that were added, and whose rings nobody may write to yet.
+    /// Members that were added, and whose rings must not be written yet.
     arrivals: SlotSet,
-    /// No record may leave yet: the superblocks do not name this run, or no bad-block log
+    /// Whether no record may leave yet: the superblocks do not name this run, or no bad-block log
     /// names a write that a member refused.
     pub(super) is_held: bool,
     wipes: BTreeMap<ScratchId, Wipe>,
 }
 
-/// A record that has its place.
+/// A record with its place in the ring.
 #[derive(Debug)]
 struct Placed {
     slot: Slot,
@@ -153,19 +146,19 @@ impl Log {
         log
     }
 
-    /// Where the ring lies on each member.
+    /// Returns the place of the ring on each member.
     pub(super) const fn area(&self) -> Span {
         self.area
     }
 
-    /// A slot has a member whose ring holds nothing that counts.
+    /// Begins the ring of a slot's member with no record that counts.
     pub(super) fn begin_ring(&mut self, slot: Slot) {
         let ring = Ring::new(self.area.count().0);
         self.rings.insert(slot, ring);
     }
 
-    /// Finds a place in every participant's ring, or in none: each place, and
-    /// the oldest transaction that counts in its ring.
+    /// Finds a place in every participant's ring, or in none; returns each place, and the oldest
+    /// transaction that counts in its ring.
     fn place(&mut self, transaction: u64, needs: &[(Slot, u64)]) -> Option<Vec<(u64, u64)>> {
         let batch = self.next_batch;
         let rings = &self.rings;
@@ -201,7 +194,7 @@ impl Log {
         self.rings.values().any(Ring::is_half_full)
     }
 
-    /// What holds it back, for people.
+    /// Returns what holds the log back, in words.
     pub(super) fn waits(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.is_held {
@@ -222,7 +215,7 @@ impl Log {
 }
 
 impl StripeArray {
-    /// The members whose log has to hold a job's writes.
+    /// Returns the members whose log has to hold a job's writes.
     fn participants(&self, job: &Job) -> SlotSet {
         let service = self.members.in_service();
         let slots = job.writes.iter().map(|item| item.slot);
@@ -234,8 +227,8 @@ impl StripeArray {
             .collect()
     }
 
-    /// Not if it writes to nobody but those that are being filled, as a recovery does: what
-    /// it writes follows from the others, before a replay and after it.
+    /// Whether a job's writes must be logged. Those of a recovery, which go only to members under
+    /// recovery, need not: they follow from the other members, before a replay and after it.
     pub(super) fn must_log(&self, job: &Job) -> bool {
         let mut participants = self.participants(job).iter();
         self.log.is_some()
@@ -319,7 +312,7 @@ impl StripeArray {
         moved
     }
 
-    /// Finds room for a job's records; false if there is none now.
+    /// Finds room for a job's records; returns false if there is none now.
     fn place_job(&mut self, job: &mut Job, records: &mut Vec<Placed>) -> bool {
         let participants = self.participants(job);
         let items_of = |slot| {
@@ -402,14 +395,14 @@ impl StripeArray {
         }
     }
 
-    /// A transaction's in-place writes are done.
+    /// Records that a transaction's in-place writes are done.
     pub(super) fn log_written(&mut self, transaction: u64) {
         if let Some(log) = &mut self.log {
             log.live.insert(transaction, true);
         }
     }
 
-    /// What a flush that is sent now will make durable.
+    /// Returns the transactions that a flush sent now will make durable.
     pub(super) fn log_written_transactions(&self) -> Vec<u64> {
         let live = self.log.iter().flat_map(|log| &log.live);
         live.filter(|(_, written)| **written)
@@ -417,9 +410,9 @@ impl StripeArray {
             .collect()
     }
 
-    /// A flush is over. It counts while a failure is not recorded too: until it is, no
-    /// record is written that could announce what is void, or take its place
-    /// (`pump_log`), and then the member that failed has no say.
+    /// Handles the end of a flush. It counts also while a failure is not recorded: until it is, no
+    /// record is written that could announce void ones, or take their place (`pump_log`), and
+    /// afterwards the failed member does not count.
     pub(super) fn log_flushed(&mut self, flush: &Flush) {
         if let Some(log) = &mut self.log {
             if flush.request.is_none() {

@@ -1,15 +1,13 @@
-//! Writes that wait: the stripe cache's gathering half.
+//! Writes that wait: the gathering half of the stripe cache.
 //!
-//! A window is a range of sectors within one row, the same on all members, in
-//! whole blocks of 4 KiB. Windows do not overlap. In each, a data block is
-//! either written wholly or not at all, except in windows of a single block,
-//! where sectors may be missing. A write that is put in is cut at the borders
-//! of the windows there are, and cuts them at its own. Where writes overlap,
-//! the later one's sectors stand.
+//! A window is a range of sectors within one row, the same on all members, in whole blocks of 4
+//! KiB. Windows do not overlap. In each, a data block is either written wholly or not at all,
+//! except in windows of a single block, where sectors may be missing. A new write is cut at the
+//! borders of the existing windows, and cuts them at its own. Where writes overlap, the later one's
+//! sectors replace the earlier one's.
 //!
-//! A window is *ready* (to be tried at once), *delayed* (waits for more
-//! writes, by md's rule), or neither: it was ready, but its range is locked,
-//! and the lock's end makes it ready again.
+//! A window is *ready* (to be tried at once), *delayed* (waits for more writes, by md's rule), or
+//! neither: it was ready, but its range is locked, and the lock's end makes it ready again.
 
 use super::config::BLOCK;
 use super::{Mutation, mutated};
@@ -17,18 +15,18 @@ use crate::request::{BufferId, RequestId};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Sectors of a data block that a request writes (or a read wants).
+/// Sectors of a data block that a request writes, or a read wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) request: RequestId,
-    /// Where `start` lies in the request's payload.
+    /// The place of `start` in the request's payload.
     pub(super) skip: u64,
 }
 
 impl Segment {
-    /// The part between these sectors, if any.
+    /// Returns the part between these sectors, if any.
     pub(super) fn clip(&self, start: u64, end: u64) -> Option<Self> {
         let (from, to) = (self.start.max(start), self.end.min(end));
         (from < to).then(|| Self {
@@ -39,7 +37,7 @@ impl Segment {
         })
     }
 
-    /// Its bytes from a sector on.
+    /// Returns the buffer of its bytes from a sector on.
     pub(super) fn buffer(&self, from: u64) -> BufferId {
         BufferId::Request {
             request: self.request,
@@ -69,10 +67,10 @@ pub(super) struct Window {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) blocks: Blocks,
-    /// Each time a request counts on this window.
+    /// The requests that wait for this window, once for each part.
     pub(super) requests: Vec<RequestId>,
     pub(super) force_unit_access: bool,
-    /// It was taken up again block by block: it stays by itself.
+    /// Whether it was split into blocks after an error: it stays by itself.
     pub(super) alone: bool,
 }
 
@@ -100,7 +98,7 @@ impl Window {
         self.blocks.insert(index, segments);
     }
 
-    /// Cuts the window; gives the upper part.
+    /// Splits the window; returns the upper part.
     fn split(&mut self, at: u64) -> Self {
         let part = |from: u64, to: u64| {
             let clipped = self.blocks.iter().map(|(index, segments)| {
@@ -122,8 +120,7 @@ impl Window {
         upper
     }
 
-    /// Takes the next window in, if that leaves every block written wholly or
-    /// not at all.
+    /// Merges the next window, if that leaves every block written wholly or not at all.
     fn absorb(&mut self, next: &Self) -> bool {
         let same = self.blocks.keys().eq(next.blocks.keys())
             && self.force_unit_access == next.force_unit_access
@@ -157,8 +154,8 @@ impl Pending {
         self.windows.is_empty()
     }
 
-    /// Puts a write of one data block in. `longest` bounds a window. Each
-    /// request in `counts` has one window more to wait for.
+    /// Adds a write of one data block. `longest` bounds a window. Each request in `counts` has one
+    /// window more to wait for.
     pub(super) fn insert(
         &mut self,
         index: u16,
@@ -195,8 +192,7 @@ impl Pending {
         touched
     }
 
-    /// Makes windows begin at `start` and end at `end`, with none missing
-    /// between.
+    /// Makes windows begin at `start` and end at `end`, with none missing between.
     fn fill(&mut self, start: u64, end: u64, counts: &mut Vec<RequestId>) {
         self.cut(start, counts);
         self.cut(end, counts);
@@ -235,8 +231,8 @@ impl Pending {
         if self.delayed.contains(&start) {
             self.delayed.insert(at);
         } else {
-            // What waits for a lock may be blocked in one part only, and the
-            // lock's end would not wake the other.
+            // A window that waits for a lock may be blocked in one part only, and the lock's end
+            // would not wake the other.
             self.ready.extend([start, at]);
         }
     }
@@ -245,7 +241,7 @@ impl Pending {
         self.windows.get(&start)
     }
 
-    /// The window that begins there may be tried again.
+    /// Lets the window that begins there be tried again.
     pub(super) fn release(&mut self, start: u64) {
         self.delayed.remove(&start);
         self.ready.insert(start);
@@ -255,7 +251,7 @@ impl Pending {
         self.ready.append(&mut self.delayed);
     }
 
-    /// A lock on this range ended.
+    /// Makes windows ready whose lock on this range has ended.
     pub(super) fn unblock(&mut self, start: u64, end: u64) {
         let below = self.windows.range(..=start).next_back();
         let from = below.map_or(start, |(from, _)| *from);
@@ -264,7 +260,7 @@ impl Pending {
         self.ready.extend(blocked);
     }
 
-    /// The next window to try, which is then neither ready nor delayed.
+    /// Returns the next window to try, which is then neither ready nor delayed.
     pub(super) fn next_ready(&mut self) -> Option<(u64, u64)> {
         loop {
             let start = self.ready.pop_first()?;
@@ -274,8 +270,8 @@ impl Pending {
         }
     }
 
-    /// Takes a window out, and with it those that follow in the same row, are
-    /// not delayed, have the same shape and are free.
+    /// Takes a window out, and with it those that follow in the same row, are not delayed, have the
+    /// same shape and are free.
     pub(super) fn take(
         &mut self,
         start: u64,
@@ -298,8 +294,8 @@ impl Pending {
         Some(window)
     }
 
-    /// Puts the parts of a window that could not be done in one back; no part
-    /// is longer than a block. Writes that came since lie over it.
+    /// Puts back, in parts no longer than a block, a window that could not be done as a whole.
+    /// Writes that came since lie over it.
     pub(super) fn put_back_in_blocks(&mut self, window: Window, counts: &mut Vec<RequestId>) {
         let mut rest = window;
         rest.alone = true;
@@ -312,7 +308,7 @@ impl Pending {
         self.put_under(rest, counts);
     }
 
-    /// Puts a window of one block under what is there.
+    /// Puts a window of one block under the present ones.
     fn put_under(&mut self, mut below: Window, counts: &mut Vec<RequestId>) {
         let (start, end) = (below.start, below.end);
         self.cut(start, counts);

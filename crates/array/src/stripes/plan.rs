@@ -1,17 +1,15 @@
-//! What a job has to read.
+//! The blocks that a job has to read.
 //!
-//! A block is *readable* if the job knows it already, or its member is in
-//! service and filled there, the range is not bad, and the medium did not
-//! refuse it to this job. Lost data can be computed if no more data blocks of
-//! the row are unreadable than parities are readable and fit their data
-//! (a resync has passed them, or nobody has ever written there: see `unwritten`); then all readable data and as many parities as
-//! there are unknowns are read, P before Q; by md's rule all that there are
-//! ([`MdHabits`](super::MdHabits)).
+//! A block is *readable* if the job has it already, or its member is in service and filled
+//! there, the range is not bad, and the medium did not refuse it to this job. Lost data can be
+//! computed if no more data blocks of the row are unreadable than parities are readable and fit
+//! their data (a resync has passed them, or they were never written: see `unwritten`); then all
+//! readable data and as many parities as there are unknowns are read, P before Q; by md's rule
+//! all parities ([`MdHabits`](super::MdHabits)).
 //!
-//! A write that leaves data alone can *modify* (read the old blocks that it
-//! writes and all parity) or *reconstruct* (read the data blocks that it does
-//! not write wholly). As md does, an unreadable block counts 2 n reads, and
-//! where parity does not fit yet, the write reconstructs.
+//! A write that leaves data alone can *modify* (read the old blocks that it writes and all parity)
+//! or *reconstruct* (read the data blocks that it does not write wholly). As md does, an unreadable
+//! block counts 2 n reads, and where parity does not fit yet, the write reconstructs.
 
 use super::StripeArray;
 use super::job::Job;
@@ -19,14 +17,14 @@ use super::pending::{Blocks, covers};
 use raidlab_geometry::{Slot, SlotSet};
 use raidlab_units::Span;
 
-/// The blocks that are needed cannot be had.
+/// The error that needed blocks can neither be read nor computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unsolvable;
 
-/// How a write makes parity right.
+/// The way in which a write updates parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
-    /// No parity member is there: the sectors are written as they are.
+    /// No parity member is present: the sectors are written alone.
     Direct,
     /// Read-modify-write: the old blocks that are written and all parity are read first.
     Modify,
@@ -51,7 +49,7 @@ impl StripeArray {
             .fold(job.known, SlotSet::with)
     }
 
-    /// What must be known to know the needed blocks.
+    /// Returns the blocks that must be known to compute the needed ones.
     pub(super) fn solve(&self, job: &Job, needed: SlotSet) -> Result<SlotSet, Unsolvable> {
         let readable = self.readable(job);
         if (needed - readable).is_empty() {
@@ -70,7 +68,8 @@ impl StripeArray {
         Ok((job.data() - lost) | used | (needed & readable))
     }
 
-    /// Whether members that are missing, not the medium, make it unsolvable.
+    /// Whether blocks cannot be computed because members are missing, and not because
+    /// of the medium.
     pub(super) fn lacks_members(&self, job: &Job, needed: SlotSet) -> bool {
         let filled = |slot: &Slot| {
             self.members.in_service().contains(*slot) && self.members.is_filled(*slot, job.span())
@@ -84,7 +83,7 @@ impl StripeArray {
         !(needed - present).is_empty() && lost.len() > (job.parities() & present).len()
     }
 
-    /// How a write proceeds, and which blocks it needs.
+    /// Returns the method of a write, and the blocks that it needs.
     pub(super) fn method(&self, job: &Job, blocks: &Blocks) -> (Method, SlotSet) {
         if (job.parities() & self.members.in_service()).is_empty() {
             return (Method::Direct, SlotSet::EMPTY);

@@ -31,8 +31,8 @@ impl StripeArray {
         self.read_row(row, &row_pieces, out);
     }
 
-    /// Reads parts of one row: a job for the range in which something has to
-    /// be computed, the rest straight from the members.
+    /// Reads parts of one row: a job for the range in which blocks have to be computed, the rest
+    /// straight from the members.
     fn read_row(&mut self, row: u64, parts: &[(u16, Segment)], out: &mut Outputs) {
         let layout = self.map.row(row);
         let lost = parts.iter().filter(|(index, segment)| {
@@ -132,7 +132,7 @@ impl StripeArray {
         }
     }
 
-    /// Reads what is missing, or computes, hands over and writes back.
+    /// Reads missing blocks, or computes them, answers and writes back.
     pub(super) fn step_read(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
         let Kind::Read { outputs } = &mut job.kind else {
             return Next::Keep;

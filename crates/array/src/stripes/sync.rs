@@ -1,8 +1,8 @@
 //! Resync, check, repair and recovery, window by window.
 //!
-//! One sync runs at a time, as a walk ([`SyncWalk`](crate::parts::SyncWalk)) of as many
-//! windows at once as the depth says. A window takes its lock like everybody else, so that
-//! it and the writes wait for each other.
+//! One sync runs at a time, as a walk ([`SyncWalk`](crate::parts::SyncWalk)) with `depth`
+//! windows at once. A window takes its lock like every other job, so that it and the writes wait
+//! for each other.
 //!
 //! * *Check, repair, resync* read all readable blocks. With no block lost, P
 //!   and Q are checked; a RAID 6 with one block lost computes it by one parity
@@ -10,12 +10,12 @@
 //!   checked one by one for their places. Repair and resync write the
 //!   parities that do not fit, as md does: data is never changed, even where a
 //!   single wrong data block would explain everything.
-//! * A *first resync* does what no write has made to fit meanwhile (`unwritten`).
+//! * A *first resync* covers the part that no write has made to fit meanwhile (`unwritten`).
 //! * *Recovery* computes the blocks of all members under recovery and writes
 //!   them. A block whose sources cannot be read is recorded as bad on the
 //!   member under recovery. As soon as a window is written, it serves reads.
 //!
-//! Whoever records a checkpoint flushes the members first.
+//! The layer that records a checkpoint flushes the members first.
 
 mod check;
 
@@ -106,7 +106,8 @@ impl StripeArray {
         self.enqueue(Job::new(row, range, Kind::Sync, Vec::new()));
     }
 
-    /// Everything below `position` counts as done, for a simulation: see
+    /// Counts everything below `position` as done, for a
+    /// simulation: see
     /// [`Engine::leap_sync`](crate::Engine::leap_sync).
     pub(super) fn leap_windows(&mut self, position: Sectors, out: &mut Outputs) {
         let Some(leapt) = self.walk.leap_blocks(self.now, position, BLOCK) else {
@@ -123,7 +124,7 @@ impl StripeArray {
         out.events.push(Event::SyncCheckpoint(leapt.end));
     }
 
-    /// Reads what is missing, or computes and goes on.
+    /// Reads missing blocks, or computes and continues.
     pub(super) fn step_sync(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
         match self.walk.kind().filter(|_| !self.walk.is_stopping()) {
             None => Next::Done(Err(RequestError::Failed)),
@@ -169,7 +170,7 @@ impl StripeArray {
         }
     }
 
-    /// All writes of a sync job are done.
+    /// Handles a sync job all of whose writes are done.
     pub(super) fn sync_written(&mut self, job: &Job, filled: SlotSet) {
         let recovers = self.walk.kind() == Some(SyncKind::Recovery);
         if recovers && matches!(job.kind, Kind::Sync) {

@@ -1,11 +1,11 @@
-//! What waits for what, for people.
+//! The waiting states of a parity array, in words.
 
 use super::StripeArray;
 use super::job::{Job, Phase};
 use crate::engine::Engine;
 use raidlab_units::Sectors;
 
-/// What jobs of a phase wait for.
+/// What jobs in each phase wait for, in words.
 const PHASES: [(Phase, &str); 7] = [
     (Phase::Waiting, "others that work on the same rows"),
     (Phase::Reading, "blocks that members read"),
@@ -17,8 +17,8 @@ const PHASES: [(Phase, &str); 7] = [
 ];
 
 impl StripeArray {
-    /// What is gathered, what is in work and what that waits for, what holds writes and the
-    /// log back, and where the sync is: a line for each.
+    /// Returns the windows gathered, the jobs in work and what they wait for, what holds writes and
+    /// the log back, and the position of the sync: a line for each.
     pub(super) fn waits_of_all(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.pending.is_empty() {

@@ -1,15 +1,15 @@
 //! Writes: from request to windows, from windows to jobs.
 //!
-//! A request is cut at the borders of windows and gathered there. A window goes at once when it
-//! is full, when it must be durable, or when no member with its parity is in service; the
-//! others go when no window reads for a write, or when too many have gathered. A window that
-//! goes becomes a job, unless another job works on the same range; then it waits for that one's
-//! end and takes in what is written meanwhile.
+//! A request is cut at the borders of windows and gathered there. A window goes at once when it is
+//! full, when it must be durable, or when no member with its parity is in service; the others go
+//! when no window reads for a write, or when too many have gathered. A window that goes becomes a
+//! job, unless another job works on the same range; then it waits for that one's end and takes in
+//! what is written meanwhile.
 //!
-//! A job asks `plan` for the cheaper method, read-modify-write or reconstruct-write, reads what
-//! that needs and is not known, computes what could not be read from the other blocks, and then
-//! the new blocks and parity. Where a window of several blocks meets one that cannot be had, it
-//! is taken up again block by block.
+//! A job asks `plan` for the cheaper method, read-modify-write or reconstruct-write, reads the
+//! missing blocks that it needs, computes blocks that could not be read from the others, and then
+//! the new blocks and parity. Where a window of several blocks has one that can neither be read nor
+//! computed, it is done again block by block.
 
 use super::config::BLOCK;
 use super::flow::{Next, pieces};
@@ -38,7 +38,7 @@ impl StripeArray {
         let service = self.members.in_service();
         for start in touched {
             let row = self.map.row(self.map.row_of(Sectors(start)));
-            // Nothing is read where no parity member is there.
+            // Nothing is read where no parity member is present.
             let parity = service.contains(row.p()) || row.q().is_some_and(|q| service.contains(q));
             let window = self.pending.get(start);
             let goes = window.is_some_and(|window| {
@@ -50,8 +50,8 @@ impl StripeArray {
         }
     }
 
-    /// Makes jobs of the windows that may go. Those that wait for more writes go when no
-    /// window reads for a write (md's `IO_THRESHOLD`, 1), or when too many are gathered.
+    /// Makes jobs of the windows that may be written. Those that wait for more writes follow when
+    /// no window reads for a write (md's `IO_THRESHOLD`, 1), or when too many are gathered.
     pub(super) fn dispatch_writes(&mut self, out: &mut Outputs) -> bool {
         let mut moved = self.dispatch_ready(out);
         if self.prereads == 0 || self.pending.len() > self.config.stripes {
@@ -94,7 +94,7 @@ impl StripeArray {
         moved
     }
 
-    /// Reads what is missing, or computes and goes on.
+    /// Reads missing blocks, or computes and continues.
     pub(super) fn step_write(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
         if self.is_broken() {
             return Next::Done(Err(RequestError::Failed));
@@ -141,7 +141,7 @@ impl StripeArray {
         }
     }
 
-    /// Whether it would write a part of a block whose rest is not right.
+    /// Whether the job would write a part of a block whose rest is not right.
     fn hits_bad_block(&self, job: &Job, blocks: &super::pending::Blocks) -> bool {
         blocks.iter().any(|(index, segments)| {
             let slot = job.row.data_slot(*index);

@@ -1,31 +1,31 @@
-//! How much of a write that was not durable is found after a power cut.
+//! The parts of writes that had not been durable and are found after a power cut.
 
 use crate::medium::Medium;
 use crate::pages::PAGE_SECTORS;
 use raidlab_random::Stream;
 
-/// Which sectors of one write landed.
+/// The sectors of one write that landed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Landing {
     /// No sector of the write lands.
     Nothing,
     /// Every sector of the write lands.
     All,
-    /// So many sectors from the start of the write land.
+    /// This many sectors from the start of the write land.
     Prefix(usize),
-    /// Those whose bit is set in a word drawn from this seed.
+    /// The sectors land whose bit is set in a word drawn from this seed.
     Subset(u64),
-    /// The pages of those programs that were not lost.
+    /// The pages of programs that were not lost land.
     Programs {
         /// The seed that decides which programs were lost.
         seed: u64,
-        /// Percent of the programs that were not.
+        /// The percentage of programs that are not lost.
         whole: u32,
-        /// How many pages one program writes.
+        /// The number of pages that one program writes.
         pages: u64,
-        /// How many pages came before the first one of the write.
+        /// The number of pages before the first one of the write.
         first: u64,
-        /// Sectors of that page before the write.
+        /// The sectors of that page before the write.
         skip: usize,
     },
 }
@@ -53,32 +53,32 @@ impl Landing {
     }
 }
 
-/// How often writes tear, in percent; the rest is split between whole and not.
+/// The percentages of writes that tear, and of those that land whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TearRates {
-    /// Of 100 writes, those of which only the first sectors land.
+    /// Of 100 writes, the number of which only the first sectors land.
     pub prefix: u32,
-    /// Of 100 writes, those of which each sector lands or not by its own draw.
+    /// Of 100 writes, the number of which each sector lands or not by its own draw.
     pub subset: u32,
-    /// Of 100 of all other writes, those that land whole; the rest does not land.
+    /// Of 100 of all other writes, the number that land whole; the rest does not land.
     pub whole: u32,
 }
 
-/// Draws the landings of a disk's writes, in the order in which they came.
+/// A generator of the landings of a disk's writes, in the order in which they came.
 #[derive(Debug)]
 pub struct Tear {
-    /// How often writes tear in which way.
+    /// The percentages with which writes tear.
     rates: TearRates,
-    /// The stream that says how each write lands.
+    /// The random stream of the landings.
     random: Stream,
     /// The medium, which decides what can tear at all.
     medium: Medium,
-    /// Pages of flash that the writes so far have touched, which number the next one's.
+    /// The number of flash pages that the writes so far have touched, which numbers the next one's.
     pages: u64,
 }
 
 impl Tear {
-    /// For a disk at one power cut.
+    /// A generator for one disk at one power cut.
     #[must_use]
     pub fn new(medium: Medium, rates: TearRates, random: Stream) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Tear {
         }
     }
 
-    /// The landing of the next write, of so many sectors from `start`.
+    /// Draws the landing of the next write, of `sectors` sectors from `start`.
     pub fn draw(&mut self, start: u64, sectors: u64) -> Landing {
         match self.medium {
             Medium::Flash { program_pages } => {
@@ -104,7 +104,7 @@ impl Tear {
         let first = self.pages;
         self.pages += (skip + sectors).div_ceil(PAGE_SECTORS);
         Landing::Programs {
-            // The same for all writes of this power cut: it is not drawn from.
+            // The same for all writes of this power cut: the stream is not advanced.
             seed: self.random.clone().next_u64(),
             whole: self.rates.whole,
             pages,

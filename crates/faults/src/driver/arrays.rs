@@ -17,37 +17,37 @@ use raidlab_serve::member::Member;
 use raidlab_units::{Bytes, Nanos, Sectors, in_one_line};
 use std::sync::OnceLock;
 
-/// Why an array was not assembled.
+/// The reason why an array was not assembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Dirty, degraded, parity, no complete log: in the core's words.
+    /// A dirty, degraded array with parity and without a complete log: in the core's words.
     WriteHole(String),
     /// Too few members are current for the level.
     NotEnough,
-    /// Both sides of a split array are there.
+    /// Disks of both sides of a split array are present.
     SplitBrain,
-    /// It cannot grow as it is.
+    /// The array cannot grow in its present state.
     CannotGrow,
     /// The power was cut during replay.
     PowerCut,
-    /// Something else, in the driver's words.
+    /// Another reason, in the driver's words.
     Other(String),
 }
 
 /// The options with which an array is assembled.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HowToAssemble {
-    /// Take what is there, even where data may be lost.
+    /// Whether the disks present are used even where data may be lost.
     pub(crate) force: bool,
     /// A number, not 0, that no other run of the array has.
     pub(crate) session: u64,
-    /// What becomes of members that are out of date.
+    /// The treatment of members that are out of date.
     pub(crate) stale: Stale,
-    /// Nothing may be written, not even what the write log has to make good.
+    /// Whether nothing may be written, not even the replay of the write log.
     pub(crate) read_only: bool,
-    /// The array uses all that its members have from now on.
+    /// Whether the array is to use all that its members have from now on.
     pub(crate) grows: bool,
-    /// The disk with the file that holds the bitmap, if it is there.
+    /// The disk with the bitmap's file, if it is present.
     pub(crate) bitmap: Option<usize>,
 }
 
@@ -55,24 +55,24 @@ pub(crate) struct HowToAssemble {
 pub(crate) struct Ready {
     pub(crate) assembly: Assembly,
     pub(crate) settings: Settings,
-    /// Each device that takes part, by its handle.
+    /// Each device of the array, by its handle.
     pub(crate) files: Vec<(Slot, Member)>,
-    /// Which disk each handle names: first one for each slot, then spares.
+    /// The disk that each handle names: first one for each slot, then spares.
     pub(crate) handles: Vec<Option<usize>>,
     /// The disks with current content, by their numbers.
     pub(crate) in_service: Vec<usize>,
-    /// Those of them that are out of date, and were taken by force.
+    /// The disks in service that are out of date, and were taken by force.
     pub(crate) forced: Vec<usize>,
 }
 
-/// 2026-01-01, at virtual time 0.
+/// The time since 1970 at virtual time 0, in nanoseconds: 2026-01-01.
 const UNIX_BASE: u64 = 1_767_225_600_000_000_000;
 
-/// Where the data begin if the log is to be short: behind 4 KiB each of
-/// superblock, bitmap and bad-block log, and some 150 KiB for the log.
+/// The data offset if the log is to be short: behind 4 KiB each of superblock, bitmap and bad-block
+/// log, and some 150 KiB for the log.
 const SHORT_LOG_OFFSET: Sectors = Sectors(344);
 
-/// A UUID that only this disk has.
+/// Returns a UUID that only this disk has.
 pub(crate) fn device_uuid(number: usize) -> Uuid {
     let mut bytes = [0x5a; 16];
     bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
@@ -82,7 +82,7 @@ pub(crate) fn device_uuid(number: usize) -> Uuid {
 /// Formats the first disks of the shelf, one for each slot.
 ///
 /// # Errors
-/// Why they make no array.
+/// The reason why they form no array.
 pub(crate) fn create(options: &Options, shelf: &Shelf) -> Result<Reader, String> {
     let members: Vec<Member> = (0..options.members)
         .map(|disk| shelf.member(disk))
@@ -124,7 +124,7 @@ pub(crate) fn create(options: &Options, shelf: &Shelf) -> Result<Reader, String>
     })
 }
 
-/// Whether the member of a slot is write-mostly.
+/// Returns the flags of a slot's member: whether it is write-mostly.
 pub(crate) const fn write_mostly(options: &Options, slot: usize) -> DeviceFlags {
     DeviceFlags(match options.seldom.write_mostly >> (slot % 64) & 1 {
         1 => DeviceFlags::WRITE_MOSTLY,
@@ -132,7 +132,8 @@ pub(crate) const fn write_mostly(options: &Options, slot: usize) -> DeviceFlags 
     })
 }
 
-/// mdadm makes no chunks of less than 4 KiB; a file may have them all the same.
+/// Returns the bitmap with the run's chunk: mdadm makes no chunks of less than 4 KiB, but a file
+/// may have them.
 fn of_chunk(options: &Options, bitmap: &Bitmap) -> Bitmap {
     let superblock = &bitmap.superblock;
     let (uuid, size) = (superblock.array_uuid, superblock.sync_size);
@@ -141,11 +142,11 @@ fn of_chunk(options: &Options, bitmap: &Bitmap) -> Bitmap {
     Bitmap::new(superblock, true).unwrap_or_else(|_| bitmap.clone())
 }
 
-/// Assembles from the disks named by `present`, in that order. One without metadata that
-/// can be read is left out, as whoever assembles has to.
+/// Assembles the array from the disks named by `present`, in that order. One without readable
+/// metadata is left out, as an administrator has to do.
 ///
 /// # Errors
-/// Why the array was refused, as the driver told it.
+/// The reason why the array was refused, as the driver returned it.
 pub(crate) fn assemble(
     options: &Options,
     shelf: &Shelf,
@@ -162,7 +163,7 @@ pub(crate) fn assemble(
         update: how.grows.then_some(Update::Size),
         ..AssembleOptions::default()
     };
-    // One that cannot be read is left out, too.
+    // A bitmap's file that cannot be read is left out, too.
     let bitmap = how.bitmap.map(|disk| shelf.member(disk));
     let bitmap = bitmap.filter(|file| read_bitmap(file).is_ok());
     let assembled = array::assemble(&members, bitmap.as_ref(), &assemble);
@@ -205,8 +206,8 @@ pub(crate) fn assemble(
     })
 }
 
-/// Where the data begin, if not where `create` puts them: metadata in front of the data leave
-/// what little there is to a log that is to be short.
+/// Returns the data offset, if it differs from that of `create`: metadata in front of the data
+/// leave little room to a log that is to be short.
 pub(crate) fn data_offset(options: &Options) -> Option<Sectors> {
     (options.log && options.short_log && options.version != Version::V1_0)
         .then_some(SHORT_LOG_OFFSET)

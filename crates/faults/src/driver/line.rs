@@ -1,6 +1,5 @@
-//! What the driver does, in the order in which it does it: commands for members, steps,
-//! answers, events. The world takes it up after each call, and puts back the commands
-//! that have ended.
+//! The driver's actions, in their order: commands for members, steps, answers, events. The world
+//! takes them after each call, and returns the commands that have ended.
 
 use raidlab_array::{ComputeStep, Event, MemberCommand};
 use raidlab_serve::array::Watcher;
@@ -12,22 +11,22 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Something that the driver did, and that the world has to deal with.
+/// An action of the driver that the world has to handle.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    /// It executed a step, in a few words, where words are wanted.
+    /// The driver executed a step; a short description, where that is wanted.
     Step(String),
     /// The core ordered a command.
     Command(MemberCommand),
     /// A command goes to a member, for the first time or again.
     Job(Job),
-    /// Users are told of something.
+    /// Users are told of an event.
     Event(Event),
     /// A request is answered.
     Answered {
-        /// The asker's name for the request.
+        /// The name that the asker gave the request.
         token: u64,
-        /// The payload that travelled with it.
+        /// The request's payload.
         buffer: Buffer,
         /// Whether the request succeeded, or its error in NBD's words.
         result: Result<(), ErrorCode>,
@@ -40,7 +39,7 @@ struct Inside {
     ended: Vec<(Job, Ended)>,
 }
 
-/// A driver's line; clones are the same line.
+/// The line of a driver; clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     inside: Arc<Mutex<Inside>>,
@@ -48,7 +47,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// An empty one. `traced`: steps are to be told in words.
+    /// An empty line. `traced`: steps are described in words.
     pub(crate) fn new(traced: bool) -> Self {
         Self {
             inside: Arc::default(),
@@ -57,7 +56,7 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
-        // Lists are whole after every step that could panic.
+        // The lists are consistent after every step that could panic.
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,12 +64,12 @@ impl Line {
         self.lock().happenings.push(happening);
     }
 
-    /// Exchanges what has happened for an empty list.
+    /// Exchanges the actions so far for an empty list.
     pub(crate) fn exchange(&self, happenings: &mut Vec<Happening>) {
         std::mem::swap(&mut self.lock().happenings, happenings);
     }
 
-    /// A command has ended; the driver sees it at its next turn.
+    /// Returns a command that has ended; the driver sees it at its next turn.
     pub(crate) fn end(&self, job: Job, ended: Ended) {
         self.lock().ended.push((job, ended));
     }
@@ -125,7 +124,7 @@ impl Completions for Line {
     }
 }
 
-/// A step in a few words.
+/// A short description of a step.
 struct Short<'a>(&'a ComputeStep);
 
 impl fmt::Display for Short<'_> {

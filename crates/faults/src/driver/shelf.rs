@@ -1,7 +1,7 @@
-//! Where the driver finds the disks while it waits for them: to read metadata, to create
-//! and assemble an array, to replay its log, to erase what a new member held. The world
-//! puts its disks there for as long as such a call takes, between two events. The power
-//! may be cut after so many writes.
+//! The disks to which the driver has direct access while it waits for them: to read metadata, to
+//! create and assemble an array, to replay its log, to erase a new member. The world puts its
+//! disks there for as long as such a call takes, between two events. The power may be cut after a
+//! number of writes.
 
 use crate::disk::Disk;
 use crate::options::DriverFaults;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 struct Inside {
     disks: Vec<Disk>,
-    /// Writes until the power is cut.
+    /// The number of writes until the power is cut.
     writes_left: Option<u64>,
     is_cut: bool,
     interruptions: Interruptions,
@@ -31,7 +31,7 @@ pub(crate) struct Interruptions {
 }
 
 impl Interruptions {
-    /// As often as a run has them, drawn from a stream of this number.
+    /// Interruptions at the rates of a run, drawn from the stream of this number.
     pub(crate) fn new(faults: &DriverFaults, random: &Stream, number: u64) -> Self {
         Self {
             random: random.fork("interruptions", number),
@@ -40,8 +40,8 @@ impl Interruptions {
         }
     }
 
-    /// How many bytes of a command of so many whole sectors are moved; an error if it is
-    /// to be asked again.
+    /// Returns how many bytes of a command, of whole sectors, are moved; an error if the command
+    /// has to be repeated.
     pub(crate) fn draw(&mut self, bytes: usize) -> Result<usize, Errno> {
         if self.again_percent > 0 && self.random.percent(self.again_percent) {
             return Err(Errno::INTR);
@@ -56,12 +56,12 @@ impl Interruptions {
     }
 }
 
-/// The shelf of a world; clones are the same shelf.
+/// The shelf of a world; clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf(Arc<Mutex<Inside>>);
 
 impl Shelf {
-    /// An empty one, on which commands are interrupted like this.
+    /// An empty shelf, on which commands are interrupted at these rates.
     pub(crate) fn new(interruptions: Interruptions) -> Self {
         Self(Arc::new(Mutex::new(Inside {
             disks: Vec::new(),
@@ -75,8 +75,8 @@ impl Shelf {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The driver sees these disks while `work` goes on. With `writes` the power is cut
-    /// after so many.
+    /// Gives the driver these disks during `work`. With `writes` the power is cut after
+    /// that many writes.
     pub(crate) fn lend<R>(
         &self,
         disks: &mut Vec<Disk>,
@@ -101,7 +101,7 @@ impl Shelf {
         self.lock().is_cut
     }
 
-    /// A disk as a member, while it lies there.
+    /// Returns a disk as a member, which works while the disk is on the shelf.
     pub(crate) fn member(&self, number: usize) -> Member {
         let size = self.lock().disks.get(number).map_or(0, Disk::sectors);
         Member::Storage(Arc::new(Shelved {
@@ -113,7 +113,7 @@ impl Shelf {
     }
 }
 
-/// A disk of the shelf, as the driver may find it.
+/// A disk of the shelf in the form that the driver uses.
 #[derive(Debug)]
 struct Shelved {
     number: usize,
@@ -123,7 +123,7 @@ struct Shelved {
 }
 
 impl Shelved {
-    /// Does something with the disk: `bytes` at `offset`, both of whole sectors.
+    /// Calls `work` with the disk: `bytes` at `offset`, both of whole sectors.
     fn with(
         &self,
         offset: u64,
@@ -134,14 +134,14 @@ impl Shelved {
         let left = self.size.to_bytes().0.saturating_sub(offset);
         let bytes = bytes.min(usize::try_from(left).unwrap_or(usize::MAX));
         let bytes = inside.interruptions.draw(bytes)?;
-        // Nobody may ask for a disk that is in the world's own hands.
+        // A disk that the world has taken back cannot be used.
         let disk = inside.disks.get_mut(self.number).ok_or(Errno::BADF)?;
         work(disk, offset / SECTOR_BYTES, bytes).map_err(errno)?;
         Ok(bytes)
     }
 }
 
-/// A disk's error, as the system calls it.
+/// Returns the system's number of a disk's error.
 pub(crate) fn errno(error: MemberError) -> Errno {
     match error {
         MemberError::Medium => Errno::IO,

@@ -1,24 +1,24 @@
-//! What few arrays have, drawn from a stream of its own, so that a seed whose array has none of
-//! it stays what it was.
+//! Features that few arrays have, drawn from a stream of their own, so that a seed whose array has
+//! none of them stays what it was.
 
 use super::{Options, between, pick};
 use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
-/// What few arrays have; by default nothing of it.
+/// Features that few arrays have; by default none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seldom {
-    /// Bit by bit, the slots whose members are write-mostly.
+    /// The slots whose members are write-mostly, one bit each.
     pub write_mostly: u64,
-    /// The bitmap is kept in a file, on a disk of its own.
+    /// Whether the bitmap is kept in a file, on a disk of its own.
     pub bitmap_in_file: bool,
-    /// The array is larger than others, and each bit of its bitmap, which is in a file,
+    /// Whether the array is larger than others, and each bit of its bitmap, which is in a file,
     /// stands for one sector, so that the bitmap has two pages.
     pub two_pages: bool,
-    /// So many sectors are left on each disk behind those that are used at first, and the
-    /// array may grow when it starts. `None`: it never grows.
+    /// The number of sectors that are left on each disk behind those used at first; the array may
+    /// grow into them when it starts. `None`: it never grows.
     pub room: Option<u64>,
-    /// Starts may be forced though nothing asks for that.
+    /// Whether starts may be forced without need.
     pub forces: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Seldom {
 const TWO_PAGES: u64 = 31_232;
 
 impl Seldom {
-    /// Draws for an array of which all else is drawn.
+    /// Draws the features for an array all of whose other options are drawn.
     pub(super) fn draw(random: &mut Stream, options: &Options) -> Self {
         let has_copies = matches!(options.level, Level::Raid1 | Level::Raid10);
         let is_bare = matches!(options.level, Level::Linear | Level::Raid0);
@@ -46,7 +46,7 @@ impl Seldom {
         }
     }
 
-    /// What else is different in such an array.
+    /// Returns the options changed for these features.
     pub(super) fn apply(self, mut options: Options) -> Options {
         if self.two_pages {
             options.members = 2;

@@ -1,4 +1,4 @@
-//! Which array a seed makes: its level, how many members it has, and where its data lies.
+//! The array that a seed makes: its level, its number of members, and its layout.
 
 use super::{between, pick};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, Shape, ZoneLayout};
@@ -15,14 +15,14 @@ const LEVELS: [Level; 7] = [
     Level::Linear,
 ];
 
-/// A level; RAID 0 and linear have little that can break.
+/// Draws a level; RAID 0 and linear are rare, as they have little that can break.
 pub(super) fn draw_level(random: &mut Stream) -> Level {
     let common = if random.percent(92) { 5 } else { LEVELS.len() };
     pick(random, &LEVELS[..common])
 }
 
-/// In one run of ten a chunk that `create` takes and hardly anybody uses, and how many of
-/// them each member has.
+/// Draws, in one run of ten, a chunk that `create` takes and hardly any array has, and the number
+/// of chunks of each member.
 pub(super) fn draw_odd_chunk(random: &mut Stream, level: Level) -> Option<(u64, u64)> {
     if !random.percent(10) {
         return None;
@@ -35,8 +35,8 @@ pub(super) fn draw_odd_chunk(random: &mut Stream, level: Level) -> Option<(u64, 
     Some((chunk, chunks))
 }
 
-/// In some runs with RAID 10 any copies that do not collide, in place of the usual layout;
-/// the others have theirs all drawn.
+/// Draws, in some runs with RAID 10, any copies that do not collide, in place of the usual layout.
+/// The options of the other runs are all drawn as before.
 pub(super) fn draw_odd_layout(
     random: &mut Stream,
     members: usize,
@@ -62,7 +62,7 @@ pub(super) fn draw_odd_layout(
     }
 }
 
-/// How many slots.
+/// Draws the number of slots.
 pub(super) fn draw_members(random: &mut Stream, level: Level) -> usize {
     let (low, high) = match level {
         Level::Linear | Level::Raid0 => (1, 4),
@@ -74,7 +74,7 @@ pub(super) fn draw_members(random: &mut Stream, level: Level) -> usize {
     between(random, low, high) as usize
 }
 
-/// A layout that the level has, with as many members.
+/// Draws a layout that the level has with this number of members.
 pub(super) fn draw_layout(random: &mut Stream, level: Level, members: usize) -> Layout {
     use ParityLayout as P;
     const FIVE: [P; 6] = [

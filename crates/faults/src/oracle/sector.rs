@@ -1,18 +1,18 @@
-//! What one sector of the array may hold: the versions that writes have made of it.
+//! The permitted contents of one sector of the array: the versions that writes have made of it.
 //!
 //! A write adds a version when it is submitted, which ends when it is acknowledged or fails. A
-//! version is *older* than another if it had ended before the other was submitted; of two that
-//! were in flight together either may be the later one.
+//! version is *older* than another if it had ended before the other was submitted; of two that were
+//! in flight together either may be the later one.
 //!
 //! - *A read* may return any version that is not older than one that was acknowledged before
 //!   the read was submitted. Once nothing is in flight, all reads must return the same one.
 //! - *A power cut* may leave any version that is not older than a durable one. All that may be
-//!   left are then acknowledged; which of them it is a later read decides.
+//!   left are then acknowledged; a later read decides which of them it is.
 
 use super::{Moment, OperationId};
 use crate::value::Value;
 
-/// What one write made, or may have made, of a sector.
+/// The version that one write made, or may have made, of a sector.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Version {
     pub(super) write: OperationId,
@@ -21,7 +21,7 @@ pub(super) struct Version {
     pub(super) done: Moment,
     pub(super) acknowledged: bool,
     pub(super) durable: bool,
-    /// `None`: anything (discarded or lost by agreement).
+    /// The value; `None`: any (discarded or lost as agreed).
     pub(super) value: Option<Value>,
 }
 
@@ -38,19 +38,19 @@ impl Version {
     }
 }
 
-/// The moment up to which a version must have been in flight not to be older
-/// than one of these: older is what was done before the other was submitted.
+/// Returns the moment before which a version must have ended to be older than one of these: a
+/// version is older if it ended before the other was submitted.
 fn latest<'a>(versions: impl Iterator<Item = &'a Version>) -> Moment {
     versions.map(|version| version.submitted).max().unwrap_or(0)
 }
 
-/// What one sector of the array may hold.
+/// The permitted contents of one sector of the array.
 #[derive(Debug, Clone)]
 pub(super) struct Sector {
     pub(super) versions: Vec<Version>,
-    /// What a read returned, and in which era.
+    /// The value that a read returned, and the era of the read.
     pub(super) fixed: Option<(Value, u64)>,
-    /// When a version was last added, ended, or became durable.
+    /// The moment when a version was last added, ended, or became durable.
     pub(super) changed: Moment,
 }
 
@@ -70,7 +70,7 @@ impl Sector {
         }
     }
 
-    /// A sector of which nothing is known from this moment on.
+    /// A sector with unknown content from this moment on.
     pub(super) fn unknown(now: Moment) -> Self {
         let mut version = Version::written(OperationId(u64::MAX), now, None);
         version.done = now;
@@ -81,7 +81,7 @@ impl Sector {
         }
     }
 
-    /// Whether it may still hold anything, whatever happens.
+    /// Whether the sector may have any content after a power cut.
     pub(super) fn may_hold_anything(&self) -> bool {
         self.survivors().any(|version| version.value.is_none())
     }
@@ -102,7 +102,7 @@ impl Sector {
         }
     }
 
-    /// Nothing but one durable version.
+    /// Whether the sector has only one version, which is durable.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.versions.as_slice(), [only] if only.durable)
     }
@@ -114,8 +114,8 @@ impl Sector {
         versions.filter(move |version| version.done >= limit)
     }
 
-    /// The values that a read submitted then may return; empty where anything
-    /// is allowed.
+    /// Returns the values that a read submitted at that moment may return; empty where
+    /// any is permitted.
     pub(super) fn readable(&self, submitted: Moment) -> Vec<Value> {
         let versions = self.readable_versions(submitted);
         versions
@@ -124,8 +124,8 @@ impl Sector {
             .unwrap_or_default()
     }
 
-    /// A read submitted then found this value; `era` is `None` if it fixes
-    /// nothing. `Err` says whether it is an old one.
+    /// Checks the value that a read submitted at that moment returned; `era` is `None` if it fixes
+    /// nothing. The error tells whether the value is an old one.
     pub(super) fn check(
         &mut self,
         submitted: Moment,
@@ -163,7 +163,7 @@ impl Sector {
         }
     }
 
-    /// What a power cut may leave.
+    /// Returns the versions that a power cut may leave.
     pub(super) fn survivors(&self) -> impl Iterator<Item = &Version> {
         let limit = self.latest_durable();
         let versions = self.versions.iter();
@@ -190,8 +190,7 @@ impl Sector {
         }
     }
 
-    /// Forgets versions that neither a read in flight nor a power cut can
-    /// bring back.
+    /// Removes versions that neither a read in flight nor a power cut can bring back.
     pub(super) fn prune(&mut self, oldest_read: Moment) {
         if self.versions.len() < 2 {
             return;

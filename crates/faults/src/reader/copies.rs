@@ -1,4 +1,4 @@
-//! Linear, RAID 0 and RAID 10.
+//! The places of copies in linear, RAID 0 and RAID 10.
 
 use super::{Place, Reader};
 use raidlab_geometry::{Copies, FarSets, ZoneLayout};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 struct Tables {
     power: [u8; 510],
-    /// Of each factor, the products with every byte.
+    /// For each factor, its products with every byte.
     products: Vec<[u8; 256]>,
 }
 
@@ -33,12 +33,12 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     tables
 });
 
-/// 2 to this power in GF(2^8).
+/// Returns 2 to this power in GF(2^8).
 pub(super) fn power(exponent: usize) -> u8 {
     TABLES.power[exponent % 255]
 }
 
-/// By what this factor, which is not 0, has to be multiplied to make 1.
+/// Returns the inverse of a factor that is not 0.
 pub(super) fn inverse(factor: u8) -> u8 {
     let products = &TABLES.products[usize::from(factor)];
     let one = (0..=255).find(|other| products[usize::from(*other)] == 1);

@@ -1,11 +1,11 @@
-//! RAID 4, 5 and 6.
+//! Rows, parity and reconstruction in RAID 4, 5 and 6.
 
 use super::field::{add_multiple, inverse, power, times_generator};
 use super::{Disagreement, Place, Reader, SectorBytes, slot_of};
 use crate::pages::{Pages, SECTOR};
 use raidlab_geometry::{Layout, Level, ParityLayout, SlotSet};
 
-/// One row of chunks: who holds what.
+/// One row of chunks, with the slot of each.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The row's first sector in the data areas.
@@ -16,11 +16,11 @@ pub struct Row {
     pub exponents: Vec<usize>,
     /// The slot of P.
     pub p: usize,
-    /// The slot of Q.
+    /// The slot of Q, in a RAID 6.
     pub q: Option<usize>,
 }
 
-/// What one sector of a row lacks.
+/// The blocks that are lost in one sector of a row.
 struct Lost {
     data: Vec<usize>,
     p: bool,
@@ -28,7 +28,7 @@ struct Lost {
 }
 
 impl Reader {
-    /// The row of an array sector, and the index of its data chunk there.
+    /// Returns the row of an array sector, and the index of its data chunk there.
     #[must_use]
     pub fn row_of(&self, sector: u64) -> (&Row, usize) {
         let data = (self.members() - self.level.parity_count()) as u64;
@@ -36,7 +36,7 @@ impl Reader {
         (self.row(chunk / data), (chunk % data) as usize)
     }
 
-    /// A row of chunks by its number.
+    /// Returns a row of chunks by its number.
     #[must_use]
     pub fn row(&self, number: u64) -> &Row {
         let rows = self.rows.get_or_init(|| {
@@ -81,11 +81,11 @@ impl Reader {
         self.at(images, Place { slot, sector })
     }
 
-    /// Whether parity fits the data in one sector of the data areas, as far as
-    /// the members that are present can tell.
+    /// Checks that parity fits the data in one sector of the data areas, as far as the present
+    /// members show it.
     ///
     /// # Errors
-    /// It does not.
+    /// Parity does not fit.
     pub fn row_agrees(
         &self,
         images: &[&Pages],
@@ -120,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// One data sector from the members that are left.
+    /// Computes one data sector from the members that are left.
     pub(super) fn reconstruct(
         &self,
         images: &[&Pages],
@@ -174,7 +174,7 @@ impl Reader {
         (p, q)
     }
 
-    /// Computes the lost data blocks; false if they cannot be.
+    /// Computes the lost data blocks; returns false if that is impossible.
     fn fill(
         &self,
         images: &[&Pages],
@@ -189,7 +189,7 @@ impl Reader {
         for index in &lost.data {
             data[*index] = [0; SECTOR];
         }
-        // What the known data lack to make up the parities.
+        // The difference between the parities and the known data.
         let (mut p, mut q) = self.parity(row, data);
         add_multiple(&mut p, 1, self.block(images, row.p, sector));
         if let Some(slot) = row.q {
@@ -219,7 +219,7 @@ impl Reader {
     }
 }
 
-/// P and the data of a RAID 5's row.
+/// Returns the slots of P and of the data in a RAID 5's row.
 fn single(layout: ParityLayout, row: u64, members: usize) -> (usize, Vec<usize>) {
     let turn = (row % members as u64) as usize;
     let last = members - 1;
@@ -243,12 +243,12 @@ fn single(layout: ParityLayout, row: u64, members: usize) -> (usize, Vec<usize>)
     }
 }
 
-/// P, Q and the data of a RAID 6's row.
+/// Returns the slots of P, Q and the data in a RAID 6's row.
 fn double(layout: ParityLayout, row: u64, members: usize) -> (usize, usize, Vec<usize>) {
     let turn = |row: u64| (row % members as u64) as usize;
     let last = members - 1;
     let count = members - 2;
-    // Q after P, data around both.
+    // Q follows P, around the end; the data lie on the other members in ascending order.
     let around = |p: usize| -> (usize, usize, Vec<usize>) {
         if p == last {
             (p, 0, (0..count).map(|index| index + 1).collect())
@@ -294,8 +294,8 @@ fn double(layout: ParityLayout, row: u64, members: usize) -> (usize, usize, Vec<
     }
 }
 
-/// Data blocks count upwards from the member after Q, around the end; by DDF's
-/// rules a block counts its member's own number.
+/// Returns the exponents of the data blocks: counted upwards from the member after Q, around the
+/// end; by DDF's rules the number of the block's member.
 fn exponents(layout: ParityLayout, members: usize, q: Option<usize>, data: &[usize]) -> Vec<usize> {
     let ddf = matches!(
         layout,

@@ -1,9 +1,8 @@
-//! Stories: short sequences of steps that go together.
+//! Stories: short sequences of steps that belong together.
 //!
-//! What a script draws step by step rarely comes in the order in which some bugs
-//! show, since each of these needs four or five steps of certain kinds in a row.
-//! Every fourth seed therefore has one story among its steps, of those that make
-//! sense with its options:
+//! Some bugs need four or five steps of certain kinds in a row, an order that rarely occurs when a
+//! script is drawn step by step. Every fourth seed therefore has one story among its steps, of
+//! those that fit its options:
 //!
 //! - *An old member returns.* A member fails, and a new one is put in its place
 //!   and filled; the bitmap is cleared, for all are in sync; the new one is lost,
@@ -13,11 +12,11 @@
 //!   cut before the log's records of all that have gone.
 //! - *Away during replay.* The power is cut while the log is being written; one
 //!   member comes back only after the next cut, which is soon.
-//! - *A bad block returns.* Everything is written; a sector of one member cannot be
-//!   read any more; another one is replaced, so that its log of bad blocks names
+//! - *A bad block returns.* Everything is written; a sector of one member becomes
+//!   unreadable; another one is replaced, so that its log of bad blocks names
 //!   what could not be computed for it; it leaves and is re-added, is read and
-//!   repaired. That is more than most levels can bear, so only runs that may go
-//!   beyond have it: the bytes may be lost, and must not be wrong.
+//!   repaired. That is more than most levels tolerate, so only runs over the budget
+//!   have it: the bytes may be lost, and must not be wrong.
 //! - *Failed and forgotten.* A member fails a write, and the power is cut as soon
 //!   as the others have it.
 
@@ -30,13 +29,13 @@ use super::{Action, Draw, Restart, Step, between};
 use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
-/// Seeds of a hundred that have a story.
+/// The percentage of seeds that have a story.
 const PERCENT: u32 = 25;
 
-/// This bit of a restart's seed has a missing disk come back later.
+/// The bit of a restart's seed with which a missing disk comes back later.
 const LATER: u64 = 1 << 16;
 
-/// The seed's story, if it has one, is put among the steps.
+/// Puts the seed's story, if it has one, among the steps.
 pub(super) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
     let mut teller = draw.apart(random);
     if !teller.random.percent(PERCENT) {
@@ -69,7 +68,8 @@ pub(super) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
 }
 
 impl<'a> Draw<'a> {
-    /// One that draws by itself, so that a seed without the story stays what it was.
+    /// A generator that draws from a stream of its own, so that a seed without the story stays
+    /// what it was.
     fn apart(&self, random: Stream) -> Draw<'a> {
         Draw {
             random,
@@ -78,7 +78,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// Whether a member may be lost.
+    /// Whether the array survives the loss of a member.
     fn bears_a_loss(&self) -> bool {
         !matches!(self.options.level, Level::Linear | Level::Raid0)
     }
@@ -100,7 +100,7 @@ impl Draw<'_> {
         })
     }
 
-    /// After up to so many of the longest latencies.
+    /// A step after up to `latencies` of the longest latencies.
     fn soon(&mut self, latencies: u64, action: Action) -> Step {
         let after_ns = self.random.below(self.options.latency_high_ns * latencies);
         Step { after_ns, action }
@@ -128,7 +128,7 @@ impl Draw<'_> {
             self.idle_seconds(2, 8),
             self.write_to(second),
             at_once(Action::Drain),
-            // The bitmap's daemon sleeps five seconds, and comes twice.
+            // The daemon that clears the bitmap runs every five seconds, and needs two passes.
             self.idle_seconds(11, 20),
             self.idle_seconds(11, 20),
             at_once(Action::Lose { member }),
@@ -166,7 +166,7 @@ impl Draw<'_> {
             fresh: true,
             healed: true,
         }));
-        // Long enough to fill the new one, and the array is not clean yet.
+        // Long enough to fill the new member, and too short for the array to be marked clean.
         let most = self.options.safe_mode_ms.min(2000) * 1_000_000;
         steps.push(Step {
             after_ns: self.random.below(most),
@@ -181,7 +181,7 @@ impl Draw<'_> {
     fn away_during_replay(&mut self) -> Vec<Step> {
         let member = self.member();
         let range = self.range();
-        // The dirty mark is out of the way.
+        // The first write marks the array dirty, so that the following ones need not wait for that.
         let mut steps = vec![self.write_to(range), at_once(Action::Drain)];
         for _ in 0..between(&mut self.random, 3, 8) {
             let range = self.range();

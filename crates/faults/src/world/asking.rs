@@ -1,4 +1,4 @@
-//! Requests begin.
+//! The beginning of requests.
 
 use super::{Asked, Violation, World, violation};
 use crate::driver::Line;
@@ -11,7 +11,7 @@ use raidlab_units::Sectors;
 use std::sync::Arc;
 
 impl World<'_> {
-    /// A request begins; it waits first while too many are in flight.
+    /// Begins a request; it waits first while too many are in flight.
     pub(super) fn ask(
         &mut self,
         operation: Operation,
@@ -21,7 +21,7 @@ impl World<'_> {
     ) -> Result<(), Violation> {
         let may_grow = self.options.seldom.room.is_some();
         if may_grow && start + count > self.reader.size {
-            // Only an array that has grown has that.
+            // The range exists only in an array that has grown.
             return Ok(());
         }
         while self.asked.len() >= self.options.depth {
@@ -59,7 +59,7 @@ impl World<'_> {
         })
     }
 
-    /// The oracle is told, and the payload made.
+    /// Tells the oracle of a request, and returns its payload.
     fn prepare(&mut self, request: &Request) -> Result<Buffer, Violation> {
         let operation = OperationId(request.id.0);
         let (start, count) = (request.start.0, request.count.0);
@@ -117,7 +117,7 @@ impl World<'_> {
     }
 }
 
-/// A request as clients of the driver ask.
+/// Returns a request in the form in which clients of the driver make it.
 pub(super) fn asked(
     request: &Request,
     payload: Buffer,

@@ -1,4 +1,4 @@
-//! What there is before the first event: disks and what they hold.
+//! The world before the first event: disks and their contents.
 
 use crate::disk::Disk;
 use crate::driver::data_offset;
@@ -11,8 +11,8 @@ use raidlab_geometry::Level;
 use raidlab_metadata::Version;
 use raidlab_random::Stream;
 
-/// Data and room for metadata and log, and what the disk is larger than others.
-/// Levels without redundancy use that, too.
+/// Returns the sectors of a slot's disk: data, room for metadata and log, and a surplus over other
+/// disks. Levels without redundancy use the surplus, too.
 pub(super) fn disk_sectors(options: &Options, slot: usize) -> u64 {
     let more = match options.level {
         Level::Linear | Level::Raid0 => slot as u64 % 3 * options.chunk * 3,
@@ -26,7 +26,7 @@ pub(super) fn disk_sectors(options: &Options, slot: usize) -> u64 {
     (options.used + more + beside).next_multiple_of(8)
 }
 
-/// A disk for the file with the bitmap, if that is where the bitmap is: its number.
+/// Adds a disk for the file of an external bitmap, if there is one, and returns its number.
 pub(super) fn add_bitmap_file(options: &Options, disks: &mut Vec<Disk>) -> Option<usize> {
     options.seldom.bitmap_in_file.then(|| {
         disks.push(Disk::new(BITMAP_FILE, options.write_through));
@@ -37,7 +37,7 @@ pub(super) fn add_bitmap_file(options: &Options, disks: &mut Vec<Disk>) -> Optio
 /// Sectors of the file with the bitmap.
 const BITMAP_FILE: u64 = 32;
 
-/// What is in front of the data, or behind them.
+/// Returns the sectors in front of the data, or behind them.
 fn room_for_metadata(options: &Options) -> u64 {
     match (options.version, data_offset(options)) {
         (Version::V1_0, _) => END,
@@ -49,11 +49,11 @@ fn room_for_metadata(options: &Options) -> u64 {
 /// Sectors that are enough for superblock, bitmap and logs at a disk's end.
 const END: u64 = 1024;
 
-/// Where the data begin at the latest, wherever the superblocks lie.
+/// The greatest data offset in sectors, wherever the superblocks lie.
 const DATA_OFFSET: u64 = 2048;
 
-/// What was on the disks before: other bytes in every sector of the data, unless these count as
-/// in sync, and the same page everywhere else, unless nobody will ever look there.
+/// Sets the contents of the disks before the array: different bytes in every sector of the data,
+/// unless these count as in sync, and the same page everywhere else, unless it is never read.
 pub(super) fn preset(options: &Options, disks: &mut [Disk], random: &mut Stream) {
     if options.assume_clean && options.seldom.room.is_none() {
         return;
@@ -81,7 +81,7 @@ fn scribble(bytes: &mut [u8], random: &mut Stream) {
     }
 }
 
-/// What a new array may hold: any copy of each sector.
+/// Returns the oracle of a new array: any copy of each sector is permitted.
 pub(super) fn first_oracle(reader: &Reader, disks: &[Disk]) -> Oracle {
     let images: Vec<&Pages> = disks.iter().map(Disk::pristine).collect();
     let values = |sector: u64| {

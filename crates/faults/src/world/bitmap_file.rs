@@ -1,7 +1,7 @@
-//! The file with the bitmap, where that is not on the members.
+//! The file of the bitmap, where that is not on the members.
 //!
-//! It lies on a disk of its own, which may err, die, or be away at a start. That costs no data,
-//! and no member: what the array then does without the bitmap it has to do with everything.
+//! It lies on a disk of its own, which may err, die, or be away at a start. That costs no data, and
+//! no member: the array then has to treat every chunk as dirty.
 
 use super::World;
 use crate::disk::Health;
@@ -10,7 +10,7 @@ use raidlab_array::{EXTERNAL_BITMAP, Slot};
 use raidlab_serve::array::place_of;
 
 impl World<'_> {
-    /// The disk that is attached at a place of the driver.
+    /// Returns the disk that is attached at a place of the driver.
     pub(super) fn disk_at(&self, place: usize) -> Option<usize> {
         match place == place_of(EXTERNAL_BITMAP) {
             true => self.bitmap_file,
@@ -18,17 +18,17 @@ impl World<'_> {
         }
     }
 
-    /// The disk to which the core's commands to a slot go.
+    /// Returns the disk to which the core's commands to a slot go.
     pub(super) fn disk_of(&self, slot: Slot) -> Option<usize> {
         self.disk_at(place_of(slot))
     }
 
-    /// The disk with the bitmap's file, if it lives.
+    /// Returns the disk with the bitmap's file, if it lives.
     pub(super) fn living_bitmap_file(&self) -> Option<usize> {
         self.bitmap_file.filter(|disk| self.is_alive(*disk))
     }
 
-    /// The file may be away at a start.
+    /// Decides whether the file is away at a start.
     pub(super) fn find_bitmap_file(&mut self, restart: Restart) {
         let is_away = (restart.seed >> 48).is_multiple_of(4);
         self.bitmap_there = self.living_bitmap_file().filter(|_| !is_away);

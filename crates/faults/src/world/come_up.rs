@@ -1,8 +1,8 @@
-//! The array comes up again from what is on the disks.
+//! The start of the array from the contents of the disks.
 //!
-//! Before it does, the members' own words are compared with their bytes (`inspect`): what they
-//! call clean must agree. Disks may stay away or come back late. Where the array is refused,
-//! that has to be right, and the user takes away what is in the way, or uses force.
+//! Before it, the claims of the members' metadata are compared with their bytes (`inspect`): parts
+//! that they call clean must agree. Disks may stay away or come back late. Where the array is
+//! refused, that has to be right, and the user removes the disks that cause it, or uses force.
 
 use super::{Violation, World, violation};
 use crate::disk::Health;
@@ -16,7 +16,7 @@ use raidlab_geometry::SlotSet;
 use raidlab_random::Stream;
 
 impl World<'_> {
-    /// What is on the disks now is assembled.
+    /// Assembles the array from the disks as they are now.
     pub(super) fn come_up(&mut self, restart: Restart, degraded: bool) -> Result<(), Violation> {
         self.verify_promises()?;
         let mut present: Vec<usize> = self.handles.iter().copied().flatten().collect();
@@ -37,7 +37,7 @@ impl World<'_> {
         if self.ends_without_witness(&present) {
             return Ok(());
         }
-        // Old members may make an array of their own.
+        // Old members may form an array of their own, which is looked at, too.
         if !restart.stale && (restart.seed >> 32).is_multiple_of(4) {
             self.glance(&present)?;
         }
@@ -59,7 +59,7 @@ impl World<'_> {
             && self.drop_unreadable(&mut present)
             && !self.ends_without_witness(&present)
         {
-            // Who was known through one of them is a stranger now.
+            // Disks that were known through one of them count as strangers now.
             let again = self.assemble(&present, false, None);
             assembled = self.without_strangers(again, &mut present);
         }
@@ -75,7 +75,7 @@ impl World<'_> {
         }
         let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
         if self.has_hole() || is_open {
-            // Nobody can tell a first resync by now.
+            // A first resync cannot be distinguished from another one any more.
             self.hole_open = true;
             self.first_sync = false;
         }
@@ -85,8 +85,8 @@ impl World<'_> {
         }
     }
 
-    /// Ends a run beyond the budget in which all who knew that these disks were out
-    /// of date are lost, or were taken away: nobody can tell.
+    /// Ends a run beyond the budget in which all disks that could tell that these are out of date
+    /// are lost, or were removed. Returns whether it did.
     fn ends_without_witness(&mut self, present: &[usize]) -> bool {
         if !self.beyond || self.has_newest(present) {
             return false;
@@ -96,7 +96,7 @@ impl World<'_> {
         true
     }
 
-    /// Whether a disk with the highest event count of all that ever were is here, and can be read.
+    /// Whether a readable disk with the highest event count of all that ever existed is present.
     fn has_newest(&self, present: &[usize]) -> bool {
         let version = self.options.version;
         let events = |disk: usize| inspect::events(self.disks[disk].pristine(), version);
@@ -111,7 +111,7 @@ impl World<'_> {
         here.filter_map(events).max() == newest
     }
 
-    /// What comes of the disks once those that are rightly refused are taken away.
+    /// Returns the result of assembling again without the disks that are rightly refused.
     fn without_strangers(
         &mut self,
         assembled: Result<Ready, Refusal>,
@@ -127,14 +127,13 @@ impl World<'_> {
         }
     }
 
-    /// Disks from an earlier time of the array that knew none of those that
-    /// are current now cannot be told from the other side of a split: that they
-    /// are refused is right. True if there were any; then the user has taken
-    /// them away.
+    /// Removes strangers: disks from an earlier time of the array that knew none of the current
+    /// ones. They cannot be distinguished from the other side of a split, so their refusal is
+    /// right. Returns true if there were any; then the user has removed them.
     fn drop_strangers(&mut self, present: &mut Vec<usize>) -> bool {
         let version = self.options.version;
-        // Those taken out; those that failed, or were just put in, and are still
-        // attached; and those in a slot of which no superblock knows yet.
+        // The candidates: disks that were removed; failed or new ones that are still attached; and
+        // those in a slot that no superblock records yet.
         let served = (SlotSet::first(self.slots.len()) - self.unrecorded()).iter();
         let served: Vec<usize> = served.filter_map(|slot| self.slots[slot.index()]).collect();
         let is_stranger = |disk: &usize| {
@@ -156,8 +155,8 @@ impl World<'_> {
         true
     }
 
-    /// Disks whose log or superblock cannot be read, and that the user takes away
-    /// when the array is refused with them. True if there were any.
+    /// Removes disks whose log or superblock is unreadable, as the user does when the array is
+    /// refused with them. Returns true if there were any.
     fn drop_unreadable(&mut self, present: &mut Vec<usize>) -> bool {
         let before = present.len();
         present.retain(|disk| !self.has_spoilt_metadata(*disk));
@@ -167,7 +166,7 @@ impl World<'_> {
         present.len() < before
     }
 
-    /// Whether some of a disk outside of its data area cannot be read.
+    /// Whether any part of a disk outside of its data area is unreadable.
     pub(super) fn has_spoilt_metadata(&self, disk: usize) -> bool {
         let slot = self.slots.iter().position(|its| *its == Some(disk));
         let (offset, size) = self.reader.areas[slot.unwrap_or(0)];
@@ -176,9 +175,8 @@ impl World<'_> {
         spoilt.any(|(sector, _)| sector < offset || sector >= offset + size)
     }
 
-    /// A disk that does not come back, or only `later`, out of date by then, if
-    /// the budget allows it. Without a log it may always stay away: then a
-    /// dirty array must refuse.
+    /// Chooses a disk that does not come back, or only `later`, out of date by then, if the budget
+    /// allows it. Without a log it may always stay away: then a dirty array must refuse.
     fn leave_out(&mut self, slot: usize, degraded: bool, later: bool) -> Option<usize> {
         let disk = self.slots[slot]?;
         let bad = (self.suspects_at_rest() | self.unreadable()).with(slot_of(slot));
@@ -195,15 +193,15 @@ impl World<'_> {
         Some(disk)
     }
 
-    /// Slots whose disk cannot be counted on while no core runs: dead or not current.
+    /// Returns the slots whose disk cannot be relied on while no core runs: dead or not current.
     fn suspects_at_rest(&self) -> SlotSet {
         let dead = |slot: &usize| self.slots[*slot].is_none_or(|disk| !self.is_alive(disk));
         let dead: SlotSet = (0..self.slots.len()).filter(dead).map(slot_of).collect();
         dead | self.unrecorded()
     }
 
-    /// The array was refused. That is right for a dirty, degraded array with
-    /// parity and without a log, and beyond the budget.
+    /// Handles a refusal of the array. It is right for a dirty, degraded array with parity and
+    /// without a log, and beyond the budget.
     fn refused(
         &mut self,
         refusal: &Refusal,
@@ -221,7 +219,7 @@ impl World<'_> {
         }
         self.did("write hole refused");
         if let Some(disk) = missing {
-            // It was only late.
+            // The disk was only late.
             self.disks[disk].health = Health::Well;
             let mut all = present.to_vec();
             all.push(disk);
@@ -233,8 +231,8 @@ impl World<'_> {
         self.force(present)
     }
 
-    /// Whether this start is forced though nothing asks for it. Not where force accepts what is
-    /// refused otherwise: a write hole, a log that cannot be read, or one side of a split.
+    /// Whether this start is forced without need. It is not where force would accept an array that
+    /// is refused otherwise: a write hole, a log that cannot be read, or one side of a split.
     fn is_forced(&mut self, restart: Restart, degraded: bool, present: &[usize]) -> bool {
         let is_asked = self.options.seldom.forces && (restart.seed >> 44).is_multiple_of(3);
         let accepts = self.has_hole() && degraded
@@ -247,14 +245,14 @@ impl World<'_> {
         forces
     }
 
-    /// With force: the stripes that were being written may be lost.
+    /// Assembles with force: the stripes that were being written may be lost.
     fn force(&mut self, present: &[usize]) -> Result<(), Violation> {
         self.did("forced assembly");
         self.forget_open_rows();
         match self.assemble(present, true, None) {
             Ok(assembled) => self.take(assembled),
             Err(refusal) if self.beyond => {
-                // Nothing is left to be asked.
+                // The run ends here, as no array is left.
                 let text = format_args!("  refused with force: {refusal:?}");
                 self.trace.note(self.now, &[10], text);
                 self.ended = true;
@@ -267,8 +265,8 @@ impl World<'_> {
         }
     }
 
-    /// Members out of date that were taken because nothing newer is left: what
-    /// changed since they were in sync is lost, and what is computed from it.
+    /// Permits the loss of what members lack that are out of date and were taken because no newer
+    /// ones are left: sectors that changed since they were in sync, and those computed from them.
     pub(super) fn forget_what_they_missed(&mut self, forced: &[usize]) {
         let since = forced
             .iter()
@@ -289,10 +287,11 @@ impl World<'_> {
         }
     }
 
-    /// Rows of 4 KiB windows with a sector that may hold more than one value.
+    /// Permits any content of rows of 4 KiB windows with a sector that may have more
+    /// than one value.
     fn forget_open_rows(&mut self) {
         if self.hole_open {
-            // Never in sync: nothing computed can be trusted.
+            // The array was never in sync, so that nothing computed can be trusted.
             self.oracle.forget(0, self.reader.size);
         }
         let open: Vec<u64> = (0..self.reader.size)
@@ -338,7 +337,7 @@ impl World<'_> {
         assembled
     }
 
-    /// The pristine bytes of each slot's disk, if it lives.
+    /// Returns the pristine bytes of each slot's disk, if it lives.
     fn living(&self) -> Vec<Option<&Pages>> {
         let living = self
             .slots
@@ -349,14 +348,14 @@ impl World<'_> {
             .collect()
     }
 
-    /// What the members' superblocks say now.
+    /// Returns the present claims of the members' superblocks.
     pub(super) fn said(&self) -> Option<Said> {
         let file = self.living_bitmap_file();
         let file = file.map(|disk| self.disks[disk].pristine());
         Said::read(self.options.version, &self.living(), file)
     }
 
-    /// What the members say of themselves holds for their bytes.
+    /// Checks that the claims of the members' metadata are true of their bytes.
     fn verify_promises(&mut self) -> Result<(), Violation> {
         if self.beyond || self.reader.redundancy() == 0 || self.has_notes() {
             return Ok(());

@@ -1,13 +1,13 @@
-//! From the driver to the disks and back, in virtual time.
+//! The way from the driver to the disks and back, in virtual time.
 //!
 //! The driver orders commands, each of which becomes a flight with a time of arrival: drawn, or
-//! that of a modelled disk, and later where the disk is slow. When virtual time gets there, the
-//! disk does what the command says, wholly, in part or not at all as its faults say, and the
+//! that of a modelled disk, and later where the disk is slow. When virtual time reaches it, the
+//! disk carries out the command, wholly, in part or not at all depending on its faults, and the
 //! driver sees the end at its next turn. The earliest of all these happens next: an arrival, a
-//! modelled disk's completion, or the driver's turn. A disk that hangs keeps its flights until
-//! it answers again or dies.
+//! modelled disk's completion, or the driver's turn. A disk that hangs keeps its flights until it
+//! answers again or dies.
 //!
-//! What the core orders is held against the rules first: commands lie on the disk, data in its area.
+//! The core's orders are checked first: commands lie on the disk, data in its area.
 
 mod half_done;
 
@@ -23,8 +23,8 @@ use raidlab_units::{Bytes, Nanos, in_one_line};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A disk that is so many times slower than it was may leave a command unanswered for
-/// longer than the driver waits.
+/// The factor of slowness from which on a disk may leave a command unanswered for longer than
+/// the driver waits.
 pub(super) const TRYING_SLOWNESS: u64 = 100;
 
 /// A member command in flight.
@@ -33,25 +33,25 @@ pub(super) struct Flight {
     pub(super) disk: Option<usize>,
     /// The command as the core ordered it.
     pub(super) command: MemberCommand,
-    /// What of it was sent to the disk.
+    /// The part of it that was sent to the disk.
     job: Job,
-    /// First sector on the disk.
+    /// The first sector on the disk.
     start: u64,
-    /// What a write or discard will put there.
+    /// The bytes that a write or discard will store.
     bytes: Option<Arc<[u8]>>,
-    /// Of a flush: the stamp of the newest write that it makes durable.
+    /// For a flush: the stamp of the newest write that it makes durable.
     mark: u64,
-    /// When it was sent, among all commands.
+    /// The number of the command in the order of sending.
     pub(super) sent: u64,
-    /// When it was sent, in time.
+    /// The time when it was sent.
     pub(super) since: u64,
-    /// Its time was drawn while the disk was so slow that the driver may give it up, and
-    /// stays what it is when the disk is fast again.
+    /// Whether its time was drawn while the disk was so slow that the driver may give it up; the
+    /// time stays when the disk is fast again.
     pub(super) is_trying: bool,
 }
 
 impl Flight {
-    /// What a power cut may leave of it.
+    /// Returns the write that a power cut may leave of it.
     pub(super) fn pending(&self) -> Option<PendingWrite> {
         let durable = matches!(
             self.job.transfer,
@@ -70,7 +70,7 @@ impl Flight {
 }
 
 impl World<'_> {
-    /// Has the driver do something, and takes up what comes of it.
+    /// Calls the driver, and handles its actions.
     pub(super) fn call<R>(
         &mut self,
         action: impl FnOnce(&mut Driver, Nanos) -> R,
@@ -85,8 +85,8 @@ impl World<'_> {
         Ok(answer)
     }
 
-    /// As [`Self::call`], for what the driver must see on a disk; what comes of it is
-    /// still to be taken up.
+    /// Calls the driver like [`Self::call`], with direct access to the disks; its actions still
+    /// have to be handled.
     pub(super) fn call_with_disks<R>(
         &mut self,
         action: impl FnOnce(&mut Driver, &Shelf, Nanos) -> R,
@@ -101,7 +101,7 @@ impl World<'_> {
         Ok(answer)
     }
 
-    /// Does what the driver wants.
+    /// Handles the driver's actions.
     pub(super) fn take_up(&mut self) -> Result<(), Violation> {
         let Some(driver) = &self.driver else {
             return Ok(());
@@ -137,7 +137,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Notes who is in sync, and whether errors are over.
+    /// Records which members are in sync, and whether errors are over.
     fn follow_members(&mut self) {
         if self.standing.iter().any(|it| it.erring) {
             self.look_at_errors();
@@ -165,7 +165,7 @@ impl World<'_> {
         }
     }
 
-    /// The core has ordered a command, which the driver sends next, or refuses.
+    /// Checks a command that the core has ordered and that the driver sends next, or refuses.
     fn note_order(&mut self, command: &MemberCommand) -> Result<(), Violation> {
         let disk = self.disk_of(command.slot);
         self.check_bounds(command, disk)?;
@@ -194,8 +194,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A command goes to a disk: one that was just ordered, or the rest of one whose
-    /// first part has ended.
+    /// Sends a command to a disk: one that was just ordered, or the rest of one whose first
+    /// part has ended.
     fn send(&mut self, ordered: Option<MemberCommand>, job: Job) -> Result<(), Violation> {
         self.statistics.commands += 1;
         self.order += 1;
@@ -240,7 +240,7 @@ impl World<'_> {
         }
     }
 
-    /// Commands lie on the disk, and data in the data area.
+    /// Checks that a command lies on the disk, and data in the data area.
     fn check_bounds(&self, command: &MemberCommand, disk: Option<usize>) -> Result<(), Violation> {
         if command.operation == Operation::Flush {
             return Ok(());
@@ -252,7 +252,7 @@ impl World<'_> {
             .iter()
             .position(|its| its.is_some() && *its == disk);
         let area = slot.and_then(|slot| self.reader.areas.get(slot)).copied();
-        // A member that replaces another is given its log's records, too.
+        // A replacement gets the records of the member's log, too.
         let is_outer = command.id.0 >= FIRST_OUTER_ID;
         let (first, last) = match (command.purpose, area) {
             (Purpose::Metadata, _) | (_, None) => (0, size),
@@ -277,7 +277,7 @@ impl World<'_> {
         drawn * disk.map_or(1, |disk| self.disks[disk].slowness)
     }
 
-    /// When the next event is.
+    /// Returns the time of the next event.
     pub(super) fn next_event(&self) -> Option<u64> {
         let command = self.calendar.peek().map(|Reverse((time, ..))| *time);
         command
@@ -287,7 +287,7 @@ impl World<'_> {
             .min()
     }
 
-    /// Does what is next in virtual time.
+    /// Handles the next event in virtual time.
     pub(super) fn step_event(&mut self) -> Result<(), Violation> {
         self.count_event()?;
         let command = self.calendar.peek().map(|Reverse((time, ..))| *time);
@@ -310,8 +310,8 @@ impl World<'_> {
         self.turn()
     }
 
-    /// When it is the driver's turn: when it has something to do by itself, or will see
-    /// what has ended.
+    /// Returns the time of the driver's turn: when it has something to do by itself, or will see
+    /// commands that have ended.
     fn next_turn(&self) -> Option<u64> {
         let wake = self.driver.as_ref()?.owner.next_wake();
         let wake = wake.filter(|wake| wake.0 < u64::MAX);
@@ -319,7 +319,7 @@ impl World<'_> {
         wake.into_iter().chain(self.turn_at).min()
     }
 
-    /// Commands complete on modelled disks; on slow ones, later.
+    /// Completes commands on modelled disks; on slow ones, later.
     fn models_advance(&mut self) -> Result<(), Violation> {
         for order in self.models.advance(self.now) {
             let flights = self.flights.iter_mut();
@@ -335,7 +335,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A command reaches its end, unless its disk hangs.
+    /// Ends a command, unless its disk hangs.
     fn arrive(&mut self, order: u64, id: u64) -> Result<(), Violation> {
         if self
             .flights
@@ -383,14 +383,14 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The driver sees what has ended, and nothing else yet.
+    /// Lets the driver see the commands that have ended, and do nothing else yet.
     fn collect(&mut self) -> Result<(), Violation> {
         self.call(|driver, now| driver.owner.collect(now))?;
         self.delivered.clear();
         Ok(())
     }
 
-    /// The driver's turn: it sees what has ended, and does what is due.
+    /// Runs the driver's turn: it sees the commands that have ended, and does what is due.
     fn turn(&mut self) -> Result<(), Violation> {
         self.turn_at = None;
         self.call(|driver, now| driver.owner.step(now))?;
@@ -398,7 +398,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The disk does what the command says.
+    /// Carries out a command on its disk.
     fn execute(&mut self, flight: &mut Flight) -> Result<Ended, Violation> {
         let Some(number) = flight.disk else {
             return Ok(Err(Errno::NODEV));

@@ -1,5 +1,5 @@
-//! What the exhaustive enumeration needs of a world: to stop at an event, and
-//! to go on from there many times, each time with another crash.
+//! The parts of a world that the exhaustive enumeration needs: stopping at an event, and continuing
+//! from there many times, each time with another crash.
 
 use super::{Violation, World, violation};
 use crate::disk::{Health, Landing, PendingWrite};
@@ -9,12 +9,11 @@ use raidlab_geometry::SlotSet;
 use raidlab_serve::export::BufferPool;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// The kind of the violation that is none: the event has come.
+/// The kind of a pseudo-violation, which stops a run at the event wanted.
 pub(super) const ENOUGH: &str = "enough events";
 
 impl<'a> World<'a> {
-    /// Runs a script, and until all is quiet, but no further than so many
-    /// events.
+    /// Runs a script until all is quiet, but no further than this many events.
     pub(crate) fn run_to_event(
         &mut self,
         script: &[Step],
@@ -27,7 +26,7 @@ impl<'a> World<'a> {
                 world.act(step.action)?;
             }
             world.drain()?;
-            // As long as the array is not yet marked clean.
+            // Not so long that the array is marked clean.
             world.advance(world.now + 1_000_000_000)
         };
         match run(self) {
@@ -36,7 +35,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// An error if no more events are wanted.
+    /// Counts an event; an error if no more are wanted.
     pub(super) fn count_event(&mut self) -> Result<(), Violation> {
         if self.most_events == Some(self.statistics.events) {
             return Err(violation(ENOUGH, ""));
@@ -48,8 +47,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// The writes that a power cut now may lose: disk, place in its order,
-    /// sectors.
+    /// Returns the writes that a power cut now may lose: disk, place in its order, sectors.
     pub(crate) fn volatile_writes(&self) -> Vec<(usize, usize, u64)> {
         let pending = self.pending_writes();
         let mut writes = Vec::new();
@@ -62,13 +60,13 @@ impl<'a> World<'a> {
         writes
     }
 
-    /// Every set of members that the level can lose.
+    /// Returns every set of members that the level can lose.
     pub(crate) fn possible_losses(&self) -> Vec<SlotSet> {
         let all = SlotSet::first(self.slots.len());
         self.reader.losses(all, self.reader.redundancy())
     }
 
-    /// Another world, in which the power was cut now.
+    /// Returns another world, in which the power was cut now.
     pub(crate) fn after_cut(
         &self,
         mut landing: impl FnMut(usize, usize, &PendingWrite) -> Landing,
@@ -130,8 +128,8 @@ impl<'a> World<'a> {
         after
     }
 
-    /// The power comes back, everything settles and is verified. Where no disk was lost, the
-    /// slots that were `served` are.
+    /// Restores the power, lets everything settle, and verifies it. Where no disk was lost, the
+    /// slots in `served` must be served again.
     pub(crate) fn come_up_and_settle(&mut self, served: SlotSet) -> Result<(), Violation> {
         let mut disks = self.slots.iter().flatten();
         let lost = disks.any(|disk| !self.is_alive(*disk));

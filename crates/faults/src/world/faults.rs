@@ -1,10 +1,10 @@
-//! Faults and administrators, within the budget or beyond it.
+//! Faults and acts of administrators, within the budget or beyond it.
 //!
-//! The *budget* is what the level can bear. Before a fault strikes, the disks that cannot be
-//! counted on are put together: failed or dying ones, those whose failure is not recorded, those
-//! with sectors that cannot be read, and after a crash parity that may not fit. A fault that
-//! would take more than the level bears is left out, unless the run may go over the budget; from
-//! then on it counts as *beyond* it, and data may be lost.
+//! The *budget* is what the level tolerates. Before a fault strikes, the disks that cannot be
+//! relied on are counted: failed or dying ones, those whose failure is not recorded, those with
+//! unreadable sectors, and after a crash parity that may not fit. A fault that would exceed what
+//! the level tolerates is left out, unless the run may go over the budget; from then on the run
+//! counts as *beyond* it, and data may be lost.
 
 use super::dispatch::{Flight, TRYING_SLOWNESS};
 use super::{Violation, World, violation};
@@ -16,7 +16,7 @@ use raidlab_array::{MemberState, Slot, SyncAction};
 use raidlab_geometry::SlotSet;
 
 impl World<'_> {
-    /// Slots whose disk cannot be counted on.
+    /// Returns the slots whose disk cannot be relied on.
     pub(super) fn suspects(&self) -> SlotSet {
         let states = self.states();
         let suspect = |slot: &usize| {
@@ -33,7 +33,7 @@ impl World<'_> {
         suspects | self.unrecorded() | self.with_failing_successors()
     }
 
-    /// Slots that a disk is about to take which is gone, or whose next commands fail.
+    /// Returns the slots whose next disk is gone, or will fail its next commands.
     fn with_failing_successors(&self) -> SlotSet {
         let attached = self.handles.iter().flatten().copied();
         attached
@@ -44,7 +44,7 @@ impl World<'_> {
             .collect()
     }
 
-    /// Slots that a restart now would not take as current, by the superblocks.
+    /// Returns the slots whose disk a restart now would not take as current, by the superblocks.
     pub(super) fn unrecorded(&self) -> SlotSet {
         let all = SlotSet::first(self.slots.len());
         match self.said() {
@@ -53,7 +53,7 @@ impl World<'_> {
         }
     }
 
-    /// Slots whose disk has unreadable sectors.
+    /// Returns the slots whose disk has unreadable sectors.
     pub(super) fn unreadable(&self) -> SlotSet {
         let marked = |slot: &usize| {
             self.slots[*slot].is_some_and(|number| {
@@ -69,11 +69,10 @@ impl World<'_> {
         self.options.level.parity_count() > 0 && !self.logged
     }
 
-    /// Parity fits again once the resync after a crash has ended and all
-    /// superblocks say so: only then is it flushed as well, and known to those
-    /// that are left when others are lost. While a member is
-    /// missing there is no resync: started by force, such an array calls itself
-    /// clean, and the parity of its open rows goes on from wrong to wrong.
+    /// Marks parity as fitting once the resync after a crash has ended and all superblocks record
+    /// that: only then is it flushed as well, and known to the members that are left when others
+    /// are lost. While a member is missing there is no resync: started by force, such an array
+    /// calls itself clean, and the parity of its open rows stays wrong.
     pub(super) fn look_at_hole(&mut self) {
         let syncing = self.driver.as_ref().is_some_and(Driver::is_syncing);
         let is_whole = self.in_sync().len() == self.slots.len();
@@ -84,7 +83,7 @@ impl World<'_> {
         }
     }
 
-    /// Errors that pass are dealt with once nothing is in work.
+    /// Clears transient errors, which are dealt with once nothing is in work.
     pub(super) fn look_at_errors(&mut self) {
         let is_quiet = self.asked.is_empty()
             && self.flights.is_empty()
@@ -94,8 +93,8 @@ impl World<'_> {
         }
     }
 
-    /// A disk tries the driver's patience no more once it answers as it should, and what
-    /// it was sent before is answered.
+    /// Clears the mark of a disk that may exceed the driver's time limit, once it answers normally
+    /// and all commands sent before are answered.
     pub(super) fn look_at_patience(&mut self) {
         let limit = self.options.driver.command_limit_ns;
         for disk in 0..self.standing.len() {
@@ -109,8 +108,8 @@ impl World<'_> {
         }
     }
 
-    /// Whether one more bad slot is within the budget. If not, and the run may
-    /// go beyond it, it has done so from now on.
+    /// Returns whether one more bad slot is within the budget. If not, and the run may go beyond
+    /// it, the run is beyond it from now on.
     pub(super) fn allows(&mut self, slot: usize) -> bool {
         self.look_at_hole();
         self.look_at_patience();
@@ -121,14 +120,14 @@ impl World<'_> {
         if self.options.over_budget {
             self.beyond = true;
             if self.hole_open {
-                // What is computed without this disk may be wrong.
+                // Data computed without this disk may be wrong.
                 self.oracle.forget(0, self.reader.size);
             }
         }
         self.options.over_budget
     }
 
-    /// A fault of the script, if the budget lets it.
+    /// Carries out a fault of the script, if the budget permits it.
     pub(super) fn fault(&mut self, action: Action) -> Result<(), Violation> {
         let done = match action {
             Action::Unreadable {
@@ -217,7 +216,7 @@ impl World<'_> {
 
     fn hang(&mut self, member: usize, for_ns: u64, dies: bool) -> Option<&'static str> {
         let disk = self.slots[member]?;
-        // What is in flight waits already, but for less than the other half.
+        // Commands in flight have waited already, but for less than the other half.
         let is_trying = for_ns >= self.options.driver.command_limit_ns / 2;
         if self.standing[disk].hung.is_some() || !self.is_alive(disk) {
             return None;
@@ -261,13 +260,13 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The handle of the device that serves a slot.
+    /// Returns the handle of the device that serves a slot.
     pub(super) fn handle_of(&self, slot: usize) -> Option<Slot> {
         let served = self.driver.as_ref()?.served();
         served.get(slot).copied().flatten().map(slot_of)
     }
 
-    /// Every empty or failed slot gets a disk.
+    /// Gives every empty or failed slot a disk.
     pub(super) fn mend(&mut self, fresh: bool, healed: bool) -> Result<(), Violation> {
         self.go_on()?;
         for slot in 0..self.slots.len() {
@@ -298,11 +297,11 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A disk was taken out, and may come back as one of this slot.
+    /// Keeps a disk that was removed, and may come back as one of this slot.
     pub(super) fn let_go(&mut self, handle: Slot, disk: usize, slot: usize) {
         self.handles[handle.index()] = None;
         self.follow_slots();
-        // It stays claimed until the last command to it has ended.
+        // The disk stays claimed until the last command to it has ended.
         let mut flights = self.flights.values();
         let is_free = flights.all(|it| it.disk != Some(disk));
         if self.is_alive(disk) && self.standing[disk].hung.is_none() && is_free {
@@ -312,7 +311,7 @@ impl World<'_> {
 
     fn put_in(&mut self, slot: usize, fresh: bool, healed: bool) -> Result<(), Violation> {
         let old = self.retired.iter().position(|(its, _)| *its == slot);
-        // It may have died since it was taken out.
+        // A disk may have died since it was removed.
         let least = self.least_sectors();
         let lives = |index: &usize| {
             let disk = self.retired[*index].1;
@@ -337,7 +336,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A disk is put in, under a handle of its own: how, or why not.
+    /// Adds a disk under a handle of its own; returns its role, or the reason of a refusal.
     pub(super) fn attach(&mut self, disk: usize) -> Result<Result<Added, String>, Violation> {
         self.oracle.members_changed();
         let flags = write_mostly(self.options, disk);
@@ -362,7 +361,7 @@ impl World<'_> {
         Ok(added.map(|(_, how)| how))
     }
 
-    /// A check or repair begins, if the array lets it.
+    /// Starts a check or repair, if the array permits it.
     pub(super) fn check(&mut self, repair: bool) -> Result<(), Violation> {
         let action = if repair {
             SyncAction::Repair
@@ -371,7 +370,7 @@ impl World<'_> {
         };
         self.did(if repair { "repair" } else { "check" });
         self.go_on()?;
-        // Refused while another sync runs.
+        // The array refuses this while another sync runs.
         let _running = self.call(|driver, now| driver.start_sync(now, action))?;
         Ok(())
     }

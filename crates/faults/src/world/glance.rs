@@ -1,7 +1,7 @@
-//! Somebody looks into an array that is down, without leave to write (`--readonly`).
+//! Read-only assembly of an array that is down (`--readonly`).
 //!
-//! The disks are copies, so that nothing is left of it, and take no writes. What is read must
-//! be allowed, no member may be given up, and only what cannot be read and may be torn may fail.
+//! The disks are copies, so that no trace remains of it, and take no writes. The bytes read must be
+//! permitted, no member may be given up, and only unreadable sectors that may be torn may fail.
 
 use super::asking::asked;
 use super::{Violation, World, nanos, violation};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 const READ: u64 = 64;
 
 impl World<'_> {
-    /// Reads all of what these disks make, if they make anything without a write.
+    /// Reads the whole array that these disks form, if they form one without a write.
     pub(super) fn glance(&mut self, present: &[usize]) -> Result<(), Violation> {
         if self.beyond {
             return Ok(());
@@ -49,7 +49,7 @@ impl World<'_> {
         let Ok(ready) = ready else {
             return Ok(false);
         };
-        // It may have grown, and no superblock may say so yet.
+        // The array may have grown before any superblock recorded it.
         let size = ready.assembly.size.0.min(self.reader.size);
         let driver = Driver::start(ready, self.options, nanos(self.now), false);
         let mut driver = driver.map_err(|error| violation("assembly", error))?;
@@ -72,7 +72,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether reads may fail: what cannot be read is not computed where parity may be torn.
+    /// Whether reads may fail: unreadable sectors are not computed where parity may be torn.
     fn may_fail(&self) -> bool {
         let is_torn = self.logged || self.has_hole() || self.first_sync;
         is_torn && !self.unreadable().is_empty() || self.has_notes()
@@ -91,7 +91,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A read, for which time stands still.
+    /// Carries out a read while time stands still.
     fn read_alone(
         &self,
         driver: &mut Driver,
@@ -137,7 +137,7 @@ impl World<'_> {
     }
 }
 
-/// As a device that was opened for reading.
+/// Carries out a command as a device does that was opened for reading.
 fn carry_out(job: &mut Job) -> Ended {
     let (at, moved) = (job.at(), job.moved);
     match &mut job.transfer {

@@ -1,8 +1,8 @@
-//! Arrays grow when they start, if all their members have more room than is used.
+//! Growth of arrays at a start, if all their members have more room than is used.
 //!
-//! Until the superblocks say so the array is what it was, so a crash may take the growth back; then
-//! no write to what is new can have been acknowledged. What nobody has written there is undefined,
-//! as in a new array, and what was there before is kept like ever.
+//! Until the superblocks record it the array has its old size, so a crash may undo the growth; then
+//! no write to the new part can have been acknowledged. Unwritten sectors of the new part are
+//! undefined, as in a new array, and the old part is kept as always.
 
 use super::begin::disk_sectors;
 use super::{Violation, World, violation};
@@ -11,12 +11,12 @@ use crate::script::Restart;
 use raidlab_geometry::{Layout, SlotSet};
 
 impl World<'_> {
-    /// Whether the array is to grow at a start, as far as the seed says.
+    /// Whether the array is to grow at a start, by its seed.
     pub(super) fn is_to_grow(&self, restart: Restart) -> bool {
         self.options.seldom.room.is_some() && (restart.seed >> 40).is_multiple_of(2)
     }
 
-    /// The size that the array has come up with.
+    /// Checks and adopts the size with which the array has started.
     pub(super) fn follow_size(&mut self, ready: &Ready) -> Result<(), Violation> {
         let assembly = &ready.assembly;
         let (used, size) = (assembly.array.used_size.0, assembly.size.0);
@@ -42,7 +42,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Sectors that a disk needs to be put in: the array may have grown since it was taken out.
+    /// Returns the sectors that a disk needs to be added: the array may have grown since
+    /// it was removed.
     pub(super) fn least_sectors(&self) -> u64 {
         let first = disk_sectors(self.options, 0);
         match self.options.seldom.room {
@@ -51,7 +52,7 @@ impl World<'_> {
         }
     }
 
-    /// Comes up as it was where it cannot grow, which has to be right.
+    /// Starts the array with its old size where it cannot grow, which has to be right.
     pub(super) fn without_growth(
         &mut self,
         assembled: Result<Ready, Refusal>,
@@ -67,8 +68,8 @@ impl World<'_> {
         }
     }
 
-    /// Copies that lie far away lie elsewhere in a larger array; and every member has to be there
-    /// and in sync, and none may be about to be replaced.
+    /// Whether growth may be refused: far copies would have other places in a larger array, and
+    /// every member has to be present and in sync, and none may be about to be replaced.
     fn may_refuse_growth(&self, present: &[usize]) -> bool {
         let is_far = match self.options.layout {
             Layout::Copies(copies) => copies.far > 1 && !copies.offset,

@@ -1,4 +1,4 @@
-//! Slots change hands: a member that has not failed is replaced by another disk.
+//! Slots that change hands: a member that has not failed is replaced by another disk.
 
 use super::{Violation, World};
 use crate::inspect;
@@ -8,7 +8,7 @@ use raidlab_array::{Operation, Purpose};
 use raidlab_geometry::SlotSet;
 
 impl World<'_> {
-    /// Which disk serves each slot may have changed.
+    /// Follows changes of the disks that serve the slots.
     pub(super) fn follow_slots(&mut self) {
         let Some(driver) = &self.driver else {
             return;
@@ -28,10 +28,10 @@ impl World<'_> {
         self.slots = slots;
     }
 
-    /// Slots that another disk has taken over from a member that had not failed, where a crash
-    /// must not cost the slot, whatever of the superblocks that tell of it has landed. Not where
-    /// the new disk's superblock names bad blocks: what the old one could not read may still
-    /// have to be filled from the others.
+    /// Returns slots that another disk has taken over from a member that had not failed, where a
+    /// crash must not lose the slot, whichever of the superblocks that record it have landed. Slots
+    /// are left out where the new disk's superblock names bad blocks: sectors that the old one
+    /// could not read may still have to be computed from the others.
     pub(super) fn safely_handed_over(&self) -> SlotSet {
         let is_sound = |disk: usize| {
             let pages = self.disks[disk].pristine();
@@ -43,7 +43,7 @@ impl World<'_> {
             .collect()
     }
 
-    /// Lets time pass until the moment has come, at most so long.
+    /// Lets time pass until the moment has come, at most for `most_ns` nanoseconds.
     pub(super) fn await_moment(&mut self, moment: Moment, most_ns: u64) -> Result<(), Violation> {
         let deadline = self.now + most_ns;
         let (slots, order) = (self.slots.clone(), self.order);

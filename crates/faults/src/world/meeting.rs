@@ -1,4 +1,4 @@
-//! In which of its states a deed meets the array.
+//! The states of the array that an action meets.
 
 use super::World;
 use crate::disk::Health;
@@ -8,7 +8,7 @@ use raidlab_array::{ArrayStatus, MemberState};
 use raidlab_units::Sectors;
 
 impl World<'_> {
-    /// Something is done: it is counted with the states that it meets.
+    /// Counts an action with the states that it meets.
     pub(super) fn did(&mut self, deed: &'static str) {
         let states = State::ALL;
         let status = self.driver.as_ref().and_then(Driver::status);
@@ -17,7 +17,7 @@ impl World<'_> {
         self.statistics.reach.did(deed, met);
     }
 
-    /// Whether a state holds. Of an array that is down, what its disks tell.
+    /// Whether a state holds; for an array that is down, by its disks.
     fn is(&self, state: State, status: &Option<ArrayStatus>) -> bool {
         let told = |asked: fn(&ArrayStatus) -> bool| status.as_ref().is_some_and(asked);
         match state {

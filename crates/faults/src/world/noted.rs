@@ -1,12 +1,11 @@
-//! Bad blocks that somebody else noted on a disk while it was away.
+//! Bad blocks that another system noted on a disk while it was away.
 //!
-//! md keeps a member whose medium refuses a write, and notes the range in its bad-block
-//! log; raidlab fails such a member. So a disk that comes back from md may name ranges
-//! in chunks that the bitmap calls clean, and the array has their bytes elsewhere.
-//! Such a disk is made here out of one that has failed: with other bytes there, and a
-//! log that says so. Until they are written again, it counts as one that cannot be
-//! read there. Not in arrays that a crash leaves with a write hole: for what parity
-//! does not say there would be no other copy.
+//! md keeps a member whose medium refuses a write, and notes the range in its bad-block log;
+//! raidlab fails such a member. So a disk that comes back from md may name ranges in chunks that
+//! the bitmap calls clean, whose bytes only the other members have. Such a disk is made here out of
+//! one that has failed: with other bytes there, and a log that names them. Until they are written
+//! again, it counts as a disk that is unreadable there. This is not done in arrays that a crash
+//! leaves with a write hole: where parity does not fit there would be no other copy.
 
 use super::{Violation, World, slot_of};
 use crate::disk::Disk;
@@ -17,15 +16,15 @@ use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
 use std::io;
 
 impl World<'_> {
-    /// A failed member's disk loses a range of its data area, and its log names it.
+    /// Makes a failed member's disk lose a range of its data area, which its log names.
     pub(super) fn note_bad(
         &mut self,
         member: usize,
         sector: u64,
         count: u64,
     ) -> Option<&'static str> {
-        // A member whose failure is recorded nowhere yet is a member still, and elsewhere
-        // its log would be made void.
+        // A member whose failure is recorded nowhere yet is still a member, whose log would
+        // be voided elsewhere.
         let is_out = self.unrecorded().contains(slot_of(member));
         if self.beyond || self.has_hole() || !is_out {
             return None;
@@ -33,7 +32,7 @@ impl World<'_> {
         let number = self.failed_disk(member)?;
         let (offset, size) = self.reader.areas[member];
         let count = count.min(size.checked_sub(sector)?);
-        // Nobody would ever write to what holds nothing.
+        // A sector without content would never be written again.
         let holds = |sector| self.reader.position(member, sector).is_some();
         if !(sector..sector + count).all(holds) {
             return None;
@@ -51,7 +50,7 @@ impl World<'_> {
         Some("bad blocks noted elsewhere")
     }
 
-    /// A failed member's disk has a log with room for only so many entries more: all others name
+    /// Fills the log of a failed member's disk so that `left` more entries fit: all new ones name
     /// sectors that the array does not use.
     pub(super) fn fill_log(&mut self, member: usize, left: usize) -> Option<&'static str> {
         if self.beyond || !self.unrecorded().contains(slot_of(member)) {
@@ -60,7 +59,7 @@ impl World<'_> {
         let number = self.failed_disk(member)?;
         let (offset, size) = self.reader.areas[member];
         let disk = &mut self.disks[number];
-        // Apart from each other and from what is used.
+        // Places apart from each other and from the used sectors.
         let mut unused = (offset + size + 1..disk.sectors()).step_by(2);
         note(disk, |entries, capacity| {
             while entries.len() + left < capacity
@@ -73,7 +72,7 @@ impl World<'_> {
         Some("bad-block log filled elsewhere")
     }
 
-    /// The disk of a slot whose member has failed, with nothing in flight to it.
+    /// Returns the disk of a slot whose member has failed, with nothing in flight to it.
     fn failed_disk(&self, member: usize) -> Option<usize> {
         let disk = match self.states().get(member)? {
             MemberState::Faulty => self.slots[member]?,
@@ -88,7 +87,7 @@ impl World<'_> {
         (is_quiet && self.is_alive(disk) && self.standing[disk].hung.is_none()).then_some(disk)
     }
 
-    /// Whether a disk's log names anything that was noted here, or may do so as it cannot be read.
+    /// Whether a disk's log has any entry that was noted here, or may have one as it is unreadable.
     pub(super) fn is_noted(&self, disk: usize) -> bool {
         let (offset, size) = self.reader.areas[0];
         let is_used = |entry: &BadBlockEntry| entry.start.0 < offset + size;
@@ -101,18 +100,19 @@ impl World<'_> {
         self.slots.iter().flatten().any(|disk| self.is_noted(*disk))
     }
 
-    /// What logs name is given its bytes again, by a repair.
+    /// Restores the bytes of the places in the logs, by a repair.
     pub(super) fn repair_noted(&mut self) -> Result<(), Violation> {
         if !self.has_notes() {
             return Ok(());
         }
-        // Refused while another sync runs: then in the next round.
+        // Refused while another sync runs; then it is done in the next round.
         let _running = self.call(|driver, now| driver.start_sync(now, SyncAction::Repair))?;
         Ok(())
     }
 }
 
-/// Changes what a disk's bad-block log names; the number is that of the entries it has room for.
+/// Changes the entries of a disk's bad-block log; the number is that of the entries it
+/// has room for.
 fn note(disk: &mut Disk, change: impl FnOnce(&mut Vec<BadBlockEntry>, usize)) -> Option<()> {
     let mut metadata = metadata(disk)?;
     let superblock = &mut metadata.superblock;
@@ -131,7 +131,7 @@ fn note(disk: &mut Disk, change: impl FnOnce(&mut Vec<BadBlockEntry>, usize)) ->
     Some(())
 }
 
-/// A disk as the metadata reader sees it.
+/// A disk as a source for the metadata reader.
 struct Readable<'a>(&'a Disk);
 
 impl ReadAt for Readable<'_> {

@@ -1,11 +1,9 @@
-//! The array goes down, to come up again (`come_up`).
+//! The stop of the array, before its next start (`come_up`).
 //!
-//! **Power cut.** The core is gone; what was in flight or in a volatile cache
-//! lands as drawn; hung disks answer again or are dead. **Kill.** The core is
-//! gone; commands in flight are carried out as they were sent, or not at all, and the
-//! caches live.
-//! **Stop.** The array is stopped cleanly, and then the power is cut: what a
-//! clean stop leaves must not need the caches.
+//! **Power cut.** The core is gone; writes in flight or in a volatile cache land as drawn; hung
+//! disks answer again or are dead. **Kill.** The core is gone; commands in flight are carried out
+//! as they were sent, or not at all, and the caches survive. **Stop.** The array is stopped
+//! cleanly, and then the power is cut: a clean stop must not rely on the caches.
 
 use super::{LONGEST_WAIT_NS, Standing, Violation, World, violation};
 use crate::disk::{Health, PendingWrite, Tear};
@@ -44,9 +42,10 @@ impl World<'_> {
         self.costs_no_member(restart, served)
     }
 
-    /// Slots whose members serve, as all superblocks say, on disks that live on; and those that
-    /// another disk has taken over from a member that has not failed, whatever the superblocks
-    /// say. None where some of a superblock or a log cannot be read, as that may cost any member.
+    /// Returns the slots whose members serve by all superblocks, on disks that live on; and those
+    /// that another disk has taken over from a member that has not failed, whatever the
+    /// superblocks record. None where any part of a superblock or a log is unreadable, as that may
+    /// cost any member.
     pub(crate) fn surely_served(&self) -> SlotSet {
         let dies = |disk: usize| self.standing[disk].hung.is_some_and(|(_, dies)| dies);
         let mut attached = self.handles.iter().flatten();
@@ -63,9 +62,9 @@ impl World<'_> {
         }
     }
 
-    /// A crash alone takes no member out: whatever of its superblocks has landed, a slot
-    /// that was served is. Where disks stay away or come back late, a slot may be lost with
-    /// them.
+    /// Checks that a crash alone removes no member: whichever of its superblocks have landed, a
+    /// slot that was served is served again. Where disks stay away or come back late, a slot may be
+    /// lost with them.
     pub(super) fn costs_no_member(
         &self,
         restart: Restart,
@@ -88,8 +87,8 @@ impl World<'_> {
         self.stop_cleanly()?;
         self.look_at_hole();
         if self.first_sync {
-            // Without a log nobody can tell a first resync from one after a crash
-            // once the array has been stopped.
+            // Without a log a first resync cannot be distinguished from one after a crash once the
+            // array has been stopped.
             self.before_a_crash();
         }
         self.lose_power(restart.seed);
@@ -97,7 +96,7 @@ impl World<'_> {
         self.come_up(restart, degraded)
     }
 
-    /// A clean stop, to its end.
+    /// Stops the array cleanly, and waits for the end.
     pub(super) fn stop_cleanly(&mut self) -> Result<(), Violation> {
         self.call(|driver, now| driver.owner.stop(now))?;
         let deadline = self.now + LONGEST_WAIT_NS;
@@ -109,8 +108,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Without a log, an unreadable sector and a torn stripe are two faults in
-    /// one place, and so is a disk that dies before the stripes are resynced.
+    /// Prepares for a crash: without a log, an unreadable sector and a torn stripe are two faults
+    /// in one place, and so is a disk that dies before the stripes are resynced.
     fn before_a_crash(&mut self) {
         self.look_at_hole();
         if !self.has_hole() {
@@ -137,7 +136,7 @@ impl World<'_> {
         }
     }
 
-    /// The writes in flight with their disks, in the order sent.
+    /// Returns the writes in flight with their disks, in the order sent.
     pub(super) fn pending_writes(&self) -> Vec<(usize, PendingWrite)> {
         let flights = self.flights.values();
         let pending = flights.filter_map(|flight| Some((flight.disk?, flight.pending()?)));
@@ -188,9 +187,9 @@ impl World<'_> {
         self.forget_flights();
     }
 
-    /// A drive of 512-byte sectors that writes 4 KiB at a time may lose all of
-    /// them. That is one more unreadable place: within the promise if the level
-    /// can bear one more and the stripe is not open to the write hole.
+    /// Makes the physical sector of a write unreadable: a drive of 512-byte sectors that writes 4
+    /// KiB at a time may lose all of them. That is one more unreadable place: within the promise if
+    /// the level tolerates one more and the stripe is not open to the write hole.
     fn tear_physical(&mut self, disk: usize, write: &PendingWrite) {
         let slot = self.slots.iter().position(|its| *its == Some(disk));
         let Some(slot) = slot.filter(|_| self.options.tear_physical && !self.has_hole()) else {

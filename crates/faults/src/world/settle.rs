@@ -1,10 +1,9 @@
-//! When everything has calmed down, everything must be right.
+//! The settling of the world, after which everything must be right.
 //!
-//! First all of the array is read, degraded as it may be. Then the empty slots
-//! are filled, the syncs awaited, the array flushed. What the independent
-//! reader finds on the members must be allowed; copies and parity agree; every
-//! loss of as many members as the level can bear leaves every byte. At last
-//! the array's own check must find nothing.
+//! First all of the array is read, degraded or not. Then the empty slots are filled, the syncs
+//! awaited, the array flushed. The content that the independent reader finds on the members must be
+//! permitted; copies and parity agree; every loss of as many members as the level tolerates leaves
+//! every byte. At last the array's own check must find nothing.
 
 use super::{LONGEST_WAIT_NS, Violation, World, violation};
 use crate::driver::Driver;
@@ -14,15 +13,14 @@ use crate::value::Value;
 use raidlab_array::{MemberState, Operation, SyncAction};
 use raidlab_geometry::SlotSet;
 
-/// Bytes that are read to try all losses in one verification.
+/// The bytes that are read in one verification to try all losses.
 const LOSS_BUDGET: u64 = 6 << 20;
 
-/// No array needs more rounds of mending: each brings every member in sync, or
-/// one disk fewer is about to die.
+/// The most rounds of mending: each brings every member in sync, or leaves one dying disk fewer.
 const MOST_ROUNDS: u32 = 8;
 
 impl World<'_> {
-    /// Settles and verifies.
+    /// Lets everything settle, and verifies it.
     pub(super) fn settle(&mut self) -> Result<(), Violation> {
         self.drain()?;
         self.read_everything()?;
@@ -36,9 +34,8 @@ impl World<'_> {
         self.check_finds(0..0)
     }
 
-    /// Every slot is in sync, everything is flushed, and nothing is in flight. A
-    /// disk that hangs answers the flush at last, or dies of it: then all begins
-    /// anew.
+    /// Brings every slot in sync, flushes everything, and waits until nothing is in flight. A disk
+    /// that hangs answers the flush at last, or dies of it: then all begins anew.
     fn mend_and_flush(&mut self) -> Result<(), Violation> {
         for _ in 0..MOST_ROUNDS {
             self.mend_and_sync()?;
@@ -64,7 +61,7 @@ impl World<'_> {
         violation("liveness", detail)
     }
 
-    /// Beyond the budget: whatever is answered must be true.
+    /// Settles a world beyond the budget: every answer must be right.
     fn settle_beyond(&mut self) -> Result<(), Violation> {
         self.quiet("the end", LONGEST_WAIT_NS)?;
         self.read_everything()?;
@@ -72,7 +69,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Disks that are hung or slow are well again, or die.
+    /// Ends the faults of disks: hung or slow ones are well again, or die.
     fn end_faults(&mut self) {
         for disk in &mut self.disks {
             disk.slowness = 1;
@@ -80,7 +77,7 @@ impl World<'_> {
         self.standing.iter_mut().for_each(|it| it.transient = 0);
     }
 
-    /// Every slot is in sync, and nothing is in flight.
+    /// Brings every slot in sync, and waits until nothing is in flight.
     pub(super) fn mend_and_sync(&mut self) -> Result<(), Violation> {
         for _ in 0..MOST_ROUNDS {
             self.quiet("sync", LONGEST_WAIT_NS)?;
@@ -97,7 +94,7 @@ impl World<'_> {
         Err(self.never_whole())
     }
 
-    /// A disk may have died without the core having used it since.
+    /// Fails disks that have died without the core having used them since.
     fn notice_the_dead(&mut self) -> Result<(), Violation> {
         for slot in 0..self.slots.len() {
             let dead = self.slots[slot].is_some_and(|disk| !self.is_alive(disk));
@@ -115,14 +112,14 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Unreadable sectors that nobody has read are forgotten.
+    /// Clears unreadable sectors that were never read.
     fn rewrite_unreadable(&mut self) {
         for disk in self.slots.iter().flatten() {
             self.disks[*disk].heal();
         }
     }
 
-    /// Until no sync runs, no request is in work and no command in flight.
+    /// Waits until no sync runs, no request is in work and no command in flight.
     pub(super) fn quiet(&mut self, what: &str, longest: u64) -> Result<(), Violation> {
         let deadline = self.now + longest;
         loop {
@@ -131,8 +128,7 @@ impl World<'_> {
             if !busy && self.flights.is_empty() && self.asked.is_empty() {
                 return Ok(());
             }
-            // With more lost than the level can bear, what is left to be
-            // filled stays so.
+            // With more lost than the level tolerates, members that cannot be recovered stay so.
             if self.beyond && self.asked.is_empty() && self.next_event().is_none() {
                 return Ok(());
             }
@@ -140,7 +136,7 @@ impl World<'_> {
         }
     }
 
-    /// Reads the whole array by requests.
+    /// Reads the whole array by requests, and checks the bytes.
     pub(super) fn read_everything(&mut self) -> Result<(), Violation> {
         let size = self.reader.size;
         let step = 256;
@@ -155,12 +151,12 @@ impl World<'_> {
         self.drain()
     }
 
-    /// The disks' bytes against the oracle, and against each other.
+    /// Compares the disks' bytes with the oracle, and with each other.
     pub(super) fn verify(&mut self) -> Result<(), Violation> {
         self.statistics.verifications += 1;
         let present = self.in_sync();
         self.agree(present)?;
-        // All agrees: what was there at first is as good as written.
+        // All members agree: the first content counts as written.
         self.first_sync = false;
         self.settle_values(present)?;
         self.try_losses(present)
@@ -174,7 +170,7 @@ impl World<'_> {
 
     fn settle_values(&mut self, present: SlotSet) -> Result<(), Violation> {
         let lost = SlotSet::first(self.slots.len()) - present;
-        // As `images` does, which would borrow the oracle, too.
+        // The same as `images`, which would borrow the oracle, too.
         let image = |disk: &Option<usize>| self.disks[disk.unwrap_or(0)].pristine();
         let images: Vec<&Pages> = self.slots.iter().map(image).collect();
         for sector in 0..self.reader.size {
@@ -189,8 +185,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// All ways to lose members; where that is too much work, of a part of the
-    /// sectors that changes with time.
+    /// Tries all ways to lose members; where that is too much work, on a part of the sectors that
+    /// changes with time.
     fn try_losses(&mut self, present: SlotSet) -> Result<(), Violation> {
         let missing = self.slots.len() - present.len();
         let spare = self.reader.redundancy().saturating_sub(missing);
@@ -224,8 +220,8 @@ impl World<'_> {
         Err(violation("redundancy", detail))
     }
 
-    /// The array's own check finds mismatches in this range (of the positions
-    /// in which it reports), and nowhere else; an empty range: none at all.
+    /// Checks that the array's own check finds mismatches in this range (of the positions in which
+    /// it reports), and nowhere else; with an empty range none at all.
     pub(super) fn check_finds(&mut self, expected: std::ops::Range<u64>) -> Result<(), Violation> {
         if self.reader.redundancy() == 0 {
             return Ok(());

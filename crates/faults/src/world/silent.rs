@@ -1,11 +1,10 @@
 //! Corruption without an error: flipped bits, lost and misdirected writes.
 //!
-//! RAID without checksums does not promise to read right bytes then; it
-//! promises that a check *finds* it. So this comes only when everything is
-//! settled, nothing is in flight, and no read asks before the check. The check
-//! must report a mismatch at the place (at both places of a misdirected
-//! write) and none anywhere else. Then the overlays are lifted, the pristine
-//! bytes are there again, and a second check must find nothing.
+//! RAID without checksums does not promise to read right bytes then; it promises that a check
+//! *finds* it. So this comes only when everything is settled, nothing is in flight, and no read
+//! comes before the check. The check must report a mismatch at the place (at both places of a
+//! misdirected write) and none anywhere else. Then the overlays are lifted, which restores the
+//! pristine bytes, and a second check must find nothing.
 
 use super::{LONGEST_WAIT_NS, Violation, World, violation};
 use crate::disk::Overlay;
@@ -13,7 +12,7 @@ use crate::pages::SECTOR;
 use crate::script::Silent;
 use raidlab_array::SyncAction;
 
-/// Sectors that are compared at once at most.
+/// The most sectors that a check compares at once.
 const LONGEST_WINDOW: u64 = 1024;
 
 impl World<'_> {
@@ -39,7 +38,7 @@ impl World<'_> {
             Silent::Misdirected(_) => "misdirected write",
         });
         self.mismatches.clear();
-        // Settled: nothing else runs.
+        // All is settled, so no other sync runs.
         let _started = self.call(|driver, now| driver.start_sync(now, SyncAction::Check))?;
         self.quiet("check", LONGEST_WAIT_NS)?;
         self.compare_findings(member, &places)?;
@@ -49,8 +48,8 @@ impl World<'_> {
         self.check_finds(0..0)
     }
 
-    /// Puts the overlays; gives back the sectors of the data area that are
-    /// wrong now, or nothing if the disk would have held the same.
+    /// Adds the overlays; returns the sectors of the data area that are wrong now, or `None` if the
+    /// disk would have had the same bytes.
     fn corrupt(&mut self, member: usize, sector: u64, kind: Silent) -> Option<Vec<u64>> {
         let number = self.slots[member]?;
         let (offset, _) = self.reader.areas[member];
@@ -93,9 +92,8 @@ impl World<'_> {
         (!places.is_empty()).then_some(places)
     }
 
-    /// Each place is in a mismatch, and each mismatch has a place. A mismatch
-    /// names the start of what was compared at once, and how many sectors of it
-    /// differ.
+    /// Checks that each place is in a mismatch, and each mismatch has a place. A mismatch names the
+    /// start of the range that was compared at once, and how many sectors of it differ.
     fn compare_findings(&self, member: usize, places: &[u64]) -> Result<(), Violation> {
         let positions: Vec<u64> = places
             .iter()

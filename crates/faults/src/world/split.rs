@@ -1,15 +1,14 @@
-//! Split brain: both halves of an array run alone, each without the other's
-//! knowledge, and then meet.
+//! Split brain: both halves of an array run alone, each without the other's knowledge,
+//! and then meet.
 //!
-//! The array is stopped cleanly. One half is assembled alone, written to and
-//! stopped; then the other. Assembling all of them must be refused. With force
-//! one side is taken; from then on that side's writes count, and the other
-//! disks are filled anew.
+//! The array is stopped cleanly. One half is assembled alone, written to and stopped; then the
+//! other. Assembling all of them must be refused. With force one side is taken; from then on that
+//! side's writes count, and the other disks are filled anew.
 //!
-//! On a mirror a former member then does the same: one is failed and removed, and
-//! another one is filled in its place. The removed one runs alone somewhere, and meets
-//! those that saw it go, while its successor is away. That must be refused as well: what
-//! it says of itself may not be taken for what its successor would say.
+//! On a mirror a former member then does the same: one is failed and removed, and another one is
+//! filled in its place. The removed one runs alone on another machine, and meets the members that
+//! recorded its removal, while its successor is away. That must be refused as well: its claims must
+//! not be taken for those of its successor.
 
 use super::{LONGEST_WAIT_NS, Violation, World, violation};
 use crate::disk::Disk;
@@ -62,7 +61,7 @@ impl World<'_> {
         }
     }
 
-    /// The member of this slot is replaced by a new disk, runs alone and comes back.
+    /// Replaces the member of this slot by a new disk, runs the old one alone and brings it back.
     fn meet_former(&mut self, slot: usize) -> Result<(), Violation> {
         let Some(former) = self.slots[slot].filter(|_| !self.beyond) else {
             return Ok(());
@@ -92,7 +91,7 @@ impl World<'_> {
                 return Err(violation("split brain", detail));
             }
         }
-        // Its owner erases it.
+        // The disk's owner erases it.
         let sectors = self.disks[former].sectors();
         self.disks[former] = Disk::new(sectors, self.options.write_through);
         self.retired.retain(|(_, disk)| *disk != former);
@@ -124,7 +123,7 @@ impl World<'_> {
         self.take(assembled)
     }
 
-    /// A half runs alone, and takes some writes.
+    /// Runs a half alone, with some writes.
     fn run_half(&mut self, half: &[usize]) -> Result<(), Violation> {
         let (slots, handles, retired) = (
             self.slots.clone(),
@@ -142,7 +141,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Something new at three places, durable when this returns.
+    /// Writes new bytes at three places, durable on return.
     fn write_some(&mut self) -> Result<(), Violation> {
         let size = self.reader.size;
         for start in [0, size / 2, size - 1] {
@@ -151,7 +150,7 @@ impl World<'_> {
         self.drain()
     }
 
-    /// The core is gone; the disks keep everything, in their caches, too.
+    /// Ends the core; the disks keep everything, also in their caches.
     fn forget_and_keep(&mut self) {
         self.lose_power(0);
         self.oracle.power_cut();

@@ -1,5 +1,5 @@
-//! When a member command completes: drawn from a range, or by the model of the disk
-//! ([`Medium`](crate::Medium)).
+//! The completion times of member commands: drawn from a range, or from the model of
+//! the disk ([`Medium`](crate::Medium)).
 
 use raidlab_array::{MemberCommand, Operation};
 use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters};
@@ -16,7 +16,7 @@ pub(super) struct Models {
 }
 
 impl Models {
-    /// Models with these numbers for every disk that comes; without numbers, none.
+    /// Models with these parameters for every disk that is added; without parameters, none.
     pub(super) fn new(parameters: Option<&'static DiskParameters>, random: Stream) -> Self {
         Self {
             parameters,
@@ -25,8 +25,8 @@ impl Models {
         }
     }
 
-    /// Gives a command to the disk's model. False if there is none: then its
-    /// time is to be drawn.
+    /// Gives a command to the disk's model. Returns false if there is none: then its time is
+    /// to be drawn.
     pub(super) fn submit(
         &mut self,
         now: u64,
@@ -60,13 +60,13 @@ impl Models {
         true
     }
 
-    /// When the next model has something to do.
+    /// Returns the time of the next event of any model.
     pub(super) fn next_event(&self) -> Option<u64> {
         let events = self.models.iter().filter_map(Disk::next_event);
         events.map(|time| time.0).min()
     }
 
-    /// The tags of the commands that complete now.
+    /// Returns the tags of the commands that complete now.
     pub(super) fn advance(&mut self, now: u64) -> Vec<u64> {
         for model in &mut self.models {
             if model.next_event().is_some_and(|next| next.0 <= now) {
@@ -79,7 +79,7 @@ impl Models {
             .collect()
     }
 
-    /// All disks are at rest again: the power was cut.
+    /// Puts all disks at rest again, as the power was cut.
     pub(super) fn reset(&mut self) {
         self.models.clear();
     }

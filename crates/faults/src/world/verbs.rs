@@ -1,8 +1,8 @@
-//! Administrators: what they order, and what they order by mistake.
+//! Administrators' orders, right ones and mistakes.
 //!
-//! A mistake must be refused and change nothing: the promises that follow hold as
-//! if it had not been made. While the array is read-only, writes must be refused,
-//! and nothing of them may ever be seen.
+//! A mistake must be refused and change nothing: the promises that follow hold as if it had not
+//! been made. While the array is read-only, writes must be refused, and no part of them may
+//! ever be seen.
 
 use super::dispatch::TRYING_SLOWNESS;
 use super::{Violation, World, violation};
@@ -51,7 +51,7 @@ impl World<'_> {
                 self.order(Order::ReadOnly)?.is_ok().then_some("read-only")
             }
             Verb::ReadWrite => {
-                // To an array that takes writes it says nothing.
+                // For an array that takes writes this order changes nothing.
                 let was_read_only = self.is_read_only();
                 self.did("read-write");
                 let writes = self.order(Order::ReadWrite)?.is_ok();
@@ -65,7 +65,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The core's answer to an order.
+    /// Gives the core an order and returns its answer.
     fn order(&mut self, order: Order) -> Result<Result<(), String>, Violation> {
         let answer = self.call(|driver, now| driver.order(now, order))?;
         let text = format_args!("  {order:?}: {answer:?}");
@@ -81,10 +81,10 @@ impl World<'_> {
         status.is_some_and(|status| status.state.read_only)
     }
 
-    /// Writes are taken again, and a sync that was ended goes on.
+    /// Makes the array take writes again, so that a sync that was ended goes on.
     pub(super) fn go_on(&mut self) -> Result<(), Violation> {
         if self.paused {
-            // Only so a resync that was ended begins anew before the next start.
+            // Without this a resync that was ended would begin anew only after the next start.
             let _refused = self.order(Order::ReadOnly)?;
         }
         if self.paused || self.is_read_only() {
@@ -115,7 +115,7 @@ impl World<'_> {
         Ok(self.order(Order::Replace(handle))?.is_ok())
     }
 
-    /// A disk that is attached and serves no slot dies.
+    /// Lets a disk that is attached and serves no slot die.
     fn lose_spare(&mut self) -> bool {
         let Some(disk) = self.spare_that_may_fail() else {
             return false;
@@ -125,7 +125,7 @@ impl World<'_> {
         true
     }
 
-    /// The next commands to a disk that is attached and serves no slot fail.
+    /// Makes the next commands to a disk that is attached and serves no slot fail.
     fn spare_errs(&mut self, commands: u32) -> bool {
         let Some(disk) = self.spare_that_may_fail() else {
             return false;
@@ -135,11 +135,11 @@ impl World<'_> {
         true
     }
 
-    /// The disk that came last of those that are attached and serve no slot is slow from now on.
+    /// Slows the newest of the disks that are attached and serve no slot.
     fn slow_spare(&mut self, factor: u64) -> bool {
         let attached = self.handles.iter().flatten().copied();
         let spares = attached.filter(|disk| !self.slots.contains(&Some(*disk)));
-        // A slower one may be given up, and would have to count as one that is lost.
+        // A slower one may be given up, and would have to count as lost.
         let factor = factor.min(TRYING_SLOWNESS - 1);
         match spares.filter(|disk| self.is_alive(*disk)).max() {
             Some(disk) => self.disks[disk].slowness = factor,
@@ -148,7 +148,7 @@ impl World<'_> {
         true
     }
 
-    /// A handle of a disk that is attached and serves no slot, and the disk.
+    /// Returns a disk that is attached and serves no slot, with its handle.
     fn spare(&self, newest: bool) -> Option<(Slot, usize)> {
         let attached = self.handles.iter().enumerate();
         let attached = attached.filter_map(|(handle, disk)| Some((slot_of(handle), (*disk)?)));
@@ -159,7 +159,7 @@ impl World<'_> {
         }
     }
 
-    /// An administrator fails a disk that serves no slot: nobody needs it.
+    /// Fails a disk that serves no slot, as an administrator: no data depends on it.
     fn fail_spare(&mut self, newest: bool) -> Result<bool, Violation> {
         let Some((handle, disk)) = self.spare(newest) else {
             return Ok(false);
@@ -180,7 +180,7 @@ impl World<'_> {
         }
     }
 
-    /// What a device is, in mdadm's words.
+    /// Returns the state of a device in mdadm's words.
     fn state_of(&self, handle: Slot) -> Option<&'static str> {
         let status = self.driver.as_ref()?.status()?;
         let mut devices = status.devices.iter();
@@ -188,7 +188,8 @@ impl World<'_> {
         device.map(|device| device.state)
     }
 
-    /// An administrator removes a disk that serves no slot, which is refused while it is filled.
+    /// Removes a disk that serves no slot, as an administrator; this is refused
+    /// during its recovery.
     fn remove_spare(&mut self, newest: bool) -> Result<bool, Violation> {
         let Some((handle, disk)) = self.spare(newest) else {
             return Ok(false);
@@ -206,7 +207,8 @@ impl World<'_> {
         Ok(true)
     }
 
-    /// The first disk that is attached and serves no slot, if the budget bears that it fails.
+    /// Returns the first disk that is attached and serves no slot, if the budget
+    /// permits its failure.
     fn spare_that_may_fail(&mut self) -> Option<usize> {
         let attached = self.handles.iter().flatten();
         let mut spares = attached.filter(|disk| !self.slots.contains(&Some(**disk)));
@@ -215,10 +217,10 @@ impl World<'_> {
         slot.is_none_or(|slot| self.allows(slot)).then_some(disk)
     }
 
-    /// The slot that a disk is about to take, all of whose content it has: whoever
-    /// replaces a member is the member from then on, in md, too, and if it has died by
-    /// then without having been asked for anything, a member has died. Where no command is in
-    /// flight, the array has yet to ask it: nothing is lost with it then.
+    /// Returns the slot that a disk is about to take, all of whose content it has: a replacement is
+    /// the member from then on, in md, too, and if it has died by then without having got a
+    /// command, a member has died. Where no command is in flight, the array has yet to send it one,
+    /// and nothing is lost with it.
     pub(super) fn is_about_to_serve(&self, disk: usize) -> Option<usize> {
         if self.flights.is_empty() {
             return None;
@@ -240,7 +242,7 @@ impl World<'_> {
             return Ok(());
         }
         if mistake == Mistake::AddSmall {
-            // Who takes writes again may start a recovery, which is no part of the mistake.
+            // When writes are taken again a recovery may start, which is no part of the mistake.
             self.go_on()?;
         }
         let before = self.states();
@@ -272,8 +274,8 @@ impl World<'_> {
         }
     }
 
-    /// Whether the removal of a member that is in service is accepted; nothing if
-    /// it is not in service.
+    /// Returns whether the removal of a member that is in service is accepted; `None` if it is
+    /// not in service.
     fn remove(&mut self, member: usize) -> Result<Option<bool>, Violation> {
         let state = self.states().get(member).copied();
         let in_service = matches!(
@@ -287,7 +289,8 @@ impl World<'_> {
         Ok(Some(removed.is_ok()))
     }
 
-    /// The same for the failing of a member that is the last to hold something.
+    /// Returns whether the failing of a member is accepted whose data no other member has; `None`
+    /// if it is not such a member.
     fn fail_needed(&mut self, member: usize) -> Result<Option<bool>, Violation> {
         let in_sync = self.in_sync();
         let slot = slot_of(member);
@@ -306,8 +309,8 @@ impl World<'_> {
         Ok(Some(failed.is_ok()))
     }
 
-    /// The same for a disk in service that is put in under another name: that it
-    /// is a member already must be seen, since only the driver knows the name.
+    /// Returns whether a disk in service is accepted a second time under another name: the driver
+    /// has to recognize it as a member, since the name alone differs.
     fn add_again(&mut self, member: usize) -> Result<Option<bool>, Violation> {
         let (Some(disk), true) = (
             self.slots[member],

@@ -8,7 +8,7 @@ use raidlab_units::Sectors;
 
 #[derive(Debug, Clone)]
 pub(super) struct Linear {
-    /// Array sectors after each member's last.
+    /// The array sector after each member's last.
     ends: Vec<Sectors>,
 }
 

@@ -25,10 +25,9 @@ pub(super) struct Striped {
     copies: Copies,
     members: u64,
     chunk: u64,
-    /// Rows of a member between far copies.
+    /// Rows of a member between two far copies of a chunk.
     stride_rows: u64,
-    /// The member whose near copy a far copy on this member is of: by far copy,
-    /// then member.
+    /// For each far copy and member, the member that has the near copy of the same chunk.
     origins: Vec<Vec<u64>>,
 }
 
@@ -46,7 +45,7 @@ impl Striped {
         let stride_rows = if copies.offset { 1 } else { used_chunks / far };
         let collide = || ShapeError::CopiesCollide { copies, members };
         let walks = walks(copies, members).ok_or_else(collide)?;
-        // Near copies that go on in the next row would meet the far copies there.
+        // Near copies that continue in the next row would collide with the far copies there.
         if copies.offset && far > 1 && near > 1 && !n.is_multiple_of(near) {
             return Err(collide());
         }
@@ -54,7 +53,7 @@ impl Striped {
             .map(|first| pattern(copies, &walks, first, chunk, stride_rows))
             .collect();
         let chunks = chunks_of(used_chunks);
-        // Which members a chunk begins on repeats after at most n chunks.
+        // The members on which a chunk begins repeat after at most n chunks.
         let firsts = (0..chunks.min(n)).map(|chunk| index(chunk * near % n));
         let mut copy_sets: Vec<_> = firsts.map(|first| patterns[first].slots).collect();
         if copy_sets.iter().any(|set| set.len() != copies.count()) {
@@ -125,8 +124,8 @@ impl Striped {
     }
 }
 
-/// For each far copy, the members that the near copies' members lead to;
-/// `None` if two lead to one.
+/// Returns, for each far copy, the members to which it shifts the near copies of each member;
+/// `None` if two of them shift to the same member.
 fn walks(copies: Copies, members: usize) -> Option<Vec<Vec<u64>>> {
     let (near, far) = (usize::from(copies.near), usize::from(copies.far));
     let set = match copies.far_sets {
@@ -173,7 +172,7 @@ fn inverted(walk: &[u64]) -> Vec<u64> {
     origins
 }
 
-/// The copies of a chunk that begins on this member.
+/// Returns the places of the copies of a chunk that begins on this member.
 fn pattern(
     copies: Copies,
     walks: &[Vec<u64>],

@@ -23,14 +23,14 @@ pub(super) struct Zones {
 
 #[derive(Debug, Clone)]
 struct Zone {
-    /// The sector of the array with which the zone begins; `end` is the one after its last.
+    /// The array sector with which the zone begins; `end` is the one after its last.
     start: u64,
     end: u64,
     /// The first sector of the zone on each of its members.
     member_start: u64,
     member_end: u64,
     members: Vec<Slot>,
-    /// The pattern of its first member; the others' follow.
+    /// The pattern of the zone's first member; the others' follow.
     first_pattern: usize,
 }
 

@@ -1,8 +1,8 @@
 //! The bits of a bitmap: read, set, counted and written as pages.
 //!
-//! The bytes are kept as they lie on the device: pages of 4 KiB, of which the first begins with
-//! the superblock. What lies behind the end of a file reads as set bits, as mdadm fills it:
-//! a chunk of which nothing is known may differ.
+//! The bytes are kept as they lie on the device: pages of 4 KiB, of which the first begins with the
+//! superblock. Bytes beyond the end of a file read as set bits, as mdadm fills them: a chunk of
+//! which nothing is known may differ.
 
 use super::header::{BitmapSuperblock, HEADER_BYTES};
 use crate::fields::FieldError;
@@ -17,7 +17,7 @@ pub const PAGE_BYTES: usize = 4096;
 /// chooses chunks so that 128 KiB are enough.
 pub const MAXIMUM_BITMAP_BYTES: u64 = 16 << 20;
 
-/// Why bytes are no bitmap that can be used.
+/// The reason why bytes cannot be used as a bitmap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BitmapError {
     /// A field that the kernel would refuse.
@@ -26,25 +26,24 @@ pub enum BitmapError {
     /// Fewer bytes than the bitmap needs.
     #[error("a bitmap of {needed} bytes does not fit {given} bytes")]
     Short {
-        /// How many bytes the bitmap takes.
+        /// Bytes that the bitmap takes.
         needed: u64,
         /// Bytes given or free at its place.
         given: u64,
     },
-    /// More bytes than are ever read.
+    /// A bitmap larger than [`MAXIMUM_BITMAP_BYTES`].
     #[error("a bitmap of {needed} bytes is larger than {MAXIMUM_BITMAP_BYTES}")]
     TooLarge {
-        /// How many bytes the bitmap takes.
+        /// Bytes that the bitmap takes.
         needed: u64,
     },
-    /// Its first sector lies outside the member, in the data or on the
-    /// superblock.
+    /// A bitmap whose first sector lies outside the member, in the data or on the superblock.
     #[error("the bitmap at {offset} sectors from the superblock is out of place")]
     OutOfPlace {
         /// Sectors from the superblock to the bitmap, as the superblock says.
         offset: i32,
     },
-    /// The member cannot be read there.
+    /// A bitmap that could not be read from the member.
     #[error("the bitmap cannot be read at byte {offset}")]
     Unreadable {
         /// The first byte that was to be read, counted from the start of the member.
@@ -55,9 +54,9 @@ pub enum BitmapError {
 /// A bitmap in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bitmap {
-    /// What it says of itself. Size and chunk must not be changed.
+    /// The bitmap's superblock. Size and chunk must not be changed.
     pub superblock: BitmapSuperblock,
-    /// From the bitmap's start, whole pages; the first 256 bytes zeros.
+    /// Whole pages from the bitmap's start; the first 256 bytes are zeros.
     pages: Vec<u8>,
 }
 
@@ -78,8 +77,8 @@ impl Bitmap {
         Ok(bitmap)
     }
 
-    /// From the bitmap's bytes, an external bitmap's whole file, or an internal
-    /// one's area or more.
+    /// The bitmap in these bytes: an external bitmap's whole file, or an internal one's
+    /// area or more.
     ///
     /// # Errors
     ///
@@ -95,14 +94,14 @@ impl Bitmap {
         if given < needed {
             return Err(short(needed));
         }
-        // Behind a file's last byte nothing is known: as mdadm fills it.
+        // Nothing is known of chunks beyond a file's last byte: their bits are set, as mdadm does.
         let mut pages = bytes[..bytes.len().min(area)].to_vec();
         pages.resize(area, 0xff);
         pages[..HEADER_BYTES].fill(0);
         Ok(Self { superblock, pages })
     }
 
-    /// All bytes: the superblock and whole pages of bits.
+    /// Returns all bytes: the superblock and whole pages of bits.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         (0..self.page_count())
@@ -110,13 +109,13 @@ impl Bitmap {
             .collect()
     }
 
-    /// Pages of the bitmap.
+    /// Returns the number of pages of the bitmap.
     #[must_use]
     pub fn page_count(&self) -> usize {
         self.pages.len() / PAGE_BYTES
     }
 
-    /// The 4 KiB of page `page`; the first has the superblock. Zeros for a page
+    /// Returns the 4 KiB of page `page`; the first contains the superblock. Zeros for a page
     /// beyond the last.
     #[must_use]
     pub fn page(&self, page: usize) -> [u8; PAGE_BYTES] {
@@ -131,13 +130,13 @@ impl Bitmap {
         bytes
     }
 
-    /// Chunks, that is, bits that count.
+    /// Returns the number of chunks, that is, of bits that count.
     #[must_use]
     pub fn chunks(&self) -> u64 {
         self.superblock.chunks()
     }
 
-    /// The chunks that hold any of these sectors.
+    /// Returns the chunks that hold any of these sectors.
     #[must_use]
     pub fn chunks_of(&self, start: Sectors, count: Sectors) -> Range<u64> {
         let size = self.chunk_sectors();
@@ -145,13 +144,13 @@ impl Bitmap {
         start.0 / size..end.min(self.chunks())
     }
 
-    /// Sectors of a chunk.
+    /// Returns the sectors of a chunk.
     #[must_use]
     pub fn chunk_sectors(&self) -> u64 {
         (self.superblock.chunk.0 / 512).max(1)
     }
 
-    /// The page that holds a chunk's bit.
+    /// Returns the page that holds a chunk's bit.
     #[must_use]
     pub fn page_of(&self, chunk: u64) -> usize {
         let byte = chunk / 8 + HEADER_BYTES as u64;
@@ -165,7 +164,7 @@ impl Bitmap {
             .is_some_and(|index| self.pages[index] & mask(chunk) != 0)
     }
 
-    /// Sets a chunk's bit; whether it was clear. Nothing beyond the last chunk.
+    /// Sets a chunk's bit; returns whether it was clear. No effect beyond the last chunk.
     pub fn set(&mut self, chunk: u64) -> bool {
         let clear = self.byte_of(chunk).filter(|_| !self.test(chunk));
         if let Some(index) = clear {
@@ -174,8 +173,8 @@ impl Bitmap {
         clear.is_some()
     }
 
-    /// Sets or clears the bit of each of these chunks, as `set` says of it. Chunks beyond the
-    /// last one of the bitmap are left out.
+    /// Sets the bit of each of these chunks to the value that `set` returns for it. Chunks beyond
+    /// the last one of the bitmap are left out.
     pub fn assign(&mut self, chunks: Range<u64>, mut set: impl FnMut(u64) -> bool) {
         for chunk in chunks.start..chunks.end.min(self.chunks()) {
             let Some(byte) = index_of(chunk).and_then(|index| self.pages.get_mut(index)) else {
@@ -193,13 +192,13 @@ impl Bitmap {
         self.pages[HEADER_BYTES..].fill(if set { 0xff } else { 0 });
     }
 
-    /// How many chunks' bits are set.
+    /// Returns the number of chunks whose bits are set.
     #[must_use]
     pub fn count_set(&self) -> u64 {
         self.runs().map(|run| run.end - run.start).sum()
     }
 
-    /// The chunks whose bits are set, as ascending ranges that are apart.
+    /// Returns the chunks whose bits are set, as ascending ranges with gaps between them.
     pub fn runs(&self) -> impl Iterator<Item = Range<u64>> {
         let unread = u64::from(mutation::is(Mutation::LastBitUnread));
         let chunks = self.chunks().saturating_sub(unread);
@@ -215,8 +214,8 @@ impl Bitmap {
         })
     }
 
-    /// The sectors whose chunks' bits are set, as ascending ranges
-    /// `start..end` that are apart, cut at the end of what the bitmap stands for.
+    /// Returns the sectors whose chunks' bits are set, as ascending ranges `start..end` with gaps
+    /// between them, cut at the end of the sectors that the bitmap covers.
     pub fn set_spans(&self) -> impl Iterator<Item = Range<Sectors>> {
         let size = self.chunk_sectors();
         let end = self.superblock.sync_size;
@@ -225,15 +224,14 @@ impl Bitmap {
         })
     }
 
-    /// Those of [`Self::set_spans`] that have to be synchronised when the array
-    /// starts (`md_bitmap_init_from_disk`): a set bit counts only if its chunk
-    /// reaches beyond `in_sync_below`, the array's `resync_offset`. An array
-    /// that has lost members, and bits since the last time it was whole
-    /// (`events_cleared` differs from its events), passes 0: then every set bit
-    /// counts, for the missing member's sake.
+    /// Returns those of [`Self::set_spans`] that have to be synchronised when the array starts
+    /// (`md_bitmap_init_from_disk`): a set bit counts only if its chunk reaches beyond
+    /// `in_sync_below`, the array's `resync_offset`. For an array that has missing members, and has
+    /// set bits since all of them were present (`events_cleared` differs from its events), pass 0:
+    /// then every set bit counts, for the missing member's sake.
     pub fn needed_spans(&self, in_sync_below: Sectors) -> impl Iterator<Item = Range<Sectors>> {
         let size = self.chunk_sectors();
-        // The first chunk whose end, a whole chunk even for the last, is there.
+        // The first chunk that ends beyond that sector; even the last chunk counts as a whole one.
         let before = u64::from(!mutation::is(Mutation::NeededFromNext));
         let first = Sectors(
             (in_sync_below.0.div_ceil(size))
@@ -246,7 +244,7 @@ impl Bitmap {
             .filter(|span| span.start < span.end)
     }
 
-    /// The first chunk from `from` whose bit is `set`.
+    /// Returns the first chunk from `from` on whose bit is `set`.
     fn seek(&self, from: u64, set: bool) -> u64 {
         let nothing = if set { 0 } else { 0xff };
         let chunks = self.chunks();
@@ -267,19 +265,19 @@ impl Bitmap {
         chunk
     }
 
-    /// Index of the byte with a chunk's bit, where there is one.
+    /// Returns the index of the byte with a chunk's bit, if the bitmap has one.
     fn byte_of(&self, chunk: u64) -> Option<usize> {
         let index = index_of(chunk).filter(|index| *index < self.pages.len())?;
         (chunk < self.chunks()).then_some(index)
     }
 }
 
-/// Index of the byte that a chunk's bit has or would have.
+/// Returns the index of the byte that a chunk's bit has or would have.
 fn index_of(chunk: u64) -> Option<usize> {
     usize::try_from(chunk / 8).ok()?.checked_add(HEADER_BYTES)
 }
 
-/// A chunk's bit in its byte.
+/// Returns a chunk's bit within its byte.
 fn mask(chunk: u64) -> u8 {
     match mutation::is(Mutation::BitsMirrored) {
         true => 0x80 >> (chunk % 8),
@@ -287,7 +285,7 @@ fn mask(chunk: u64) -> u8 {
     }
 }
 
-/// Bytes of whole pages that hold the bitmap.
+/// Returns the bytes of the whole pages that hold the bitmap.
 fn area(superblock: &BitmapSuperblock) -> Result<usize, BitmapError> {
     let needed = superblock.bytes();
     if needed > MAXIMUM_BITMAP_BYTES {

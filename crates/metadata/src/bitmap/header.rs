@@ -1,5 +1,5 @@
-//! The bitmap's superblock (`struct bitmap_super_s`): read, checked and written; and whether
-//! the bitmap may be believed, by the array's UUID and event count.
+//! The bitmap's superblock (`struct bitmap_super_s`): reading, checks and writing; and whether the
+//! bitmap is current, by the array's UUID and event count.
 
 use crate::fields::{Fault, FieldError, check};
 use crate::mutation::{self, Mutation};
@@ -14,7 +14,7 @@ const MAGIC: u32 = 0x6d74_6962;
 pub(crate) const HEADER_BYTES: usize = 256;
 /// The version that is written.
 const VERSION: u32 = 4;
-/// Bits in the writer's word order: on a little-endian machine the same as 4.
+/// The version with bits in the writer's word order: on a little-endian machine the same as 4.
 const VERSION_HOST_ENDIAN: u32 = 3;
 /// The most write-behind requests (`COUNTER_MAX`).
 const MAXIMUM_WRITE_BEHIND: u64 = (1 << 14) - 1;
@@ -44,41 +44,40 @@ struct Raw {
 
 const _: () = assert!(size_of::<Raw>() == HEADER_BYTES);
 
-/// What a bitmap says of itself.
+/// The contents of a bitmap's superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BitmapSuperblock {
     /// The version of the bitmap's format: 3 or 4.
     pub version: u32,
     /// The UUID of the array that the bitmap belongs to.
     pub array_uuid: Uuid,
-    /// The array's events when the bitmap was last written; never below those
-    /// in the members' superblocks unless the bitmap is stale.
+    /// The array's events when the bitmap was last written; never below those in the members'
+    /// superblocks unless the bitmap is stale.
     pub events: u64,
-    /// The array's events when it was last whole: since then no bit was cleared
+    /// The array's events when all its members were last present: no bit has been cleared since,
     /// while a member was missing.
     pub events_cleared: u64,
-    /// Sectors that the bits stand for: of each member's data area, or of the
-    /// array for RAID 10.
+    /// Sectors that the bits cover: of each member's data area, or of the array for RAID 10.
     pub sync_size: Sectors,
     /// State bits: [`Self::STALE`], [`Self::WRITE_ERROR`].
     pub state: u32,
-    /// What one bit stands for: a power of two, at least 512.
+    /// Bytes per bit: a power of two, at least 512.
     pub chunk: Bytes,
-    /// Seconds between passes of lazy clearing.
+    /// Seconds between passes that clear bits lazily.
     pub daemon_sleep_seconds: u32,
-    /// Write-behind requests for write-mostly members; 0: none.
+    /// The most write-behind requests to write-mostly members; 0 turns write-behind off.
     pub write_behind: u32,
-    /// Sectors reserved for the bitmap; 0: not said.
+    /// Sectors reserved for the bitmap; 0 if not recorded.
     pub reserved: Sectors,
 }
 
-/// Why a bitmap does not say which chunks differ.
+/// The reason why a bitmap does not tell which chunks differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Staleness {
     /// The bitmap belongs to another array.
     #[error("the bitmap belongs to another array")]
     OtherArray,
-    /// The array went on without it.
+    /// The bitmap missed later changes of the array.
     #[error("the bitmap was written at event {bitmap}, the array is at {array}")]
     Behind {
         /// The event count of the bitmap.
@@ -86,7 +85,7 @@ pub enum Staleness {
         /// The event count of the array's superblock.
         array: u64,
     },
-    /// The bitmap itself says that it is out of date.
+    /// The bitmap's own state bit marks it as out of date.
     #[error("the bitmap is marked out of date")]
     Marked,
 }
@@ -114,7 +113,7 @@ impl BitmapSuperblock {
         }
     }
 
-    /// Bits that count: one for each chunk, the last one perhaps in part.
+    /// Returns the number of bits that count: one for each chunk, of which the last may be shorter.
     #[must_use]
     pub const fn chunks(&self) -> u64 {
         let per_chunk = self.chunk.0 / 512;
@@ -124,18 +123,18 @@ impl BitmapSuperblock {
         self.sync_size.0.div_ceil(per_chunk)
     }
 
-    /// Bytes of superblock and bits.
+    /// Returns the bytes of superblock and bits.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.chunks().div_ceil(8) + HEADER_BYTES as u64
     }
 
-    /// From the bitmap's first 256 bytes.
+    /// The superblock in the bitmap's first 256 bytes.
     ///
     /// # Errors
     ///
-    /// What the kernel would refuse (`md_bitmap_read_sb`), and clustered
-    /// bitmaps. The UUID and the events are left to [`Self::staleness`].
+    /// A field that the kernel would refuse (`md_bitmap_read_sb`), and clustered bitmaps. The UUID
+    /// and the events are left to [`Self::staleness`].
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, FieldError> {
         let Ok(raw) = Raw::read_from_bytes(bytes) else {
             return Err(check("magic", 0, 0_u32)
@@ -171,8 +170,8 @@ impl BitmapSuperblock {
         })
     }
 
-    /// The 256 bytes. Chunk and reserve have 32 bits on disk; larger ones are
-    /// written as the largest.
+    /// Returns the 256 bytes. Chunk and reserve have 32 bits on disk; larger values are written
+    /// as the largest.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let word = |long: u64| U32::new(u32::try_from(long).unwrap_or(u32::MAX));
@@ -197,9 +196,9 @@ impl BitmapSuperblock {
         bytes
     }
 
-    /// Why the bitmap cannot be relied on for the array `uuid` whose newest
-    /// superblock has `events`; `None` if it can. Of a stale bitmap all bits
-    /// count as set (`md_bitmap_read_sb`).
+    /// Returns the reason why the bitmap cannot be relied on for the array `uuid` whose
+    /// newest superblock has `events`; `None` if it can. In a stale bitmap all bits count
+    /// as set (`md_bitmap_read_sb`).
     #[must_use]
     pub fn staleness(&self, uuid: Uuid, events: u64) -> Option<Staleness> {
         if self.array_uuid != uuid {

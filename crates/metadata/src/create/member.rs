@@ -14,7 +14,7 @@ const BITMAP_AT: u64 = 8;
 /// Sectors of a bad-block log.
 const LOG_SECTORS: u64 = 8;
 
-/// What all members have in common.
+/// The facts that all members have in common.
 pub(super) struct Draft<'a> {
     pub(super) spec: &'a CreateSpec,
     pub(super) layout: Layout,
@@ -25,7 +25,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// All members that are there.
+    /// Returns the plans of all members that are not missing.
     pub(super) fn members(&self) -> Result<Vec<PlannedMember>, CreateError> {
         let there = self.members.iter().enumerate();
         there
@@ -34,9 +34,9 @@ impl Draft<'_> {
             .collect()
     }
 
-    /// The slot whose member is made a spare, to be rebuilt: the last one of RAID
-    /// 4 and 5 if asked for; of RAID 6 with one member missing the last one that
-    /// is there, because two kinds of parity cannot be compared with one less.
+    /// Returns the slot whose member is made a spare, to be rebuilt: the last one of RAID 4 and 5
+    /// if asked for; of RAID 6 with one member missing the last one that is present, because two
+    /// kinds of parity cannot be compared with one less.
     fn rebuilt(&self) -> Option<usize> {
         let slots = &self.members[..self.spec.raid_disks];
         let missing: Vec<usize> = (0..slots.len())
@@ -51,8 +51,8 @@ impl Draft<'_> {
         }
     }
 
-    /// A member's number: its place among the members given, or behind them all
-    /// if it is made a spare.
+    /// Returns a member's number: its index among the members given, or the one after them all if
+    /// it is made a spare.
     fn number(&self, index: usize) -> usize {
         if self.rebuilt() == Some(index) {
             self.members.len()
@@ -61,7 +61,7 @@ impl Draft<'_> {
         }
     }
 
-    /// As long as fills the superblock's last sector (`init_super1`).
+    /// Returns the roles, as many as fill the superblock's last sector (`init_super1`).
     fn roles(&self) -> Vec<Role> {
         let spares = self.members.len() - self.spec.raid_disks;
         let spares = spares + usize::from(self.rebuilt().is_some());
@@ -114,7 +114,7 @@ impl Draft<'_> {
         Features(features)
     }
 
-    /// Sectors that the bitmap takes, or that are left for one.
+    /// Returns the sectors that the bitmap takes, or that are left for one.
     fn bitmap_sectors(&self) -> u64 {
         match self.bitmap {
             Some(bitmap) => bitmap.page_count() as u64 * 8,
@@ -122,9 +122,9 @@ impl Draft<'_> {
         }
     }
 
-    /// Sectors from the superblock to the bitmap: behind it, or before it and
-    /// before the bad-block log, with room for one more bit than there are
-    /// (`add_internal_bitmap1`).
+    /// Returns the sectors from the superblock to the bitmap: behind the superblock,
+    /// or before it and before the bad-block log, with room for one more bit than
+    /// there are (`add_internal_bitmap1`).
     fn bitmap_offset(&self) -> i32 {
         let Some(bitmap) = self.bitmap else {
             return 0;
@@ -138,7 +138,7 @@ impl Draft<'_> {
         i32::try_from(pages * 8 + LOG_SECTORS).map_or(0, |sectors| -sectors)
     }
 
-    /// Data size and bad-block log (`write_init_super1`).
+    /// Returns the data size and the bad-block log (`write_init_super1`).
     fn sizes(&self, size: Sectors, super_offset: u64) -> (Sectors, Option<BadBlockLog>) {
         let data_offset = self.space.data_offset.0;
         if self.spec.version == Version::V1_0 {
@@ -166,8 +166,9 @@ impl Draft<'_> {
         (Sectors(data_size), offset.map(BadBlockLog::new))
     }
 
-    /// Where the data end on all members alike, if the write log is to be behind them: its
-    /// records have one place. Otherwise they end where the superblock of version 1.0 is.
+    /// Returns the sector where the data end on all members alike, if the write log follows
+    /// them: its records have the same place on every member. Otherwise they end at the
+    /// superblock of version 1.0.
     fn common_end(&self, super_offset: u64) -> u64 {
         let sizes = self.members.iter().flatten().map(|member| member.size);
         let places = sizes.filter_map(|size| place_of(Version::V1_0, size.to_sectors()));
@@ -232,7 +233,7 @@ impl Draft<'_> {
             .filter_map(|version| erase::write(*version, size))
             .collect();
         if log_area.start < log_area.end {
-            // No log of an earlier array must be taken for this one's.
+            // Remains of an earlier array's log must not be taken for this array's log.
             writes.push(Write {
                 offset: log_area.start.to_bytes(),
                 bytes: vec![0; 4096],

@@ -1,4 +1,4 @@
-//! Where the data begin, and how much of each member is used.
+//! The choice of the data offset, and of the used size of each member.
 
 use super::{CreateError, CreateSpec, LEAST_LOG_AREA, LogReserve, MemberSize, RAID1_ROUNDING};
 use crate::bitmap::bitmap_space;
@@ -6,28 +6,28 @@ use crate::superblock::{SMALLEST_MEMBER, Version};
 use raidlab_geometry::Level;
 use raidlab_units::Sectors;
 
-/// Room before the data beyond metadata, for a later reshape: at most 128 MiB.
+/// The most headroom before the data, in sectors, for a later reshape: 128 MiB.
 const MOST_HEADROOM: u64 = 128 * 1024 * 2;
-/// Data begin at whole 1 MiB.
+/// The unit of the data offset, in sectors: 1 MiB.
 const ROUNDING: u64 = 2048;
-/// Superblock, bad-block log and what lies before them (`validate_geometry1`).
+/// Sectors for superblock, bad-block log and what lies before them (`validate_geometry1`).
 const OVERHEAD: u64 = 12 * 2;
 /// Sectors of a bad-block log.
 const BAD_BLOCK_SECTORS: u64 = 8;
 
-/// What every member has in common.
+/// The areas that every member has in common.
 pub(super) struct Space {
-    /// Where the data begin on every member.
+    /// The sector at which the data begin on every member.
     pub(super) data_offset: Sectors,
     /// `size` in the superblock: 0 for levels that use all of each member.
     pub(super) used_size: Sectors,
-    /// Room kept for raidlab's log.
+    /// The room kept for raidlab's log.
     pub(super) reserve: Sectors,
 }
 
-/// Room for raidlab's own log on a member of this size: 32 MiB from 32 GiB on,
-/// where mdadm leaves as much anyway, 4 MiB from 64 MiB on, 1 MiB from 16 MiB
-/// on, otherwise 256 KiB.
+/// Returns the sectors kept for raidlab's own log on a member of this size: 32 MiB from 32 GiB
+/// on, where mdadm leaves as much anyway, 4 MiB from 64 MiB on, 1 MiB from 16 MiB on,
+/// otherwise 256 KiB.
 #[must_use]
 pub const fn default_log_reserve(size: Sectors) -> Sectors {
     let mebibyte = 2048;
@@ -39,7 +39,7 @@ pub const fn default_log_reserve(size: Sectors) -> Sectors {
     })
 }
 
-/// Chooses, and checks that every member has room.
+/// Chooses the areas, and checks that every member has room.
 pub(super) fn choose(
     spec: &CreateSpec,
     chunk: Sectors,
@@ -49,7 +49,7 @@ pub(super) fn choose(
     let there: Vec<(usize, &MemberSize)> = there
         .filter_map(|(index, member)| member.as_ref().map(|member| (index, member)))
         .collect();
-    // mdadm looks at the first member alone; the log needs room on each.
+    // mdadm considers the first member alone; the log needs room on each.
     let first = there
         .first()
         .map_or(Sectors::ZERO, |(_, member)| member.size.to_sectors());
@@ -70,7 +70,7 @@ pub(super) fn choose(
         let offered = offered
             .filter(|_| size >= SMALLEST_MEMBER)
             .ok_or(too_small.clone())?;
-        // mdadm counts in KiB here.
+        // mdadm computes in KiB here, so an odd sector is dropped.
         let offered = whole_chunks(Sectors(offered.0 & !1), chunk);
         if offered < Sectors(BAD_BLOCK_SECTORS + 2) {
             return Err(too_small);
@@ -116,7 +116,7 @@ fn reserve(spec: &CreateSpec, least: Sectors) -> Sectors {
     }
 }
 
-/// The room that is kept for a bitmap. What no bitmap takes of it is a gap for a log.
+/// Returns the sectors kept for a bitmap. Room that no bitmap takes is a gap for a log.
 pub(super) fn bitmap_room(spec: &CreateSpec, size: Sectors) -> Sectors {
     let room = bitmap_space(size);
     match spec.log {
@@ -126,8 +126,8 @@ pub(super) fn bitmap_room(spec: &CreateSpec, size: Sectors) -> Sectors {
     }
 }
 
-/// Where the data begin. Headroom is halved from 128 MiB until it is about
-/// 0.1 % of the first member, but holds two chunks.
+/// Returns the data offset. Headroom is halved from 128 MiB until it is about 0.1 % of the first
+/// member, but holds two chunks.
 fn data_offset(
     spec: &CreateSpec,
     chunk: Sectors,
@@ -163,8 +163,8 @@ fn data_offset(
     Ok(Sectors(chosen.next_multiple_of(ROUNDING)))
 }
 
-/// Sectors that a member offers for data (`validate_geometry1`); `None` if not
-/// even the metadata fit.
+/// Returns the sectors that a member offers for data (`validate_geometry1`); `None` if not even
+/// the metadata fit.
 fn offered(
     spec: &CreateSpec,
     size: Sectors,
@@ -182,7 +182,7 @@ fn offered(
     Some(Sectors(left))
 }
 
-/// Rounded down to whole chunks, if there are chunks.
+/// Rounds a size down to whole chunks, if there are chunks.
 fn whole_chunks(size: Sectors, chunk: Sectors) -> Sectors {
     Sectors(size.0 - size.0.checked_rem(chunk.0).unwrap_or(0))
 }

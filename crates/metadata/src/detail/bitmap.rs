@@ -1,4 +1,4 @@
-//! `--examine-bitmap` and `--examine-badblocks`.
+//! The texts of `--examine-bitmap` and `--examine-badblocks`.
 
 use super::words::{human_sectors, uuid};
 use crate::bitmap::Bitmap;
@@ -6,7 +6,7 @@ use crate::probe::MemberMetadata;
 use crate::superblock::{Features, Version};
 use std::fmt::Write;
 
-/// The text of `--examine-bitmap`.
+/// Returns the text of `--examine-bitmap`.
 #[must_use]
 pub fn examine_bitmap(bitmap: &Bitmap, device: &str) -> String {
     let superblock = &bitmap.superblock;
@@ -50,21 +50,21 @@ pub fn examine_bitmap(bitmap: &Bitmap, device: &str) -> String {
     text
 }
 
-/// One decimal, rounded to even as `%.1f` of an exact tie does.
+/// Returns a percentage with one decimal, rounded to even as `%.1f` rounds an exact tie.
 fn percent(part: u64, whole: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a percentage for reading")]
     let percent = 100.0 * part as f64 / whole.max(1) as f64;
     format!("{percent:.1}")
 }
 
-/// The largest unit that is at least 1.
+/// Returns a size in the largest unit that makes it at least 1.
 fn chunk(bytes: u64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB"];
     let power = (bytes.max(1).ilog2() / 10).min(4);
     format!("{} {}", bytes >> (10 * power), units[power as usize])
 }
 
-/// The text of `--examine-badblocks`.
+/// Returns the text of `--examine-badblocks`.
 #[must_use]
 pub fn examine_bad_blocks(member: &MemberMetadata, device: &str) -> String {
     let superblock = &member.superblock;

@@ -1,11 +1,11 @@
-//! `--examine --brief`: one `ARRAY` line for each array, for mdadm.conf.
+//! The text of `--examine --brief`: one `ARRAY` line for each array, for mdadm.conf.
 
 use super::words::{level, uuid};
 use crate::probe::MemberMetadata;
 use crate::superblock::{Features, Role, Superblock, Version};
 
-/// The lines for these members, each with its device's name; the array that
-/// was found last stands first. With `verbose`: levels, sizes and devices too.
+/// Returns the lines for these members, each with its device's name; the array that was found last
+/// stands first. With `verbose`: levels, sizes and devices too.
 #[must_use]
 pub fn brief(members: &[(&str, &MemberMetadata)], verbose: bool) -> String {
     let mut arrays: Vec<Vec<&(&str, &MemberMetadata)>> = Vec::new();
@@ -24,7 +24,8 @@ pub fn brief(members: &[(&str, &MemberMetadata)], verbose: bool) -> String {
     texts.collect()
 }
 
-/// What mdadm compares (`compare_super1`).
+/// Whether two superblocks belong to the same array, by the facts that
+/// mdadm compares (`compare_super1`).
 fn same_array(left: &Superblock, right: &Superblock) -> bool {
     let facts = |superblock: &Superblock| {
         (
@@ -111,7 +112,7 @@ fn version_1(superblock: &Superblock, verbose: bool) -> String {
     text
 }
 
-/// A name with the characters replaced that no device node may have.
+/// Replaces the characters of a name that no device node may have.
 fn escaped(name: &str) -> String {
     let characters = name.chars().map(|character| match character {
         ' ' | '\t' => '_',
@@ -121,7 +122,7 @@ fn escaped(name: &str) -> String {
     characters.collect()
 }
 
-/// In quotes if it needs them (`print_quoted`): the first quotation mark in it
+/// Returns the text in quotes if it needs them (`print_quoted`): the first quotation mark in it
 /// decides which kind, and each one of that kind is quoted by the other.
 fn quoted(text: &str) -> String {
     let is_quote = |character: &char| matches!(character, '\'' | '"');

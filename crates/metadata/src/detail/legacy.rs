@@ -1,4 +1,4 @@
-//! `--examine` of version 0.90.
+//! The text of `--examine` for version 0.90.
 
 use super::words::{array_bytes, human_size, layout, level, uuid};
 use super::{DetailOptions, Text};
@@ -71,8 +71,8 @@ fn identity(text: &mut Text, superblock: &Superblock, rest: &Legacy, options: &D
     text.blank();
 }
 
-/// A table of the devices, without the names of their nodes: numbers of a
-/// superblock say nothing about this machine's nodes.
+/// Adds a table of the devices, without the names of their nodes: numbers in a superblock say
+/// nothing about this machine's nodes.
 fn devices(text: &mut Text, superblock: &Superblock, rest: &Legacy) {
     text.raw("      Number   Major   Minor   RaidDevice State\n");
     device(text, "this", &rest.this_device);

@@ -1,4 +1,4 @@
-//! `--examine` of versions 1.0, 1.1 and 1.2.
+//! The text of `--examine` for versions 1.0, 1.1 and 1.2.
 
 use super::words::{array_bytes, human_sectors, human_size, layout, level, uuid};
 use super::{DetailOptions, Text};
@@ -8,7 +8,7 @@ use crate::superblock::{DeviceFlags, Features, Role, Superblock};
 use raidlab_units::Sectors;
 use std::fmt::Write;
 
-/// Seconds in a time with microseconds.
+/// The mask of the seconds in a time that has microseconds in its upper bits.
 const SECONDS: u64 = (1 << 40) - 1;
 
 pub(super) fn examine(text: &mut Text, member: &MemberMetadata, options: &DetailOptions<'_>) {
@@ -94,21 +94,21 @@ fn sizes(text: &mut Text, superblock: &Superblock) {
     }
 }
 
-/// The offset and length of a partial parity log.
+/// Returns the offset and length of a partial parity log.
 fn partial_parity_log(superblock: &Superblock) -> Option<(u64, u64)> {
     let wanted = Features::PPL | Features::MULTIPLE_PPLS;
     let word = superblock.bitmap_offset.cast_unsigned();
     (superblock.features.0 & wanted != 0).then(|| (u64::from(word & 0xffff), u64::from(word >> 16)))
 }
 
-/// Sectors of the bitmap from the superblock on, if it can be read.
+/// Returns the bitmap's sectors from the superblock on, if it can be read.
 fn bitmap_place(member: &MemberMetadata) -> Option<(i64, u64)> {
     let bitmap = member.bitmap.as_ref()?;
     let length = bitmap.superblock.bytes().div_ceil(4096) * 8;
     Some((member.superblock.bitmap_offset.into(), length))
 }
 
-/// Free sectors before and behind the data (`getinfo_super1`).
+/// Adds the free sectors before and behind the data (`getinfo_super1`).
 fn unused(text: &mut Text, member: &MemberMetadata, options: &DetailOptions<'_>) {
     let superblock = &member.superblock;
     let Superblock {
@@ -238,7 +238,7 @@ fn roles(text: &mut Text, superblock: &Superblock) {
     let fewer = superblock.reshape.delta_disks.min(0).unsigned_abs();
     let slots = u64::from(superblock.raid_disks) + u64::from(if reshaping { fewer } else { 0 });
     let mut inconsistent = false;
-    // No superblock has roles for more.
+    // A superblock has no roles for more slots.
     let shown = usize::try_from(slots)
         .unwrap_or(MAXIMUM_ROLES)
         .min(MAXIMUM_ROLES);

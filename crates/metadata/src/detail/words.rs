@@ -1,20 +1,20 @@
-//! Sizes, times, names of levels and layouts as mdadm writes them.
+//! Sizes, times, and names of levels and layouts in mdadm's form.
 
 use crate::superblock::Uuid;
 use raidlab_geometry::{Layout, Level};
 use raidlab_units::hexadecimal;
 
-/// mdadm's word where it has none.
+/// The word that mdadm prints where it has no name.
 pub(super) const UNKNOWN: &str = "-unknown-";
 
-/// Four groups of eight digits.
+/// Returns a UUID as four groups of eight digits.
 #[must_use]
 pub fn uuid(uuid: Uuid) -> String {
     let groups = uuid.0.chunks(4).map(hexadecimal);
     groups.collect::<Vec<_>>().join(":")
 }
 
-/// Seconds since 1970 in UTC as `ctime` writes them: `Thu Jan  1 00:00:00 1970`.
+/// Returns seconds since 1970 as UTC in the form of `ctime`: `Thu Jan  1 00:00:00 1970`.
 #[must_use]
 pub fn utc(seconds: u64) -> String {
     const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -23,7 +23,7 @@ pub fn utc(seconds: u64) -> String {
     ];
     let days = seconds / 86400;
     let clock = seconds % 86400;
-    // Counted from 1 March 0000, so that a leap day is a year's last day.
+    // Days are counted from 1 March 0000, so that a leap day is a year's last day.
     let since = days + 719_468;
     let (era, day_of_era) = (since / 146_097, since % 146_097);
     let year_of_era =
@@ -46,8 +46,7 @@ pub fn utc(seconds: u64) -> String {
     )
 }
 
-/// In binary and decimal units, in brackets; nothing below 5000 KiB
-/// (`human_size`).
+/// Returns a size in binary and decimal units, in brackets; nothing below 5000 KiB (`human_size`).
 pub(super) fn human_size(bytes: u128) -> String {
     if bytes < 5000 * 1024 {
         return String::new();
@@ -68,12 +67,12 @@ pub(super) fn human_size(bytes: u128) -> String {
     )
 }
 
-/// [`human_size`] of sectors.
+/// Returns [`human_size`] for a number of sectors.
 pub(super) fn human_sectors(sectors: u64) -> String {
     human_size(u128::from(sectors) * 512)
 }
 
-/// A level's name.
+/// Returns the name of a level.
 pub(super) fn level(number: i32) -> String {
     match (Level::from_md_number(number), number) {
         (Some(level), _) => level.to_string(),
@@ -84,7 +83,7 @@ pub(super) fn level(number: i32) -> String {
     }
 }
 
-/// A layout's name, with the space before it; `None` where mdadm prints none.
+/// Returns a layout's name, with the space before it; `None` where mdadm prints none.
 pub(super) fn layout(level: i32, word: u32) -> Option<String> {
     let named = |level| {
         let layout = Layout::from_md(level, word);
@@ -100,7 +99,7 @@ pub(super) fn layout(level: i32, word: u32) -> Option<String> {
     }
 }
 
-/// A RAID 10's copies (`print_r10_layout`).
+/// Returns the words for a RAID 10's copies (`print_r10_layout`).
 fn copies(word: u32) -> String {
     let [near, far] = [word & 0xff, word >> 8 & 0xff];
     let mut parts = Vec::new();
@@ -121,7 +120,7 @@ fn copies(word: u32) -> String {
     parts.join(", ")
 }
 
-/// The array's bytes as mdadm reckons them, if the level has redundancy.
+/// Returns the array's bytes as mdadm computes them, if the level has redundancy.
 pub(super) fn array_bytes(
     level: i32,
     raid_disks: u32,

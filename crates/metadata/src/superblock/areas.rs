@@ -1,4 +1,4 @@
-//! What lies where on a member, as its superblock says.
+//! The areas of a member, as its superblock describes them.
 
 use super::{Features, Superblock, Version, legacy};
 use crate::bitmap::BitmapSuperblock;
@@ -6,29 +6,29 @@ use crate::mutation::{self, Mutation};
 use raidlab_units::Sectors;
 use std::ops::Range;
 
-/// Sectors of 4 KiB: what lies beside others begins and ends there.
+/// The unit, in sectors, in which the areas of a member begin and end: 4 KiB.
 const ALIGNMENT: u64 = 8;
 
 impl Superblock {
-    /// A place given in sectors from the superblock.
+    /// Returns the sector at an offset in sectors from the superblock.
     fn beside(&self, offset: i32) -> Option<u64> {
         self.super_offset.0.checked_add_signed(i64::from(offset))
     }
 
-    /// Sectors of the superblock itself, whole 4 KiB.
+    /// Returns the sectors of the superblock itself, in whole 4 KiB.
     #[must_use]
     pub fn superblock_area(&self) -> Range<Sectors> {
         let start = self.super_offset.0;
         Sectors(start)..Sectors(start.saturating_add(ALIGNMENT))
     }
 
-    /// Sectors that hold the array's data: as much as the member offers.
+    /// Returns the sectors that hold the array's data: as much as the member offers.
     #[must_use]
     pub fn data_area(&self) -> Range<Sectors> {
         let start = self.data_offset.0;
         let held = if self.level > 0 && self.version == Version::V1_0 {
-            // mdadm leaves the offset in data_size when it puts one before a
-            // superblock at the end.
+            // mdadm does not subtract the data offset from data_size where the superblock lies
+            // at the end.
             let room = self.super_offset.0.saturating_sub(start);
             self.data_size.0.min(room)
         } else {
@@ -37,7 +37,7 @@ impl Superblock {
         Sectors(start)..Sectors(start.saturating_add(held))
     }
 
-    /// Sectors of the bad-block log, if there is one.
+    /// Returns the sectors of the bad-block log, if there is one.
     #[must_use]
     pub fn bad_block_area(&self) -> Option<Range<Sectors>> {
         let log = self.bad_block_log?;
@@ -45,9 +45,9 @@ impl Superblock {
         Some(Sectors(start)..Sectors(start.checked_add(log.size.into())?))
     }
 
-    /// Sectors from the internal bitmap's start to the next thing or the
-    /// member's end, at `size` sectors: what the bitmap can have at most. `None`
-    /// if there is no bitmap or its start lies within something else.
+    /// Returns the sectors from the internal bitmap's start to the next area or the member's end,
+    /// at `size` sectors: the most that the bitmap can take. `None` if there is no bitmap or its
+    /// start lies within another area.
     #[must_use]
     pub fn bitmap_room(&self, size: Sectors) -> Option<Range<Sectors>> {
         if !self.features.has(Features::BITMAP) {
@@ -75,7 +75,7 @@ impl Superblock {
         (start < end).then_some(Sectors(start)..Sectors(end))
     }
 
-    /// Sectors that the array uses of the data area.
+    /// Returns the sectors that the array uses of the data area.
     fn data_held(&self) -> Range<Sectors> {
         let area = self.data_area();
         let used = if self.level > 0 {
@@ -86,9 +86,9 @@ impl Superblock {
         area.start..area.end.min(Sectors(area.start.0.saturating_add(used)))
     }
 
-    /// Sectors that the array's data may have at most on a device of `size` sectors: from
-    /// where they begin to the device's end, or to the first of the superblock, the bitmap
-    /// and the bad-block log that lies behind them.
+    /// Returns the most sectors that the array's data may have on a device of `size` sectors: from
+    /// their start to the device's end, or to the first of the superblock, the bitmap and the
+    /// bad-block log that lies behind them.
     #[must_use]
     pub fn data_room(&self, size: Sectors) -> Sectors {
         let start = self.data_offset.0;
@@ -109,10 +109,9 @@ impl Superblock {
         )
     }
 
-    /// Sectors that neither md's metadata nor its data use, in whole 4 KiB:
-    /// for 1.1 and 1.2 between bitmap and bad-block log and the data, for 1.0
-    /// between the data and what lies before the superblock. Empty for 0.90,
-    /// and where a partial parity log has the place.
+    /// Returns the sectors that neither md's metadata nor its data use, in whole 4 KiB: for 1.1 and
+    /// 1.2 between bitmap and bad-block log and the data, for 1.0 between the data and what lies
+    /// before the superblock. Empty for 0.90, and where a partial parity log takes the room.
     #[must_use]
     pub fn log_area(&self, bitmap: Option<&BitmapSuperblock>) -> Range<Sectors> {
         let nothing = Sectors(0)..Sectors(0);

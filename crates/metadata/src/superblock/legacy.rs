@@ -13,38 +13,38 @@ use raidlab_units::Sectors;
 
 /// Bytes of the superblock.
 pub(crate) const BYTES: usize = 4096;
-/// Descriptors of devices.
+/// The number of descriptors of devices.
 const DEVICES: usize = 27;
-/// Word of the first descriptor, words of each, word of this device's own.
+/// The word where the descriptors begin, and the number of words of each.
 const FIRST_DEVICE_WORD: usize = 128;
 const DEVICE_WORDS: usize = 32;
 const THIS_DEVICE_WORD: usize = 992;
-/// Word of the checksum.
+/// The index of the checksum's word.
 const CHECKSUM_WORD: usize = 38;
 /// Bytes from the superblock to its bitmap.
 pub(crate) const BITMAP_AT_BYTES: u32 = 4096;
-/// Bytes that the bitmap has: the rest of the reserved 64 KiB.
+/// The most bytes of the bitmap: the rest of the reserved 64 KiB.
 pub(crate) const BITMAP_BYTES: usize = 60 * 1024;
 
-/// The minor version of an array that is being reshaped; 90 is the other one.
+/// The minor version of an array that is being reshaped; otherwise it is 90.
 const RESHAPING: u32 = 91;
 /// State bit: the array was stopped in order.
 const STATE_CLEAN: u32 = 1;
 /// State bit: there is a bitmap behind the superblock.
 const STATE_BITMAP: u32 = 1 << 8;
 
-/// One device in a 0.90 superblock.
+/// One device's descriptor in a 0.90 superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LegacyDevice {
     /// The number of the device in the superblock, from 0.
     pub number: u32,
-    /// Major number of its node when the superblock was written.
+    /// The major number of the device's node when the superblock was written.
     pub major: u32,
-    /// Minor number of its node when the superblock was written.
+    /// The minor number of the device's node when the superblock was written.
     pub minor: u32,
     /// The slot of the array that it serves, from 0.
     pub raid_disk: u32,
-    /// Bits 0 faulty, 1 active, 2 sync, 3 removed, 9 write-mostly, 10 failfast.
+    /// The state: bits 0 faulty, 1 active, 2 sync, 3 removed, 9 write-mostly, 10 failfast.
     pub state: u32,
 }
 
@@ -55,8 +55,8 @@ impl LegacyDevice {
     const WRITE_MOSTLY: u32 = 1 << 9;
     const FAILFAST: u32 = 1 << 10;
 
-    /// What it is to the array: in sync, or (from 0.91 on) active and being
-    /// recovered (`super_90_validate`).
+    /// Returns the device's role in the array: in sync, or (from 0.91 on) active and
+    /// being recovered (`super_90_validate`).
     fn role(self, minor_version: u32) -> Role {
         let slot = u16::try_from(self.raid_disk).map_or(Role::Spare, Role::Slot);
         let active = self.state & Self::ACTIVE != 0 && minor_version >= RESHAPING;
@@ -70,40 +70,40 @@ impl LegacyDevice {
     }
 }
 
-/// What a 0.90 superblock says beyond a [`Superblock`], as found.
+/// The fields of a 0.90 superblock that a [`Superblock`] does not have, as found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Legacy {
-    /// 90, or 91 during a reshape.
+    /// The minor version: 90, or 91 during a reshape.
     pub minor_version: u32,
     /// The third number of the version: 3 in 0.90.3.
     pub patch_version: u32,
-    /// Whether its bytes are big-endian.
+    /// Whether the superblock's bytes are big-endian.
     pub big_endian: bool,
-    /// Used size of each member in KiB.
+    /// The used size of each member in KiB.
     pub size_kib: u32,
-    /// Devices, spares included.
+    /// The number of devices, spares included.
     pub nr_disks: u32,
     /// The number N of `/dev/mdN`.
     pub preferred_minor: u32,
-    /// Whether the superblock says that it is none.
+    /// Whether the superblock declares itself not persistent.
     pub not_persistent: bool,
-    /// Bits 0 clean, 1 errors, 8 bitmap present, as `MD_SB_CLEAN` and its like in Linux.
+    /// The state: bits 0 clean, 1 errors, 8 bitmap present, as `MD_SB_CLEAN` and its like in Linux.
     pub state: u32,
-    /// Devices in sync.
+    /// The number of devices in sync.
     pub active_disks: u32,
-    /// Devices that work.
+    /// The number of devices that work.
     pub working_disks: u32,
-    /// Devices that have failed.
+    /// The number of devices that have failed.
     pub failed_disks: u32,
-    /// Devices that serve no slot and wait to.
+    /// The number of spares.
     pub spare_disks: u32,
     /// The checksum that stands in the superblock.
     pub checksum: u32,
-    /// Where the array is in sync, as found; meaningful if it is not clean.
+    /// The sector below which the array is in sync, as found; meaningful if it is not clean.
     pub recovery_checkpoint: u32,
     /// The device that carries this superblock.
     pub this_device: LegacyDevice,
-    /// What the superblock says of every device of the array.
+    /// The descriptors of all devices of the array.
     pub devices: Vec<LegacyDevice>,
 }
 
@@ -114,7 +114,7 @@ struct Words {
 }
 
 impl Words {
-    /// `None` if neither order gives the magic number.
+    /// Reads the bytes; `None` if neither order gives the magic number.
     fn new(bytes: &[u8]) -> Option<Self> {
         let first = <[u8; 4]>::try_from(bytes.get(..4)?).ok()?;
         let big_endian = u32::from_be_bytes(first) == MAGIC;
@@ -137,7 +137,7 @@ impl Words {
         self.words.get(index).copied().unwrap_or_default()
     }
 
-    /// Two words that form a number of 64 bits in the writer's order.
+    /// Returns two words that form a number of 64 bits in the writer's order.
     fn long(&self, index: usize) -> u64 {
         let [first, second] = [self.word(index), self.word(index + 1)].map(u64::from);
         if self.big_endian {
@@ -157,8 +157,7 @@ impl Words {
         }
     }
 
-    /// Sum of all words with the checksum as 0, carries added (`calc_sb_csum`
-    /// of md.c).
+    /// Returns the sum of all words with the checksum as 0, carries added (`calc_sb_csum` of md.c).
     fn sum(&self) -> u32 {
         let words = self.words.iter().enumerate();
         let counted = words.filter(|(index, _)| *index != CHECKSUM_WORD);
@@ -167,7 +166,7 @@ impl Words {
         u32::try_from(folded & u64::from(u32::MAX)).unwrap_or_default()
     }
 
-    /// The array's 16 bytes as mdadm prints them: four words, the first apart
+    /// Returns the array's 16 bytes as mdadm prints them: four words, the first apart
     /// from the others.
     fn uuid(&self) -> Uuid {
         let mut bytes = [0; 16];
@@ -178,8 +177,8 @@ impl Words {
     }
 }
 
-/// To 16 bits: older kernels and other machines summed differently, to results
-/// that are the same when folded (`super_90_load`).
+/// Folds a sum to 16 bits: older kernels and other machines summed differently, to results that are
+/// the same when folded (`super_90_load`).
 fn fold(sum: u32) -> u32 {
     let once = (sum & 0xffff) + (sum >> 16);
     (once & 0xffff) + (once >> 16)
@@ -191,7 +190,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     Words::new(bytes).is_some_and(|words| words.word(1) == 0)
 }
 
-/// The rules of `super_90_load` and of `super_90_validate`.
+/// Checks the rules of `super_90_load` and of `super_90_validate`.
 fn check_words(words: &Words, place: Sectors) -> Result<(), FieldError> {
     let named = |field, index: usize| {
         let offset = u32::try_from(index * 4).unwrap_or(u32::MAX);
@@ -219,12 +218,11 @@ fn check_words(words: &Words, place: Sectors) -> Result<(), FieldError> {
 }
 
 impl Legacy {
-    /// A 0.90 superblock from the bytes at its place on a device of `device`
-    /// sectors.
+    /// Decodes a 0.90 superblock from the bytes at its place on a device of `device` sectors.
     ///
     /// # Errors
     ///
-    /// What the kernel would refuse at load, by field.
+    /// A field that the kernel would refuse at load.
     pub fn decode(bytes: &[u8], device: Sectors) -> Result<(Superblock, Self), SuperblockError> {
         let short = SuperblockError::Short {
             needed: BYTES,
@@ -309,7 +307,7 @@ impl Legacy {
         }
     }
 
-    /// The shape that a reshape is on the way to; without one the shape that the array has.
+    /// Returns the shape that a reshape leads to; without a reshape the present shape.
     fn reshape(&self, words: &Words) -> Reshape {
         if self.minor_version < RESHAPING {
             return Reshape {
@@ -331,13 +329,13 @@ impl Legacy {
         }
     }
 
-    /// The checkpoint counts if the events at it are the array's events.
+    /// Whether the checkpoint counts: the events recorded with it have to be the array's events.
     fn checkpoint_is_valid(&self, words: &Words) -> bool {
         words.word(39) == words.word(41) && words.word(40) == words.word(42)
     }
 
-    /// What stands for the UUID that members of 0.90 do not have: the array's, with
-    /// the number by which the array knows the member (`this_disk`).
+    /// Returns a substitute for the UUID that members of 0.90 do not have: the array's, with the
+    /// number by which the array knows the member (`this_disk`).
     fn member(&self, words: &Words) -> Uuid {
         let mut uuid = words.uuid();
         let number = self.this_device.number.to_be_bytes();

@@ -1,4 +1,4 @@
-//! Where superblocks lie on a member.
+//! The places of superblocks on a member.
 
 use super::Version;
 use raidlab_units::Sectors;
@@ -8,10 +8,10 @@ const RESERVED_0_90: u64 = 128;
 /// The smallest member that md takes, in sectors (mdadm, super1.c).
 pub(crate) const SMALLEST_MEMBER: Sectors = Sectors(24);
 
-/// Where a superblock of this version lies on a member of `size` sectors;
-/// `None` if the member is too small. 1.0 lies at least 8 KiB and less than
-/// 12 KiB before the end (super1.c of mdadm 4.2), 0.90 at the start of the last
-/// whole 64 KiB but one (`MD_NEW_SIZE_SECTORS` of md_p.h).
+/// Returns the sector of a superblock of this version on a member of `size` sectors; `None` if
+/// the member is too small. 1.0 lies at least 8 KiB and less than 12 KiB before the end
+/// (super1.c of mdadm 4.2), 0.90 at the start of the last whole 64 KiB but one
+/// (`MD_NEW_SIZE_SECTORS` of md_p.h).
 #[must_use]
 pub const fn place_of(version: Version, size: Sectors) -> Option<Sectors> {
     let Sectors(size) = size;
@@ -31,7 +31,7 @@ impl Version {
     /// All versions in the order in which members are probed.
     pub const PROBED: [Self; 4] = [Self::V1_2, Self::V1_1, Self::V1_0, Self::V0_90];
 
-    /// As mdadm writes it: `1.2`.
+    /// Returns the version as mdadm writes it: `1.2`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -15,13 +15,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The magic number of every md superblock.
 pub(crate) const MAGIC: u32 = 0xa92b_4efc;
-/// Bytes of the part before the roles.
+/// Bytes of the superblock before its roles.
 const HEAD_BYTES: usize = 256;
-/// Bytes that a superblock may take.
+/// The most bytes of a superblock.
 pub(crate) const MAXIMUM_BYTES: usize = 4096;
-/// The most roles that fit ([`MAXIMUM_BYTES`]).
+/// The most roles that fit into [`MAXIMUM_BYTES`].
 pub(crate) const MAXIMUM_ROLES: usize = (MAXIMUM_BYTES - HEAD_BYTES) / 2;
-/// Bytes of the name.
+/// Bytes of the field for the name.
 pub(crate) const NAME_BYTES: usize = 32;
 
 /// `struct mdp_superblock_1` of include/uapi/linux/raid/md_p.h without roles.
@@ -71,15 +71,15 @@ const _: () = assert!(size_of::<Head>() == HEAD_BYTES);
 /// The byte of the superblock at which its checksum (`sb_csum`) lies.
 const CHECKSUM_AT: usize = 216;
 
-/// Why bytes are no superblock that can be used.
+/// The reason why bytes cannot be used as a superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SuperblockError {
     /// Fewer bytes than the superblock needs.
     #[error("a superblock of {needed} bytes does not fit {given} bytes")]
     Short {
-        /// Bytes that it takes.
+        /// Bytes that the superblock takes.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes that were given.
         given: usize,
     },
     /// A field that the kernel would refuse.
@@ -87,10 +87,10 @@ pub enum SuperblockError {
     Field(#[from] FieldError),
 }
 
-/// Why a superblock cannot be written.
+/// The reason why a superblock cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// 0.90 is only read.
+    /// Version 0.90, which is read but never written.
     #[error("superblocks of version 0.90 are not written")]
     ReadOnlyVersion,
     /// The name takes more than 32 bytes.
@@ -115,19 +115,18 @@ pub enum EncodeError {
     Slot(u16),
 }
 
-/// A superblock's checksum, as it stands there and as it should.
+/// A superblock's checksum: the stored one and the correct one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checksum {
-    /// The one that stands in the superblock.
+    /// The checksum that stands in the superblock.
     pub stored: u32,
-    /// The one that its other bytes have.
+    /// The checksum of the superblock's other bytes.
     pub expected: u32,
 }
 
-/// The checksum (`sb_csum`) of a 1.x superblock's bytes, whatever stands in the
-/// field itself; `None` if they are fewer than the superblock says. The sum of
-/// the little-endian 32-bit words, the carries added (`calc_sb_1_csum` of
-/// md.c).
+/// Returns the checksum (`sb_csum`) of a 1.x superblock's bytes, whatever value the field itself
+/// has; `None` if they are fewer than the superblock says. It is the sum of the little-endian
+/// 32-bit words, the carries added (`calc_sb_1_csum` of md.c).
 #[must_use]
 pub fn superblock_checksum(bytes: &[u8]) -> Option<u32> {
     let (head, _) = Head::read_from_prefix(bytes).ok()?;
@@ -136,7 +135,7 @@ pub fn superblock_checksum(bytes: &[u8]) -> Option<u32> {
     Some(sum(bytes.get(..end)?))
 }
 
-/// The checksum of a superblock, over exactly these bytes.
+/// Returns the checksum of a superblock over exactly these bytes.
 fn sum(bytes: &[u8]) -> u32 {
     let bytes = match mutation::is(Mutation::RolesNotSummed) {
         true => &bytes[..HEAD_BYTES],
@@ -178,8 +177,8 @@ impl Role {
     }
 }
 
-/// Whether the magic number, the major version and the place are those of a
-/// 1.x superblock at `position`: what mdadm asks before it looks closer.
+/// Whether the magic number, the major version and the place are those of a 1.x superblock at
+/// `position`: mdadm's first test.
 pub(crate) fn looks_like(bytes: &[u8], position: Sectors) -> bool {
     Head::read_from_prefix(bytes).is_ok_and(|(head, _)| {
         head.magic.get() == MAGIC
@@ -188,7 +187,7 @@ pub(crate) fn looks_like(bytes: &[u8], position: Sectors) -> bool {
     })
 }
 
-/// The rules for the map of features (`super_1_load`, `super_1_validate`).
+/// Checks the rules for the map of features (`super_1_load`, `super_1_validate`).
 fn check_features(head: &Head) -> Result<(), FieldError> {
     let map = head.feature_map.get();
     let field = check("feature_map", 8, map);
@@ -214,10 +213,9 @@ fn check_features(head: &Head) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// The rules for places and sizes on a device of `device` sectors. Two go
-/// beyond the kernel's: what a member holds of the array must end before a
-/// superblock that lies behind it, and must fit `data_size` (the kernel
-/// shrinks the array instead).
+/// Checks the rules for places and sizes on a device of `device` sectors. Two go beyond the
+/// kernel's: the array's data on a member must end before a superblock that lies behind them, and
+/// must fit `data_size` (the kernel shrinks the array instead).
 fn check_places(head: &Head, version: Version, device: Sectors) -> Result<(), FieldError> {
     let bytes = HEAD_BYTES as u64 + 2 * u64::from(head.max_dev.get());
     let super_offset = head.super_offset.get();
@@ -243,7 +241,7 @@ fn check_places(head: &Head, version: Version, device: Sectors) -> Result<(), Fi
     Ok(())
 }
 
-/// What a member of a level with redundancy holds has to fit its data area.
+/// Checks that a member's part of a level with redundancy fits its data area.
 fn check_size(superblock: &Superblock) -> Result<(), FieldError> {
     let held = superblock.level > 0 && matches!(superblock.role(), Role::Slot(_));
     if held {
@@ -253,13 +251,12 @@ fn check_size(superblock: &Superblock) -> Result<(), FieldError> {
 }
 
 impl Superblock {
-    /// A 1.x superblock from the bytes at its place on a device of `device`
-    /// sectors.
+    /// Decodes a 1.x superblock from the bytes at its place on a device of `device` sectors.
     ///
     /// # Errors
     ///
-    /// What the kernel would refuse at load, by field; version 0.90 has a
-    /// decoder of its own ([`Legacy`](crate::Legacy)).
+    /// A field that the kernel would refuse at load; version 0.90 has a decoder of
+    /// its own ([`Legacy`](crate::Legacy)).
     pub fn decode(
         bytes: &[u8],
         version: Version,
@@ -288,7 +285,8 @@ impl Superblock {
                 .fault(Fault::NotZero)
                 .into());
         }
-        // Whoever writes counts on: a count that turned over would call the newest the oldest.
+        // The next update increments the count: one that overflows would make the newest
+        // member the oldest.
         check("events", 200, head.events.get()).at_most(u64::MAX >> 1)?;
         check_features(&head)?;
         check_places(&head, version, device)?;
@@ -297,7 +295,7 @@ impl Superblock {
         Ok(superblock)
     }
 
-    /// What a 1.x superblock's bytes say, sound or not; roles that are not there are left out.
+    /// Decodes a 1.x superblock, sound or not; missing roles are left out.
     pub(crate) fn decode_unchecked(bytes: &[u8], version: Version) -> Option<(Self, Checksum)> {
         let (head, _) = Head::read_from_prefix(bytes).ok()?;
         let roles = usize::try_from(head.max_dev.get()).unwrap_or(usize::MAX);
@@ -310,8 +308,8 @@ impl Superblock {
         Some((from_head(&head, version, roles_of(whole)), checksum))
     }
 
-    /// The superblock's bytes, with checksum: a whole number of sectors, at most
-    /// 4 KiB, zeros behind the last role.
+    /// Returns the superblock's bytes, with checksum: a whole number of sectors, at most 4 KiB,
+    /// zeros behind the last role.
     ///
     /// # Errors
     ///
@@ -329,15 +327,15 @@ impl Superblock {
     }
 }
 
-/// The roles behind the head.
+/// Returns the roles behind the head.
 fn roles_of(superblock: &[u8]) -> Vec<Role> {
     let words = superblock[HEAD_BYTES..].chunks_exact(2);
     let roles = words.map(|word| Role::from_word(u16::from_le_bytes([word[0], word[1]])));
     roles.collect()
 }
 
-/// The name up to its first zero byte. A byte that is no UTF-8 becomes `?`, so
-/// that the name still fits when it is written again.
+/// Returns the name up to its first zero byte. A byte that is not UTF-8 becomes `?`, so that the
+/// name still fits when it is written again.
 fn name_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0);
     let mut name = String::new();
@@ -348,7 +346,7 @@ fn name_of(bytes: &[u8]) -> String {
     name
 }
 
-/// The name with zero bytes behind it.
+/// Returns the name padded with zero bytes.
 fn padded_name(name: &str) -> Result<[u8; NAME_BYTES], EncodeError> {
     let mut padded = [0; NAME_BYTES];
     let place = padded.get_mut(..name.len());
@@ -369,8 +367,8 @@ fn from_head(head: &Head, version: Version, roles: Vec<Role>) -> Superblock {
     let log = (log.offset != 0 && log.size != 0).then_some(log);
     let mut features = head.feature_map.get();
     if log.is_none() {
-        // The kernel takes a log of no sectors for an empty one. Said again without
-        // the log's place, which is not kept, it would refuse the superblock.
+        // The kernel takes a log of no sectors for an empty one. It would refuse a superblock that
+        // has the feature without the log's place, which is not kept.
         features &= !Features::BAD_BLOCKS;
     }
     Superblock {

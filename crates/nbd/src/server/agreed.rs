@@ -1,4 +1,4 @@
-//! What a client and the server agree on: the words of the handshake, and what it comes to.
+//! The terms that a client and the server agree on in the handshake, and its outcome.
 
 use crate::{ExportInfo, SelectedContext};
 
@@ -9,16 +9,16 @@ pub enum TlsPolicy {
     Off,
     /// The server offers TLS, and the client may do without.
     Offered,
-    /// The server serves nobody before the connection is upgraded to TLS.
+    /// The server requires TLS: it accepts no export before the upgrade.
     Required,
 }
 
 /// The exports that a server has.
 pub trait Directory {
-    /// Names and descriptions, in the order of `NBD_OPT_LIST`.
+    /// Returns names and descriptions, in the order of `NBD_OPT_LIST`.
     fn list(&self) -> Vec<(String, String)>;
 
-    /// The export of a name; the empty name stands for the default one.
+    /// Returns the export of a name; the empty name stands for the default one.
     fn find(&self, name: &str) -> Option<ExportInfo>;
 
     /// Whether the server is going away and takes no new sessions.
@@ -27,7 +27,7 @@ pub trait Directory {
     }
 }
 
-/// What the handshake has come to.
+/// The event that ends the handshake, or its part before TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandshakeEvent {
     /// Send what was written, then do the TLS handshake and call
@@ -40,24 +40,24 @@ pub enum HandshakeEvent {
     Ready(Box<Session>),
 }
 
-/// What has been agreed on so far.
+/// The terms agreed on so far.
 #[derive(Debug, Default)]
 pub(super) struct Agreed {
     pub fixed: bool,
     pub no_zeroes: bool,
     pub structured: bool,
     pub secured: bool,
-    /// Contexts, and the export that they were chosen for.
+    /// The chosen metadata contexts, and the export that they were chosen for.
     pub contexts: Option<(String, Vec<SelectedContext>)>,
 }
 
 /// The outcome of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// What is served.
+    /// The export that is served.
     pub export: ExportInfo,
-    /// Whether replies come in chunks.
+    /// Whether replies to reads come in chunks.
     pub structured: bool,
-    /// The contexts that block status tells about.
+    /// The contexts that block status replies report.
     pub contexts: Vec<SelectedContext>,
 }

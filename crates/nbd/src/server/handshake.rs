@@ -1,8 +1,8 @@
 //! The server's side of the handshake.
 //!
-//! Greeting, client flags, then options one at a time until one of them ends
-//! the haggling. Each option is gathered whole (up to a bound; longer ones are
-//! skipped and refused) and answered by `options`.
+//! It consists of the greeting, the client flags, then options one at a time until one of them ends
+//! the negotiation. Each option is gathered whole (up to a bound; longer ones are skipped and
+//! refused) and answered by `options`.
 
 use super::{
     agreed::{Agreed, Directory, HandshakeEvent, TlsPolicy},
@@ -22,7 +22,7 @@ enum Phase {
     Over,
 }
 
-/// The handshake's state.
+/// The state of a handshake.
 #[derive(Debug)]
 pub struct Handshake {
     tls: TlsPolicy,
@@ -34,7 +34,7 @@ pub struct Handshake {
 const OPTION_HEADER_BYTES: usize = 16;
 
 impl Handshake {
-    /// Begins: the greeting is written to `output`.
+    /// Begins a handshake and writes the greeting to `output`.
     #[must_use]
     pub fn new(tls: TlsPolicy, output: &mut Vec<u8>) -> Self {
         output.extend_from_slice(&wire::GREETING_MAGIC.to_be_bytes());
@@ -49,8 +49,8 @@ impl Handshake {
         }
     }
 
-    /// The connection is encrypted from now on. What was agreed on before is
-    /// forgotten, since anybody may have said it.
+    /// Tells the handshake that the connection is encrypted from now on. Earlier agreements are
+    /// forgotten, since an attacker on the network may have made them.
     pub fn secured(&mut self) {
         self.agreed = Agreed {
             secured: true,
@@ -60,15 +60,14 @@ impl Handshake {
         };
     }
 
-    /// Takes bytes: at most one option. Gives the number of bytes taken and
-    /// what has come of them; to be called again while bytes are left and no
-    /// event came. Answers are written to `output`, which should be sent
-    /// before more is read.
+    /// Takes bytes, at most one option. Returns the number of bytes taken and the event that they
+    /// caused, if any; call it again while bytes are left and no event came. Answers are written to
+    /// `output`, which should be sent before more is read.
     ///
     /// # Errors
     ///
-    /// The client broke the protocol in a way that has no reply; send what was
-    /// written and close.
+    /// The client broke the protocol in a way that has no reply; send the bytes in
+    /// `output` and close.
     pub fn receive(
         &mut self,
         input: &[u8],

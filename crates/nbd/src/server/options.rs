@@ -85,7 +85,7 @@ fn export_name(
     Ok(ready(export, agreed))
 }
 
-/// Contexts count only for the export that they were chosen for.
+/// Ends the handshake with an export; metadata contexts count only if chosen for this export.
 fn ready(export: ExportInfo, agreed: &mut Agreed) -> HandshakeEvent {
     let contexts = agreed
         .contexts
@@ -149,7 +149,7 @@ fn structured_reply(data: &[u8], agreed: &mut Agreed) -> Result<Option<Handshake
     Ok(None)
 }
 
-/// The name and the kinds of facts in `NBD_OPT_INFO` and `NBD_OPT_GO`.
+/// Parses the name and the kinds of facts in `NBD_OPT_INFO` and `NBD_OPT_GO`.
 fn parse_info(data: &[u8]) -> Option<(&str, Vec<u16>)> {
     let mut reader = Reader(data);
     let name = reader.counted_string()?;
@@ -190,7 +190,7 @@ fn info(
         fact(wire::info::DESCRIPTION, &[words]);
     }
     let sizes = export.block_sizes;
-    // A client that did not ask may still heed what it is told.
+    // A client that did not ask for block sizes may still respect them.
     if wanted.contains(&wire::info::BLOCK_SIZE) || sizes.minimum > 1 {
         fact(
             wire::info::BLOCK_SIZE,
@@ -204,7 +204,7 @@ fn info(
     Ok((option == option::GO).then(|| ready(export, agreed)))
 }
 
-/// The export's name and the queries of the two context options.
+/// Parses the export's name and the queries of the two context options.
 fn parse_queries(data: &[u8]) -> Option<(&str, Vec<&str>)> {
     let mut reader = Reader(data);
     let name = reader.counted_string()?;
@@ -238,7 +238,7 @@ fn meta_context(
         if queries.is_empty() {
             return !choose;
         }
-        // A namespace alone lists what it holds; it chooses nothing.
+        // A namespace alone lists the contexts in it; it chooses none.
         queries.iter().any(|&query| {
             query == context || (!choose && query.ends_with(':') && context.starts_with(query))
         })

@@ -1,4 +1,4 @@
-//! What was agreed on, and the replies that follow from it.
+//! Replies in the form that the client and the server agreed on.
 
 use super::{agreed::Session, requests::Request};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     wire::{self, Command, chunk},
 };
 
-/// A reply's or a chunk's header, before its payload.
+/// The header of a reply or a chunk, before its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     bytes: [u8; Self::MAXIMUM_BYTES],
@@ -60,15 +60,15 @@ impl std::ops::Deref for Head {
 }
 
 impl Session {
-    /// The whole reply to a success without payload: anything but a read or a
-    /// block status.
+    /// Returns the whole reply to a success without payload: any request but a read or
+    /// a block status.
     #[must_use]
     pub fn succeeded(&self, cookie: u64) -> Head {
         Head::simple(cookie, 0)
     }
 
-    /// What goes before `length` bytes of a read from `skip` bytes into it.
-    /// Without structured replies there is one such part and it is the whole.
+    /// Returns the head of a part of a read: `length` bytes from `skip` bytes into the request.
+    /// Without structured replies a single part covers the whole read.
     #[must_use]
     pub fn data(&self, request: &Request, skip: u32, length: u32, done: bool) -> Head {
         if !self.structured {
@@ -78,7 +78,7 @@ impl Session {
         Head::chunk(request.cookie, chunk::OFFSET_DATA, done, length + 8).and(&offset.to_be_bytes())
     }
 
-    /// A part of a read that is all zeroes; only with structured replies.
+    /// Returns the head of a part of a read that is all zeroes; only with structured replies.
     #[must_use]
     pub fn hole(&self, request: &Request, skip: u32, length: u32, done: bool) -> Head {
         let offset = request.offset + u64::from(skip);
@@ -87,8 +87,8 @@ impl Session {
             .and(&length.to_be_bytes())
     }
 
-    /// Writes the whole reply to a failure, with words for a human reader
-    /// where the reply can carry them.
+    /// Writes the whole reply to a failure, with words for a human reader where the form of the
+    /// reply has room for them.
     pub fn failed(&self, cookie: u64, error: ErrorCode, words: &str, output: &mut Vec<u8>) {
         if !self.structured {
             output.extend_from_slice(&Head::simple(cookie, error.number()));
@@ -148,6 +148,6 @@ impl Session {
         output[begin + 16..begin + 20].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Extents of one context in one reply, at most.
+    /// The most extents of one context in one reply.
     pub const MAXIMUM_EXTENTS: usize = 4096;
 }

@@ -1,9 +1,8 @@
-//! Requests as they come over the wire, held against what was agreed on.
+//! Requests as they come over the wire, checked against the agreed terms.
 //!
-//! A request that breaks a rule is a [`Rejection`], to be answered with its
-//! error; the payload of a rejected write is skipped first, whatever its
-//! length, without being kept. Only a wrong magic ends the connection, since
-//! nothing can be found in the stream after that.
+//! A request that breaks a rule is a [`Rejection`], to be answered with its error; the payload of a
+//! rejected write is skipped first, whatever its length, without being stored. Only a wrong magic
+//! ends the connection, since the boundaries of later requests are unknown then.
 
 use super::agreed::Session;
 use crate::{
@@ -15,11 +14,11 @@ use crate::{
 /// A request that keeps the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What to do; never [`Command::Disconnect`].
+    /// The operation; never [`Command::Disconnect`].
     pub command: Command,
     /// The number by which the client knows the request, repeated in the reply.
     pub cookie: u64,
-    /// The first byte of the export that it is about.
+    /// The first byte of the request's range in the export.
     pub offset: u64,
     /// Number of bytes; 0 for a flush only.
     pub length: u32,
@@ -40,7 +39,7 @@ impl Request {
         self.flags & command_flag::DF != 0
     }
 
-    /// At most one extent a context.
+    /// Whether block status is to report at most one extent per context.
     #[must_use]
     pub const fn one_extent(&self) -> bool {
         self.flags & command_flag::REQ_ONE != 0
@@ -54,16 +53,16 @@ pub struct Rejection {
     pub cookie: u64,
     /// The error with which the request is to be answered.
     pub error: ErrorCode,
-    /// The rule, for a human reader.
+    /// The rule that was broken, for a human reader.
     pub words: &'static str,
 }
 
-/// What the client sent.
+/// An event in the client's stream of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestEvent {
-    /// To be served. A write's payload follows: [`Requests::payload_left`].
+    /// A request to be served. A write's payload follows: [`Requests::payload_left`].
     Request(Request),
-    /// To be answered with its error.
+    /// A request to be answered with an error.
     Rejected(Rejection),
     /// No more requests follow: answer what is in flight and close.
     Disconnect,
@@ -77,7 +76,7 @@ enum State {
     Over,
 }
 
-/// Finds the requests in a client's bytes.
+/// The parser of a client's stream of requests.
 #[derive(Debug)]
 pub struct Requests {
     size_bytes: u64,
@@ -91,7 +90,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// A reader of requests by what `session` has agreed on.
+    /// A parser that follows the terms of `session`.
     #[must_use]
     pub fn new(session: &Session) -> Self {
         let sizes = session.export.block_sizes;
@@ -114,8 +113,8 @@ impl Requests {
         matches!(self.state, State::Header) && self.partial.is_empty()
     }
 
-    /// Bytes of the last write's payload that are still to come; the caller
-    /// moves them itself and tells by [`Requests::payload_taken`].
+    /// Returns the bytes of the last write's payload that are still to come; the caller moves them
+    /// itself and reports them to [`Requests::payload_taken`].
     #[must_use]
     pub fn payload_left(&self) -> u32 {
         match self.state {
@@ -124,7 +123,7 @@ impl Requests {
         }
     }
 
-    /// The caller has moved `count` bytes of payload out of the stream.
+    /// Tells the parser that the caller has moved `count` bytes of payload out of the stream.
     pub fn payload_taken(&mut self, count: u32) {
         if let State::Payload(left) = &mut self.state {
             *left = left.saturating_sub(count);
@@ -134,12 +133,12 @@ impl Requests {
         }
     }
 
-    /// Takes bytes up to the next event; gives how many. No event means that
-    /// more bytes are needed, or that a payload must be moved first.
+    /// Takes bytes up to the next event; returns how many, and the event. No event means that more
+    /// bytes are needed, or that a payload must be moved first.
     ///
     /// # Errors
     ///
-    /// The stream makes no sense any more; close.
+    /// The stream has no request where one must begin; close the connection.
     #[inline]
     pub fn next(&mut self, input: &[u8]) -> Result<(usize, Option<RequestEvent>), ProtocolError> {
         match self.state {
@@ -173,7 +172,7 @@ impl Requests {
         }
     }
 
-    /// No event for a rejected write, whose payload comes first.
+    /// Parses a header. A rejected write gives no event yet: its payload comes first.
     fn header(
         &mut self,
         header: &[u8; wire::REQUEST_BYTES],
@@ -281,7 +280,7 @@ impl Requests {
 
     fn allowed_flags(&self, command: Command) -> u16 {
         use TransmissionFlags as Can;
-        // Clients are known to set FUA on anything.
+        // Some clients set FUA on every request, so it is allowed on all.
         let mut allowed = if self.flags.contains(Can::SEND_FUA) {
             command_flag::FUA
         } else {

@@ -1,31 +1,31 @@
-//! Intel's ISA-L, loaded at run time: nothing of it is linked or needed.
+//! Intel's ISA-L, loaded at run time: it is neither linked nor required.
 
 #![expect(unsafe_code, reason = "calls a C library")]
 
 use libloading::Library;
 use std::ffi::{c_int, c_void};
 
-/// `pq_gen` and its kind: the number of blocks with parity, bytes of each, their
-/// addresses; 0 for success.
+/// The type of `pq_gen` and similar functions: the number of blocks with parity, bytes of each,
+/// their addresses; returns 0 for success.
 type Generate = unsafe extern "C" fn(c_int, c_int, *mut *mut c_void) -> c_int;
 
-/// ISA-L.
+/// The loaded ISA-L library.
 pub struct Isal {
     library: Library,
 }
 
-/// One of its functions.
+/// One function of ISA-L.
 #[derive(Clone, Copy)]
 pub struct Function(Generate);
 
-/// What ISA-L asks of the addresses of blocks.
+/// The alignment in bytes that ISA-L requires of blocks.
 const ALIGNMENT: usize = 32;
 
 /// The most blocks of one call here, with parity.
 const MAXIMUM_BLOCKS: usize = 64;
 
 impl Isal {
-    /// The library, if it is installed.
+    /// Loads the library, if it is installed.
     pub fn load() -> Option<Self> {
         let names = ["libisal.so.2", "libisal.so", "libisal.2.dylib"];
         names.into_iter().find_map(|name| {
@@ -35,7 +35,7 @@ impl Isal {
         })
     }
 
-    /// A function of the kind of `pq_gen`, if there is one of that name.
+    /// Returns the function of this name, of the type of `pq_gen`, if there is one.
     pub fn function(&self, name: &str) -> Option<Function> {
         // SAFETY: callers name functions of this type, and the library is kept
         // as long as they call them.
@@ -45,11 +45,10 @@ impl Isal {
 }
 
 impl Function {
-    /// Calls it on blocks of one length, parity last, aligned to 32 bytes.
+    /// Calls the function on blocks of one length, parity last, aligned to 32 bytes.
     ///
     /// # Panics
-    /// When lengths differ, an address is not aligned, there are too
-    /// many blocks, or ISA-L refuses.
+    /// When lengths differ, an address is not aligned, there are too many blocks, or ISA-L refuses.
     pub fn call(self, blocks: &mut [&mut [u8]]) {
         let bytes = blocks[0].len();
         for block in blocks.iter() {

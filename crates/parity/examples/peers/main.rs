@@ -1,12 +1,12 @@
-//! How fast each tier is, with ISA-L beside it.
+//! The speed of each tier, with ISA-L beside it.
 //!
-//! All contenders take turns on the same buffers, a batch of some milliseconds
-//! each, so that what else the machine does meets all of them alike. Printed:
-//! the median over the rounds of GB/s (1e9 bytes of data per second), the
-//! quartiles, and the median of the ratio to ISA-L in the same round.
+//! All contenders take turns on the same buffers, a batch of some milliseconds each, so that
+//! other load on the machine affects all of them alike. Printed: the median over the rounds of
+//! GB/s (1e9 bytes of data per second), the quartiles, and the median of the ratio to ISA-L in
+//! the same round.
 //!
-//! `cargo run --release -p raidlab-parity --example peers -- [data blocks]
-//! [KiB per block] [rounds]`; 8, 64 and 60 unless given.
+//! `cargo run --release -p raidlab-parity --example peers -- [data blocks] [KiB per block]
+//! [rounds]`; 8, 64 and 60 unless given.
 
 mod isal;
 
@@ -103,7 +103,7 @@ fn main() {
     );
 }
 
-/// ISA-L's functions that are there, on the first `count` blocks.
+/// Returns those of ISA-L's functions that exist, on the first `count` blocks.
 fn contenders<'a>(isal: Option<&'a Isal>, names: &[&str], count: usize) -> Vec<Contender<'a>> {
     let mut table = Vec::new();
     for name in names {
@@ -119,7 +119,7 @@ fn contenders<'a>(isal: Option<&'a Isal>, names: &[&str], count: usize) -> Vec<C
     table
 }
 
-/// Every tier that the processor has.
+/// Adds every tier that the processor has to the table.
 fn add(table: &mut Vec<Contender<'_>>, what: &str, work: Work) {
     for tier in tiers_available() {
         let kernels = tier.kernels().expect("the tier is available");

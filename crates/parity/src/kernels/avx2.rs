@@ -54,7 +54,7 @@ impl Vector for Avx2 {
 
 table!(Avx2, columns 4 4, target_feature(enable = "avx2"));
 
-/// With one instruction for a product with any constant.
+/// The tier with GFNI: one instruction for a product with any constant.
 pub(super) mod gfni {
     use super::*;
 

@@ -13,7 +13,7 @@ use std::arch::x86_64::{
     _mm512_xor_si512,
 };
 
-/// The truth table of a sum of three.
+/// The truth table of the sum of three bits, for the ternary-logic instruction.
 const SUM_OF_THREE: i32 = 0x96;
 
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl Vector for Avx512 {
 
 table!(Avx512, columns 4 4, target_feature(enable = "avx512f,avx512bw"));
 
-/// With one instruction for a product with any constant.
+/// The tier with GFNI: one instruction for a product with any constant.
 pub(super) mod gfni {
     use super::*;
 

@@ -11,8 +11,8 @@
 /// A number of bytes that a processor handles at once.
 ///
 /// # Safety of all functions
-/// The processor has the instructions of the vector; addresses are those of
-/// [`Self::BYTES`] bytes that may be read, or written.
+/// The processor has the instructions of the vector; at each address [`Self::BYTES`] bytes may be
+/// read, or written.
 pub(super) trait Vector: Copy {
     /// The number of bytes in one vector.
     const BYTES: usize;
@@ -20,44 +20,44 @@ pub(super) trait Vector: Copy {
     type Factor: Copy;
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
-    /// The sum in GF(2^8), byte for byte.
+    /// Returns the sum in GF(2^8), byte for byte.
     unsafe fn plus(self, other: Self) -> Self;
-    /// The sum of three vectors in GF(2^8), byte for byte.
+    /// Returns the sum of three vectors in GF(2^8), byte for byte.
     #[inline(always)]
     unsafe fn plus_two(self, second: Self, third: Self) -> Self {
         // SAFETY: the caller's promise.
         unsafe { self.plus(second).plus(third) }
     }
-    /// Brings a sum of Q into the form that it has in the loop.
+    /// Converts a sum of Q to the form that it has in the loop.
     #[inline(always)]
     unsafe fn open(self) -> Self {
         self
     }
-    /// Brings a sum of Q from that form into its own.
+    /// Converts a sum of Q from the form that it has in the loop back to plain bytes.
     #[inline(always)]
     unsafe fn close(self) -> Self {
         self
     }
-    /// Twice this sum of Q, plus a block's bytes.
+    /// Returns twice this sum of Q, plus a block's bytes.
     unsafe fn double_plus(self, other: Self) -> Self;
-    /// The same with two blocks, one after the other.
+    /// Applies [`Self::double_plus`] for two blocks, one after the other.
     #[inline(always)]
     unsafe fn double_plus_twice(self, upper: Self, lower: Self) -> Self {
         // SAFETY: the caller's promise.
         unsafe { self.double_plus(upper).double_plus(lower) }
     }
-    /// Brings the constant `by` into the form in which `times` multiplies by it.
+    /// Converts the constant `by` to the form in which `times` multiplies by it.
     unsafe fn factor(by: u8) -> Self::Factor;
-    /// The product with a constant of GF(2^8), byte for byte.
+    /// Returns the product with a constant of GF(2^8), byte for byte.
     unsafe fn times(self, by: Self::Factor) -> Self;
 }
 
-/// P, Q or both over the columns from `at` on, `COLUMNS` vectors at a time.
-/// Returns where it stopped: less than such a step before `bytes`.
+/// Computes P, Q or both over the columns from `at` on, `COLUMNS` vectors at a time. Returns the
+/// place where it stopped, less than one step before `bytes`.
 ///
 /// # Safety
-/// As for [`Vector`]; `data` is not empty, `bytes` bytes may be read at each of
-/// its addresses, and written at `p` if `P` and at `q` if `Q`.
+/// As for [`Vector`]; `data` is not empty, `bytes` bytes may be read at each of its addresses, and
+/// written at `p` if `P` and at `q` if `Q`.
 #[inline(always)]
 unsafe fn columns<V: Vector, const COLUMNS: usize, const P: bool, const Q: bool>(
     data: &[*const u8],
@@ -130,7 +130,7 @@ unsafe fn load<V: Vector, const COLUMNS: usize>(block: *const u8, at: usize) -> 
     }
 }
 
-/// Works on all columns of stripes with `BLOCKS` data blocks, a number known to the compiler.
+/// Computes all columns of stripes with `BLOCKS` data blocks, a number known to the compiler.
 #[inline(always)]
 unsafe fn fixed<
     V: Vector,
@@ -156,7 +156,7 @@ unsafe fn fixed<
     }
 }
 
-/// The columns that are left, byte by byte.
+/// Computes the remaining columns, byte by byte.
 #[inline(never)]
 unsafe fn rest<const P: bool, const Q: bool>(
     data: &[*const u8],
@@ -171,7 +171,7 @@ unsafe fn rest<const P: bool, const Q: bool>(
     }
 }
 
-/// All columns of any number of blocks.
+/// Computes all columns for any number of blocks.
 #[inline(always)]
 unsafe fn any<V: Vector, const COLUMNS: usize, const P: bool, const Q: bool>(
     data: &[&[u8]],
@@ -191,7 +191,7 @@ unsafe fn any<V: Vector, const COLUMNS: usize, const P: bool, const Q: bool>(
     }
 }
 
-/// The loop for the number of blocks that there are.
+/// Calls the loop that is compiled for the number of blocks, or the general one.
 macro_rules! by_width {
     ($data:ident, $p:expr, $q:expr, $want_p:literal, $want_q:literal, [$($blocks:literal)*]) => {
         match $data.len() {
@@ -275,7 +275,7 @@ unsafe fn update_from<V: Vector, const P: bool, const Q: bool>(
     }
 }
 
-/// Changes P, Q or both for a block that changes.
+/// Updates P, Q or both for one block that changes.
 #[inline(always)]
 pub(super) unsafe fn update<V: Vector, const P: bool, const Q: bool>(
     by: u8,
@@ -304,7 +304,7 @@ unsafe fn scale_sum_from<V: Vector>(by: u8, other: &[u8], to: &mut [u8], start: 
     }
 }
 
-/// `to` = `by` (`to` + `other`).
+/// Computes `to` = `by` (`to` + `other`).
 #[inline(always)]
 pub(super) unsafe fn scale_sum<V: Vector>(by: u8, other: &[u8], to: &mut [u8]) {
     // SAFETY: the caller's promise.
@@ -335,7 +335,7 @@ unsafe fn solve_from<V: Vector>(
     }
 }
 
-/// Two lost data blocks: see `Table::solve`.
+/// Computes two lost data blocks: see `Table::solve`.
 #[inline(always)]
 pub(super) unsafe fn solve<V: Vector>(by: [u8; 2], parity: [&[u8]; 2], lost: [&mut [u8]; 2]) {
     let lost = lost.map(<[u8]>::as_mut_ptr);
@@ -346,8 +346,8 @@ pub(super) unsafe fn solve<V: Vector>(by: [u8; 2], parity: [&[u8]; 2], lost: [&m
     }
 }
 
-/// A tier's table: the loops over one vector, with so many columns for P alone
-/// and with Q, compiled for some instructions.
+/// Declares a tier's table: the loops over one vector type, with a number of columns for P alone
+/// and one with Q, compiled for certain instructions.
 macro_rules! table {
     ($vector:ty, columns $xor:literal $pq:literal $(, $feature:meta)?) => {
         pub(in crate::kernels) static TABLE: $crate::kernels::Table = {

@@ -1,8 +1,8 @@
 //! 128-bit vectors of any 64-bit Arm processor.
 //!
-//! Arm's table look-up gives zero for every index from 16 on, so it cannot pick
-//! the polynomial by the top bit as the shuffles of x86 do. An arithmetic shift
-//! makes a mask of that bit instead: five instructions a byte of sixteen.
+//! Arm's table look-up gives zero for every index from 16 on, so it cannot pick the polynomial by
+//! the top bit as the shuffles of x86 do. An arithmetic shift makes a mask of that bit instead, at
+//! five instructions per vector of sixteen bytes.
 
 use super::generic::{Vector, table};
 use super::nibbles::{Nibbles, moves};

@@ -1,7 +1,7 @@
-//! What the tiers that look up bytes in vectors of sixteen have in common.
+//! Common parts of the tiers that look up bytes in vectors of sixteen.
 //!
-//! A product with a constant is the sum of two, those of the byte's lower and of
-//! its upper four bits, each looked up.
+//! A product with a constant is the sum of two products, those of the byte's lower and of its upper
+//! four bits, each looked up.
 
 use crate::field::multiply;
 
@@ -26,7 +26,7 @@ impl Nibbles {
     }
 }
 
-/// What all vectors do alike: loads, stores and sums, by the processor's instructions for them.
+/// Defines loads, stores and sums, which all vectors do alike, by the processor's instructions.
 macro_rules! moves {
     ($load:ident, $store:ident, $xor:ident) => {
         #[inline(always)]

@@ -1,4 +1,4 @@
-//! Eight bytes in an integer, and single bytes for what other vectors leave.
+//! Vectors of eight bytes in an integer, and single bytes for the rest of other vectors.
 
 use super::generic::{Vector, table};
 use crate::field;
@@ -8,8 +8,8 @@ const TOPS: u64 = 0x8080_8080_8080_8080;
 /// The polynomial's lower part in each byte.
 const REDUCTIONS: u64 = 0x0101_0101_0101_0101 * field::REDUCTION as u64;
 
-/// Twice each byte. The difference of the top bits moved one place up and
-/// seven places down is 0xff in the bytes that overflow.
+/// Doubles each byte. The difference of the top bits moved one place up and seven places down is
+/// 0xff in the bytes that overflow.
 #[inline(always)]
 const fn double(bytes: u64) -> u64 {
     let tops = bytes & TOPS;
@@ -19,7 +19,7 @@ const fn double(bytes: u64) -> u64 {
 
 impl Vector for u64 {
     const BYTES: usize = 8;
-    /// For each bit of the factor all ones or all zeros.
+    /// One mask for each bit of the factor: all ones or all zeros.
     type Factor = [Self; 8];
 
     #[inline(always)]

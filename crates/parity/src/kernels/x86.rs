@@ -1,23 +1,21 @@
-//! What the tiers of x86 have in common.
+//! Common parts of the tiers of x86.
 //!
-//! The byte shuffles of x86 give zero where the index has its top bit set and
-//! the table's byte otherwise. So a shuffle of a table full of the polynomial
-//! gives the reduction of exactly those bytes that need none, in one
-//! instruction where compare and mask are two:
-//! `(q + q) ^ shuffle = 2 q ^ polynomial`. The polynomial that is too much has
-//! a fixed point: with `f = polynomial / (g + 1)`, `2 (q ^ f) ^ polynomial` is
-//! `2 q ^ f`. So Q's sums carry f along all the way, and it is taken off at the
-//! end.
+//! The byte shuffles of x86 give zero where the index has its top bit set and the table's byte
+//! otherwise. So a shuffle of a table full of the polynomial gives the reduction of exactly those
+//! bytes that need none, in one instruction where compare and mask are two: `(q + q) ^ shuffle = 2
+//! q ^ polynomial`. The surplus polynomial has a fixed point: with `f = polynomial / (g + 1)`, `2
+//! (q ^ f) ^ polynomial` is `2 q ^ f`. So Q's sums carry f all through the loop, and it is removed
+//! at the end.
 
 use crate::field::{REDUCTION, multiply};
 
-/// What Q's sums carry in the loop.
+/// The surplus that Q's sums carry in the loop, f in the description above.
 pub(super) const FIXED_POINT: u8 = 0x0b;
 
 const _: () = assert!((FIXED_POINT << 1) ^ REDUCTION == FIXED_POINT);
 
-/// The product with a factor as a matrix over bits, as
-/// `vgf2p8affineqb` wants it: the row of output bit i in byte 7 - i.
+/// Returns the product with a factor as a matrix over bits, in the form of `vgf2p8affineqb`: the
+/// row of output bit i in byte 7 - i.
 ///
 /// (The same extension's `vgf2p8mulb` is for AES's field, 0x11b.)
 pub(super) const fn matrix(by: u8) -> u64 {
@@ -41,8 +39,8 @@ pub(super) const TWICE: u64 = matrix(2);
 /// The bit matrix that multiplies by four in GF(2^8).
 pub(super) const FOUR_TIMES: u64 = matrix(4);
 
-/// What vectors without GFNI do alike: sums of Q carry [`FIXED_POINT`], and a product is looked
-/// up half a byte at a time.
+/// Defines the operations that vectors without GFNI share: sums of Q carry [`FIXED_POINT`], and a
+/// product is looked up half a byte at a time.
 macro_rules! by_shuffles {
     ($set:ident, $and:ident, $shift:ident, $shuffle:ident, $xor:ident) => {
         #[inline(always)]
@@ -71,7 +69,8 @@ macro_rules! by_shuffles {
 }
 pub(super) use by_shuffles;
 
-/// What vectors with GFNI do alike: one instruction makes the product with any constant.
+/// Defines the operations that vectors with GFNI share: one instruction makes the product
+/// with any constant.
 macro_rules! by_matrices {
     ($set:ident, $product:ident) => {
         type Factor = Self;

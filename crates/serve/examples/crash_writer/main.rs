@@ -30,7 +30,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Bytes of one read or of one write of `fill`.
+/// Bytes of one read, or of one write of `fill`.
 const PIECE: usize = 1 << 20;
 
 /// Requests in flight.
@@ -60,7 +60,7 @@ fn connect(uri: &str) -> Result<Client, Box<dyn Error>> {
     Ok(client::connect(&place, None, &wishes)?)
 }
 
-/// The bytes of a write.
+/// Returns the bytes of a write.
 fn bytes_of(range: Range<u64>, fill: u64) -> Vec<u8> {
     range.flat_map(|sector| content(sector, fill)).collect()
 }
@@ -83,7 +83,7 @@ fn fill(uri: &str, file: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads of a disk, wherever it is.
+/// A disk that is read, over NBD or from a file.
 enum Disk {
     Export(Box<Client>),
     File(File),
@@ -152,7 +152,7 @@ fn write(uri: &str, file: &Path, seed: u64, limit: Duration) -> Result<(), Box<d
         durable: 0,
         flushes: 0,
     };
-    // Who kills the server waits for it.
+    // The script that kills the server waits for this line.
     println!("connected");
     let begun = Instant::now();
     let ended = loop {
@@ -172,14 +172,14 @@ fn write(uri: &str, file: &Path, seed: u64, limit: Duration) -> Result<(), Box<d
         writer.in_flight.len()
     );
     match ended {
-        // That is what the server's death looks like.
+        // A connection that breaks is the server's death.
         Err(ClientError::Io(_)) | Ok(()) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
 impl Writer {
-    /// Sends one more request and takes the replies that make room for it.
+    /// Sends one more request, and first takes replies until there is room for it.
     fn step(&mut self) -> Result<(), ClientError> {
         while self.in_flight.len() >= DEPTH {
             self.take()?;
@@ -199,7 +199,7 @@ impl Writer {
         let (offset, length) = (range.start * SECTOR as u64, length_of(&range));
         let zeros = self.random.percent(3);
         let fill = if zeros { ZEROS } else { self.memory.new_fill() };
-        // Before it is sent: nobody knows how far a failed sending came.
+        // Recorded before it is sent: a failed sending may have arrived in part.
         self.memory.sent(range.clone(), fill);
         let cookie = if zeros {
             self.client
@@ -214,8 +214,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Small writes mostly, and a third of all within the first part, where
-    /// they meet each other's blocks and stripes.
+    /// Returns a range to write: small writes mostly, and a third of all within the first part,
+    /// where they share blocks and stripes.
     fn range(&mut self) -> Range<u64> {
         let most = match self.random.below(10) {
             0..5 => 8,
@@ -239,7 +239,7 @@ impl Writer {
         })
     }
 
-    /// Takes a reply.
+    /// Takes one reply.
     fn take(&mut self) -> Result<(), ClientError> {
         let Some(completed) = self.client.wait()? else {
             return Ok(());
@@ -263,7 +263,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes all replies and flushes.
+    /// Takes all outstanding replies and flushes.
     fn finish(&mut self) -> Result<(), ClientError> {
         while !self.in_flight.is_empty() {
             self.take()?;
@@ -275,7 +275,7 @@ impl Writer {
     }
 }
 
-/// Bytes of a range of sectors; the longest write is far below the limit.
+/// Returns the bytes of a range of sectors; the longest write is far below the limit.
 fn length_of(range: &Range<u64>) -> u32 {
     u32::try_from((range.end - range.start) * SECTOR as u64).unwrap_or(u32::MAX)
 }

@@ -1,11 +1,10 @@
-//! What every sector of a disk may hold.
+//! The permitted contents of every sector of a disk.
 //!
-//! A sector has a floor, the newest fill that is known to be durable, and
-//! behind it the later fills that were sent and may or may not be there. A
-//! flush raises floors to what was acknowledged before it was sent, a write
-//! with FUA to itself. After a crash a sector must hold its floor or one of the
-//! later fills; what was seen there once is the floor from then on, since a
-//! disk must not change its mind.
+//! A sector has a floor, the newest fill that is known to be durable, and after it the later fills
+//! that were sent and may or may not have been stored. A flush raises floors to the fills
+//! acknowledged before it was sent, a write with FUA to itself. After a crash a sector must contain
+//! its floor or one of the later fills; a fill that was once read there is the floor from then on,
+//! since the content of a disk must not change without a write.
 
 use raidlab_random::Stream;
 use std::collections::BTreeSet;
@@ -20,8 +19,8 @@ pub const SECTOR: usize = 512;
 /// The fill that is all zeros.
 pub const ZEROS: u64 = 0;
 
-/// What stands in a sector: its own number, the fill's, and noise that follows
-/// from both, so that a sector tells what it is and where it belongs.
+/// Returns the bytes of a sector: its own number, the fill's, and noise derived from both, so that
+/// a sector shows which fill it has and where it belongs.
 pub fn content(sector: u64, fill: u64) -> [u8; SECTOR] {
     let mut bytes = [0; SECTOR];
     if fill == ZEROS {
@@ -36,45 +35,45 @@ pub fn content(sector: u64, fill: u64) -> [u8; SECTOR] {
     bytes
 }
 
-/// A fill that may be there.
+/// A fill that may have been stored.
 struct Later {
     fill: u64,
-    /// When its write was acknowledged; `None` while it is in flight.
+    /// The time when its write was acknowledged; `None` while it is in flight.
     acknowledged: Option<u64>,
 }
 
 #[derive(Default)]
 struct Sector {
     floor: u64,
-    /// In the order they were sent in; only the last may be in flight.
+    /// The fills after the floor, in the order of sending; only the last may be in flight.
     later: Vec<Later>,
 }
 
-/// What was found by a look at the whole disk.
+/// The result of a look at the whole disk.
 #[derive(Default)]
 pub struct Findings {
-    /// Sectors that could hold several fills.
+    /// Sectors that could contain any of several fills.
     pub open: u64,
-    /// Of these, such as hold the newest.
+    /// Those of the `open` sectors that contain the newest fill.
     pub newest: u64,
-    /// Of these, such as hold an older one than was acknowledged: allowed, as
-    /// nobody had flushed.
+    /// Those of the `open` sectors that contain an older fill than an acknowledged one: allowed, as
+    /// no flush followed.
     pub older_than_acknowledged: u64,
 }
 
-/// A disk as its only writer remembers it.
+/// The state of a disk as its only writer knows it.
 pub struct Memory {
     sectors: Vec<Sector>,
-    /// Sectors with later fills.
+    /// The sectors with later fills.
     open: BTreeSet<u64>,
     next_fill: u64,
-    /// Counts acknowledgements and flushes sent.
+    /// The clock: it counts acknowledgements and flushes sent.
     now: u64,
 }
 
 impl Memory {
-    /// A disk of `sectors` sectors of which nothing is known yet: all are to be
-    /// written before the first look.
+    /// A disk of `sectors` sectors with unknown contents: all have to be written before
+    /// the first look.
     pub fn new(sectors: u64) -> Self {
         Self {
             sectors: (0..sectors).map(|_| Sector::default()).collect(),
@@ -84,24 +83,24 @@ impl Memory {
         }
     }
 
-    /// Sectors of the disk.
+    /// Returns the number of sectors of the disk.
     pub fn len(&self) -> u64 {
         self.sectors.len() as u64
     }
 
-    /// A fill that was never used.
+    /// Returns a fill that was never used.
     pub fn new_fill(&mut self) -> u64 {
         self.next_fill += 1;
         self.next_fill - 1
     }
 
-    /// The time for [`Memory::flushed`].
+    /// Advances the clock, and returns the time for [`Memory::flushed`].
     pub fn tick(&mut self) -> u64 {
         self.now += 1;
         self.now
     }
 
-    /// A write is about to be sent.
+    /// Records that a write is about to be sent.
     pub fn sent(&mut self, range: Range<u64>, fill: u64) {
         for number in range {
             let acknowledged = None;
@@ -112,7 +111,7 @@ impl Memory {
         }
     }
 
-    /// A write was acknowledged; `durable` when it had FUA.
+    /// Records that a write was acknowledged; `durable` when it had FUA.
     pub fn acknowledged(&mut self, range: Range<u64>, durable: bool) {
         let now = self.tick();
         for number in range {
@@ -126,7 +125,7 @@ impl Memory {
         }
     }
 
-    /// A flush that was sent at `sent_at` was acknowledged.
+    /// Records that a flush that was sent at `sent_at` was acknowledged.
     pub fn flushed(&mut self, sent_at: u64) {
         let open: Vec<u64> = self.open.iter().copied().collect();
         for number in open {
@@ -134,7 +133,7 @@ impl Memory {
         }
     }
 
-    /// Everything acknowledged up to a time is durable.
+    /// Raises a sector's floor to what was acknowledged up to a time.
     fn raise(&mut self, number: u64, until: u64) {
         let sector = &mut self.sectors[index(number)];
         let durable = |later: &Later| later.acknowledged.is_some_and(|at| at <= until);
@@ -150,7 +149,7 @@ impl Memory {
     /// Compares a piece of the disk that begins at a sector.
     ///
     /// # Errors
-    /// When a sector holds what it must not.
+    /// When a sector has contents that are not permitted.
     pub fn look(
         &mut self,
         first: u64,
@@ -179,7 +178,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Keeps all in a file: numbers of eight bytes.
+    /// Writes the memory to a file, as numbers of eight bytes.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -195,7 +194,7 @@ impl Memory {
         fs::write(path, bytes)
     }
 
-    /// What [`Memory::save`] kept.
+    /// Reads a memory that [`Memory::save`] wrote.
     ///
     /// # Errors
     /// When it cannot be read or ends early.
@@ -226,12 +225,12 @@ impl Memory {
     }
 }
 
-/// A sector's place in memory: no disk here is so large that it had none.
+/// Returns a sector's index; every disk here is small enough for it.
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// What is wrong with a sector.
+/// Describes the fault of a sector.
 fn wrong(number: u64, sector: &Sector, found: &[u8]) -> String {
     let word = |at: usize| u64::from_le_bytes(found[at..at + 8].try_into().unwrap_or_default());
     let (of_sector, fill) = (word(0), word(8));

@@ -1,5 +1,5 @@
-//! Devices come and go while an array runs: the owner's part of `add`, `re-add` and
-//! `remove`. Whoever calls has opened the device and read what is on it.
+//! Attaching and detaching devices while an array runs: the owner's part of `add`, `re-add` and
+//! `remove`. The caller has already opened the device and read its metadata.
 
 use super::engine::{Core, place_of};
 use super::files::{FilesError, write_all};
@@ -11,31 +11,31 @@ use raidlab_metadata::{Version, erase};
 use raidlab_units::Nanos;
 use std::io;
 
-/// The first handle that no device may have: there are 512 devices at most.
+/// The bound of handles: an array has at most 512 devices.
 const HANDLES: u16 = 512;
 
-/// Why a device does not come or go.
+/// The reason why a device cannot be attached or detached.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// A single file is served.
+    /// A single file is served, so there is no array.
     #[error("this is a single file, not an array")]
     NoArray,
-    /// Every handle is taken.
+    /// Every handle is in use.
     #[error("the array has too many devices")]
     Full,
-    /// The backend does not take it.
+    /// The backend cannot attach the device.
     #[error("cannot attach the device")]
     Backend(#[source] io::Error),
-    /// The array does not want it.
+    /// The array refuses the device, or its removal.
     #[error(transparent)]
     Refused(#[from] VerbError),
-    /// What was on it cannot be erased.
+    /// The device's old metadata cannot be erased.
     #[error(transparent)]
     Erase(#[from] FilesError),
 }
 
 impl Owner {
-    /// Has the array do something, and does what it wants then.
+    /// Calls a function on the array, and carries out what the array orders in it.
     ///
     /// # Errors
     /// When there is no array.
@@ -52,7 +52,7 @@ impl Owner {
         Ok(answer)
     }
 
-    /// Takes a device out and lets it go.
+    /// Removes a device from the array and detaches it.
     ///
     /// # Errors
     /// The array's reasons; [`VerbError::Busy`] while its failure is being recorded.
@@ -65,9 +65,9 @@ impl Owner {
         Ok(())
     }
 
-    /// Puts a device in as a new member or a spare: its handle. `found`: the formats of
-    /// the metadata that are on it, which go before anything of ours is written, and
-    /// only once the array has taken it.
+    /// Adds a device as a new member or a spare; returns its handle. `found`: the formats of the
+    /// metadata on it, which are erased before our own are written, and only after the array has
+    /// accepted the device.
     ///
     /// # Errors
     /// The array's reasons, or that the device cannot be written.
@@ -92,7 +92,7 @@ impl Owner {
         })
     }
 
-    /// Puts a former member in again: its handle. `former`: what its metadata say.
+    /// Adds a former member again; returns its handle. `former`: the contents of its metadata.
     ///
     /// # Errors
     /// The array's reasons.
@@ -109,9 +109,9 @@ impl Owner {
         })
     }
 
-    /// Attaches a device at the lowest handle that no device has and no slot will
-    /// want, and lets it go again if it is not taken. What is still under way to the device
-    /// that had the handle before would be held against this one.
+    /// Attaches a device at the lowest handle that neither a device nor a slot uses, and detaches
+    /// it again if the array refuses it. A handle to whose former device commands are still under
+    /// way is not used: their results would be attributed to this one.
     fn attached(
         &mut self,
         device: &Member,

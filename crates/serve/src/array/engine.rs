@@ -1,4 +1,4 @@
-//! What an owner runs: an array, or a single member without one.
+//! The core of an owner: an array, or a single member without one.
 
 use super::passthrough::Passthrough;
 use crate::member::Members;
@@ -72,9 +72,9 @@ impl Core {
         }
     }
 
-    /// Whether more is lost than the level can bear: more members out of
-    /// service than there is parity, or one gone that is needed so much that it
-    /// was kept in service.
+    /// Whether the array has lost more than its level tolerates: more members are out of service
+    /// than there is parity, or a member is gone that was kept in service because the array cannot
+    /// do without it.
     pub(super) fn has_failed(&self, members: &Members) -> bool {
         let array = match self {
             Self::Array(array) => array,
@@ -99,10 +99,10 @@ impl Core {
     }
 }
 
-/// The last place that a ring has.
+/// The highest index of a ring's table of files.
 const EXTERNAL_BITMAP_PLACE: usize = 1023;
 
-/// Where a device is attached, by its handle.
+/// Returns the place at which a device is attached, by its handle.
 pub fn place_of(slot: Slot) -> usize {
     if slot == EXTERNAL_BITMAP {
         EXTERNAL_BITMAP_PLACE

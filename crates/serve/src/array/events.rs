@@ -1,10 +1,10 @@
-//! What happens to an array, in the words of the control socket.
+//! An array's events in the form of the control socket.
 
 use crate::control::EventReport;
 use raidlab_array::Event;
 use raidlab_units::Nanos;
 
-/// An event in the words of the control socket.
+/// Returns the report of an event in the words of the control socket.
 pub(super) fn event_report(now: Nanos, event: Event) -> EventReport {
     let (what, device, start, count) = match event {
         Event::MemberFailed(slot) => ("member-failed", Some(slot), None, None),

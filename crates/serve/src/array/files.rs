@@ -1,6 +1,5 @@
-//! md's metadata on real files: read, created, assembled, and the write log
-//! replayed, before an array runs. Here commands block; nothing else is under
-//! way yet.
+//! md's metadata on real files: read, created, assembled, and the write log replayed, before an
+//! array runs. Here commands block; no other command is under way yet.
 
 use crate::export::{BufferError, BufferPool};
 use crate::member::Member;
@@ -21,27 +20,27 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-/// Why an array cannot be put together from files.
+/// The reason why an array cannot be assembled from files.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// A device without md's metadata, or with damaged ones.
+    /// A device without md's metadata, or with damaged metadata.
     #[error("cannot use {}", visible_path(.path))]
     Examine {
         /// The file or device.
         path: PathBuf,
-        /// Why it cannot be examined.
+        /// The reason why it cannot be examined.
         #[source]
         source: ProbeError,
     },
-    /// The devices do not make an array.
+    /// The devices do not form an array.
     #[error("cannot assemble")]
     Assemble(#[from] AssembleError),
-    /// A bitmap's file that has none, or a damaged one.
+    /// A bitmap's file without a bitmap, or with a damaged one.
     #[error("cannot use the bitmap {}", visible_path(.path))]
     Bitmap {
         /// The file with the bitmap.
         path: PathBuf,
-        /// Why the bitmap in it cannot be used.
+        /// The reason why the bitmap cannot be used.
         #[source]
         source: BitmapError,
     },
@@ -51,7 +50,7 @@ pub enum FilesError {
     /// A device could not be read or written.
     #[error("cannot {what} {}", visible_path(.path))]
     Io {
-        /// `read` or `write`.
+        /// The failed operation: `read` or `write`.
         what: &'static str,
         /// The file or device.
         path: PathBuf,
@@ -59,26 +58,26 @@ pub enum FilesError {
         #[source]
         source: io::Error,
     },
-    /// Two devices whose paths are shown alike.
+    /// Two devices whose paths are displayed identically.
     #[error("two devices are shown as {0}: give one of them another name")]
     OneName(String),
-    /// More members planned than files given.
+    /// A plan with more members than files.
     #[error("the plan has a member {0}, for which no file was given")]
     NoFile(usize),
 }
 
-/// Devices that make an array, ready to run.
+/// The devices of an assembled array, ready to run.
 #[derive(Debug)]
 pub struct Assembled {
-    /// The array that the devices make.
+    /// The array that the devices form.
     pub assembly: Assembly,
-    /// Each device that takes part, by its handle.
+    /// Each device of the array, by its handle.
     pub files: Vec<(Slot, Member)>,
-    /// Writes that the log had to make good.
+    /// The number of writes that were repeated from the log.
     pub replayed: usize,
 }
 
-/// Reads at any place and length, past the page cache too.
+/// A reader of a member at any place and length, also past the page cache.
 struct Reader<'a>(&'a Member);
 
 impl ReadAt for Reader<'_> {
@@ -94,7 +93,8 @@ impl ReadAt for Reader<'_> {
 }
 
 fn pool_buffer(bytes: usize) -> io::Result<crate::export::Buffer> {
-    /// An assembly reads a dozen small pieces of each member, and long ones of their logs.
+    /// Buffers for an assembly, which reads a dozen small pieces of each member, and long ones
+    /// of their logs.
     static POOL: LazyLock<BufferPool> = LazyLock::new(|| BufferPool::new(1 << 20));
     POOL.take(bytes).map_err(|error| match error {
         BufferError::TooLong(_) => io::Error::new(io::ErrorKind::InvalidInput, error),
@@ -102,10 +102,10 @@ fn pool_buffer(bytes: usize) -> io::Result<crate::export::Buffer> {
     })
 }
 
-/// What md's metadata on a device say, its write log's superblock included.
+/// Reads md's metadata on a device, its write log's superblock included.
 ///
 /// # Errors
-/// When it has none that can be used, or cannot be read.
+/// When it has no usable metadata, or cannot be read.
 pub fn read_candidate(file: &Member) -> Result<Candidate, FilesError> {
     let failed = |source| FilesError::Examine {
         path: file.path().to_owned(),
@@ -127,9 +127,9 @@ fn read_log(file: &Member, metadata: &MemberMetadata) -> Option<LogSuperblock> {
     })
 }
 
-/// The write log begins where the bitmap ends. A member whose bitmap cannot be read does not
-/// say where that is, but the newest bitmap of its array does: all copies are of one length.
-/// Without that log nothing computed from parity could be trusted after a crash.
+/// Finds the write logs of members whose own bitmap cannot be read. The log begins where the bitmap
+/// ends, and the newest bitmap of the array tells where that is: all copies have one length.
+/// Without that log no block computed from parity could be trusted after a crash.
 fn find_hidden_logs(candidates: &mut [Candidate], files: &[Member]) {
     let mut bitmaps: Vec<(u64, BitmapSuperblock)> = candidates
         .iter()
@@ -153,14 +153,14 @@ fn find_hidden_logs(candidates: &mut [Candidate], files: &[Member]) {
     }
 }
 
-/// The versions of md superblocks that a device may have, sound or not.
+/// Returns the versions of md superblocks that a device may have, sound or not.
 #[must_use]
 pub fn versions_on(file: &Member) -> Vec<raidlab_metadata::Version> {
     raidlab_metadata::versions_present(&mut Reader(file), file.size().to_bytes())
 }
 
-/// Writes what makes an array: `files` in the order in which the plan was told
-/// of them. Durable when it returns.
+/// Writes the plan of a new array: `files` in the order of the plan's members. It is
+/// durable on return.
 ///
 /// # Errors
 /// When a device cannot be written.
@@ -174,8 +174,8 @@ pub fn create(plan: &CreatePlan, files: &[Member]) -> Result<(), FilesError> {
     Ok(())
 }
 
-/// Writes in order and makes it durable: each write before the next, so that a
-/// superblock is never there before what it speaks of.
+/// Writes in order and makes the writes durable: each before the next one, so that a superblock is
+/// never present before the areas that it describes.
 ///
 /// # Errors
 /// When the device cannot be written.
@@ -211,12 +211,12 @@ fn io_error(what: &'static str, file: &Member, source: io::Error) -> FilesError 
     }
 }
 
-/// The bitmap in a file of its own.
+/// Reads a bitmap from a file of its own.
 ///
 /// # Errors
-/// When it cannot be read or is none.
+/// When the file cannot be read or has no bitmap.
 pub fn read_bitmap(file: &Member) -> Result<BitmapFile, FilesError> {
-    // Whatever the file is, more is never looked at.
+    // The file may be of any length; more than the largest bitmap is never read.
     let room = Bytes(file.size().to_bytes().0.min(MAXIMUM_BITMAP_BYTES));
     let mut bytes = vec![0; usize::try_from(room.0).unwrap_or(0)];
     for (piece, start) in bytes.chunks_mut(1 << 20).zip((0..).step_by(1 << 20)) {
@@ -231,11 +231,11 @@ pub fn read_bitmap(file: &Member) -> Result<BitmapFile, FilesError> {
     Ok(BitmapFile { bitmap, room })
 }
 
-/// What devices make; nothing is changed. `bitmap`: the file with the array's bitmap, if that
-/// is not on the members.
+/// Determines the array that devices form, without changing anything. `bitmap`: the file with the
+/// array's bitmap, if that is not on the members.
 ///
 /// # Errors
-/// When they do not make an array that may be started.
+/// When they do not form an array that may be started.
 pub fn decide(
     files: &[Member],
     bitmap: Option<&Member>,
@@ -248,7 +248,7 @@ pub fn decide(
     let candidates = files.iter().map(read_candidate);
     let mut candidates = candidates.collect::<Result<Vec<_>, _>>()?;
     find_hidden_logs(&mut candidates, files);
-    // By its name a member is found again.
+    // A member is found again by its name, so names have to differ.
     let mut names = BTreeSet::new();
     if let Some(twin) = candidates.iter().find(|one| !names.insert(&one.name)) {
         return Err(FilesError::OneName(twin.name.clone()));
@@ -256,11 +256,11 @@ pub fn decide(
     Ok(Assembly::decide(candidates, options)?)
 }
 
-/// Puts an array together as [`decide`] does, and replays its write log.
+/// Assembles an array as [`decide`] does, and replays its write log.
 ///
 /// # Errors
-/// When the devices do not make an array that may be started, or the replay
-/// fails; a replay may be repeated.
+/// When the devices do not form an array that may be started, or the replay fails; a replay
+/// may be repeated.
 pub fn assemble(
     files: &[Member],
     bitmap: Option<&Member>,
@@ -277,8 +277,8 @@ pub fn assemble(
         .filter_map(|member| file_of(&member.candidate.name))
         .collect();
     let mut replayed = 0;
-    // Without it the data are whole, if no member is missing; the core refuses
-    // where one is.
+    // Without a replay the data are correct if no member is missing; the core refuses to start an
+    // array that lacks one.
     if !options.read_only {
         replayed = replay(&mut assembly, &members)?;
         assembly.replayed();
@@ -296,7 +296,7 @@ pub fn assemble(
     })
 }
 
-/// Makes good what the log says; `members` as in the assembly.
+/// Replays the write log; `members` as in the assembly.
 fn replay(assembly: &mut Assembly, members: &[&Member]) -> Result<usize, FilesError> {
     let Some(needed) = &assembly.replay else {
         return Ok(0);
@@ -306,7 +306,7 @@ fn replay(assembly: &mut Assembly, members: &[&Member]) -> Result<usize, FilesEr
         let file = members[log.member];
         let count = Sectors(log.ring.end.0.saturating_sub(log.ring.start.0));
         let mut ring = vec![0; super::payloads::length(count)];
-        // A ring may be longer than any one buffer.
+        // A ring may be longer than the longest buffer.
         for (piece, start) in ring.chunks_mut(1 << 20).zip((0_u64..).step_by(1 << 20)) {
             let offset = Bytes(log.ring.start.to_bytes().0 + start);
             Reader(file)

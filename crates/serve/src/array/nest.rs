@@ -1,16 +1,14 @@
-//! The inner arrays of a process: those that are, or may become, members of
-//! others.
+//! The inner arrays of a process: those that are, or may become, members of other arrays.
 //!
-//! As with md, an inner array is put together and started like any other, by its
-//! own thread, and goes by a name, `array:NAME`. The outer array's superblocks
-//! lie on its data. Each has a control socket of its own, so that all verbs work
-//! on it.
+//! As with md, an inner array is assembled and started like any other, by its own thread, and has a
+//! name, `array:NAME`. The outer array's superblocks lie in its data. Each has a control socket of
+//! its own, so that all verbs work on it.
 //!
-//! Rules that keep the bytes whole:
+//! Rules that protect the data:
 //! * An array is a member of one other array at most, and while it is one it can
 //!   neither be stopped nor made read-only.
-//! * Depths forbid circles: an array takes only those that lie less deep than
-//!   itself. Arrays of files have depth 0, the outermost one is above all.
+//! * Depths prevent circles: an array accepts only arrays of smaller depth than its
+//!   own. Arrays of files have depth 0, the outermost one has the greatest depth.
 //! * The outer array stops first, so that its last superblocks still reach the
 //!   leaves.
 
@@ -32,10 +30,10 @@ use std::time::Duration;
 /// The depth of the outermost array.
 const TOP: usize = usize::MAX;
 
-/// Why an array cannot be a member.
+/// The reason why an array cannot be a member.
 #[derive(Debug, thiserror::Error)]
 pub enum NestError {
-    /// Its devices do not make an array that may be started.
+    /// The devices do not form an array that may be started.
     #[error(transparent)]
     Files(#[from] FilesError),
     /// The array that is to be a member cannot be run.
@@ -44,27 +42,27 @@ pub enum NestError {
     /// No array has this name.
     #[error("no array `{0}` is served here")]
     Unknown(String),
-    /// It is a member of another array.
+    /// The array is a member of another array.
     #[error("array:{0} is a member of another array")]
     InUse(String),
-    /// It does not lie less deep than the array that shall take it.
+    /// The array's depth is not below that of the array that should contain it.
     #[error("array:{0} lies too deep: an inner array takes only those below it")]
     TooDeep(String),
-    /// There is no place for its control socket.
+    /// No path can be chosen for its control socket.
     #[error("array:{name} gets no control socket")]
     Place {
         /// The array's name.
         name: String,
-        /// Why there is no place for the socket.
+        /// The reason why there is no path for the socket.
         #[source]
         source: PlaceError,
     },
-    /// Its control socket cannot be made.
+    /// The control socket cannot be made.
     #[error("array:{name} gets no control socket")]
     Control {
         /// The array's name.
         name: String,
-        /// Why the socket cannot be listened at.
+        /// The reason why the socket cannot be made.
         #[source]
         source: ControlError,
     },
@@ -75,7 +73,7 @@ struct Inner {
     name: String,
     depth: usize,
     array: Arc<ArrayExport>,
-    /// Its role as a member, as long as it has one.
+    /// The array in its role as a member, as long as it has one.
     member: Weak<NestedMember>,
     control: Option<ControlServer>,
 }
@@ -86,17 +84,17 @@ impl Inner {
     }
 }
 
-/// The inner arrays of a process. Dropped, all of them are stopped cleanly.
+/// The inner arrays of a process. When it is dropped, all of them are stopped cleanly.
 #[derive(Debug)]
 pub struct Nest {
     options: ServeOptions,
     arrays: Mutex<Vec<Inner>>,
-    /// What the names of control sockets begin with, once there are any.
+    /// The prefix of the names of control sockets, once there are any.
     prefix: Mutex<Option<String>>,
 }
 
 impl Nest {
-    /// No arrays yet; they will be served like this.
+    /// A nest without arrays; they will be served with these options.
     #[must_use]
     pub fn new(options: ServeOptions) -> Arc<Self> {
         Arc::new(Self {
@@ -106,13 +104,13 @@ impl Nest {
         })
     }
 
-    /// Puts an inner array together and starts it; its name, by which
-    /// it is claimed: the array's own, with a number if that is taken.
-    /// `report` sees what the devices make before it is started.
+    /// Assembles an inner array and starts it; returns the name by which it is claimed: the array's
+    /// own, with a number appended if that is in use. `report` receives the assembled array before
+    /// it is started.
     ///
     /// # Errors
-    /// When the devices do not make an array that may be started, or its control
-    /// socket cannot be made.
+    /// When the devices do not form an array that may be started, or its control socket
+    /// cannot be made.
     pub fn start(
         self: &Arc<Self>,
         devices: &[Member],
@@ -129,7 +127,8 @@ impl Nest {
         };
         let array = ArrayExport::start(assembled, &options)?.among(Seen::from(self, depth));
         let mut arrays = self.lock();
-        // The outer array's socket for clients stands where that of `nbd` would.
+        // `nbd` is reserved: its control socket would have the path of the outer array's
+        // socket for clients.
         let is_free =
             |name: &String| *name != "nbd" && arrays.iter().all(|other| other.name != *name);
         let name = std::iter::once(wanted.clone())
@@ -151,7 +150,7 @@ impl Nest {
         Ok(name)
     }
 
-    /// Starts the outermost array, which may take any of these as members.
+    /// Starts the outermost array, which may have any of these as members.
     ///
     /// # Errors
     /// As [`ArrayExport::start`].
@@ -159,7 +158,7 @@ impl Nest {
         Ok(ArrayExport::start(assembled, &self.options)?.among(Seen::from(self, TOP)))
     }
 
-    /// An array as a member of one that is put together now.
+    /// Claims an array as a member of one that is being assembled.
     ///
     /// # Errors
     /// When there is no such array, or it is a member already.
@@ -167,8 +166,8 @@ impl Nest {
         self.claim(name, TOP)
     }
 
-    /// An array as a member of one of depth `below`. It is in use until the
-    /// last clone of what is given here is dropped.
+    /// Claims an array as a member of one of depth `below`. It is in use until the last clone of
+    /// the returned member is dropped.
     pub(super) fn claim(&self, name: &str, below: usize) -> Result<Member, NestError> {
         let mut arrays = self.lock();
         let found = arrays
@@ -187,8 +186,8 @@ impl Nest {
         Ok(Member::Array(member))
     }
 
-    /// Gives each array, and those that come later, a control socket named
-    /// `PREFIX.NAME`. Where they are.
+    /// Gives each array, and each later one, a control socket named `PREFIX.NAME`. Returns the
+    /// paths of the sockets.
     ///
     /// # Errors
     /// When one cannot be made.
@@ -213,15 +212,15 @@ impl Nest {
             .any(|inner| inner.name == name && inner.is_in_use())
     }
 
-    /// Lets go of arrays that were stopped. To be called now and then, by a
-    /// thread that serves no control socket.
+    /// Drops arrays that have stopped. To be called from time to time, by a thread that serves
+    /// no control socket.
     pub fn reap(&self) {
         let stopped: Vec<Inner> = self.lock().extract_if(.., |one| has_stopped(one)).collect();
-        // Out of the lock: control sockets wait for the conversations under way.
+        // Dropped without the lock: control sockets wait for the conversations under way.
         drop(stopped);
     }
 
-    /// Stops all, those above others first, each within `patience`. Whether all
+    /// Stops all arrays, outer ones before inner ones, each within `patience`. Returns whether all
     /// have stopped. The outermost array must have stopped before.
     #[must_use]
     pub fn stop(&self, patience: Duration) -> bool {
@@ -231,7 +230,7 @@ impl Nest {
             .map(|inner| (inner.depth, Arc::clone(&inner.array)))
             .collect();
         arrays.sort_by_key(|(depth, _)| std::cmp::Reverse(*depth));
-        // Of the same depth at once.
+        // Arrays of the same depth are stopped at once.
         arrays
             .chunk_by(|left, right| left.0 == right.0)
             .all(|equals| {
@@ -242,7 +241,7 @@ impl Nest {
             })
     }
 
-    /// An array, to look at what lies on it.
+    /// Returns an array, to read the metadata in its data.
     #[cfg(test)]
     pub(super) fn peek(&self, name: &str) -> Option<Arc<ArrayExport>> {
         let arrays = self.lock();
@@ -277,7 +276,7 @@ impl Nest {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Inner>> {
-        // The list is whole after every step that could panic.
+        // The list is consistent after every step that could panic.
         self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -286,12 +285,12 @@ impl Drop for Nest {
     fn drop(&mut self) {
         let mut arrays = std::mem::take(&mut *self.lock());
         arrays.sort_by_key(|inner| std::cmp::Reverse(inner.depth));
-        // Each is stopped as it goes, the upper ones first.
+        // Each array is stopped when it is dropped, outer ones first.
         drop(arrays);
     }
 }
 
-/// A nest, as an array sees it that lies so deep in it.
+/// The nest as one array sees it, with that array's depth.
 #[derive(Debug)]
 struct Seen {
     nest: Weak<Nest>,
@@ -328,7 +327,7 @@ fn has_stopped(inner: &Inner) -> bool {
     inner.array.wait_until_stopped(Duration::ZERO)
 }
 
-/// An array's name without its host, as far as it fits a socket's name.
+/// Returns an array's name without its host, shortened to fit a socket's name.
 fn plain_name(full: &str) -> String {
     let name = full.rsplit(':').next().unwrap_or_default();
     let plain = |one: &char| one.is_ascii_alphanumeric() || "-_".contains(*one);
@@ -340,7 +339,7 @@ fn plain_name(full: &str) -> String {
     }
 }
 
-/// An inner array's control socket.
+/// The control of an inner array over its socket.
 struct InnerControl {
     name: String,
     array: Arc<ArrayExport>,

@@ -1,10 +1,9 @@
-//! An array at work: its core, its members, its bytes.
+//! An array at work: its core, its members, its payloads.
 //!
-//! It takes requests and answers, feeds them to the core, and does what the core
-//! wants: steps, commands, answers, events, in this order. It knows no thread and no
-//! clock: whoever drives it says what time it is. [`Running`](super::running::Running)
-//! does that for real arrays, on a thread of their own; a simulation calls
-//! [`Owner::step`] whenever something happens in its own time.
+//! It takes requests and answers, feeds them to the core, and carries out what the core orders:
+//! steps, commands, answers, events, in this order. It has no thread and no clock: its caller
+//! passes the time. [`Running`](super::running::Running) does that for real arrays, on a thread of
+//! their own; a simulation calls [`Owner::step`] at each event in its own time.
 
 use super::engine::{Core, place_of};
 use super::payloads::{PayloadError, Payloads, length};
@@ -22,29 +21,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Sees what an owner does for its core, in the order in which it is done.
+/// An observer of what an owner does for its core, in the order of execution.
 pub trait Watcher: Send {
-    /// Something happened to the array that users are told of.
+    /// Called for an event of the array that users are told of.
     fn event(&mut self, now: Nanos, event: Event);
 
-    /// A step is about to be executed.
+    /// Called before a step is executed.
     fn compute_step(&mut self, now: Nanos, step: &ComputeStep) {
         let _ = (now, step);
     }
 
-    /// A command is about to be sent.
+    /// Called before a command is sent.
     fn command(&mut self, now: Nanos, command: &MemberCommand) {
         let _ = (now, command);
     }
 }
 
-/// Why the owner takes no more requests.
+/// The reason why the owner takes no more requests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// The core ordered what cannot be.
+    /// The core ordered something impossible.
     #[error("the array core ordered what cannot be")]
     Core(#[source] PayloadError),
-    /// The system had no memory for what the core ordered, for as long as it was waited for.
+    /// The system had no memory for an order of the core, even after the wait for it.
     #[error("there is no memory to go on with: assembled again, the array is recovered")]
     Memory(#[source] BufferError),
     /// The backend, which carries commands to the members, no longer works.
@@ -66,13 +65,13 @@ pub struct Owner {
     pub(super) core: Core,
     pub(super) members: Members,
     watcher: Box<dyn Watcher>,
-    /// Set, before the error is answered, once the array has lost what it needs.
+    /// Set, before the error is answered, once the array has lost more than its level tolerates.
     failed: Arc<AtomicBool>,
     pub(super) broken: Option<Broken>,
     stopping: bool,
     payloads: Payloads,
     requests: Requests,
-    /// Where reads under way put their bytes.
+    /// The destination of each read under way.
     reads: HashMap<CommandId, BufferId>,
     pub(super) out: Outputs,
     spare: Outputs,
@@ -112,7 +111,7 @@ impl Owner {
         }
     }
 
-    /// An array that was started, with what it wanted first, and its members.
+    /// An owner of a started array, with the array's first orders, and of its members.
     #[must_use]
     pub fn of_array(
         array: PersistentArray,
@@ -124,7 +123,7 @@ impl Owner {
         Self::new((core, out), members, watcher, Arc::default())
     }
 
-    /// The array; nothing where a single file is served.
+    /// Returns the array; `None` where a single file is served.
     #[must_use]
     pub fn array(&self) -> Option<&PersistentArray> {
         match &self.core {
@@ -133,33 +132,33 @@ impl Owner {
         }
     }
 
-    /// Its members and their counters.
+    /// Returns the array's members and their counters.
     #[must_use]
     pub fn members(&self) -> &Members {
         &self.members
     }
 
-    /// Why it takes no more requests, if it does not.
+    /// Returns the reason why it takes no more requests, if it takes none.
     #[must_use]
     pub fn broken(&self) -> Option<&Broken> {
         self.broken.as_ref()
     }
 
-    /// Whether the array has lost what it needs, as far as errors have shown it.
+    /// Whether the array has lost more than its level tolerates, as far as errors have shown it.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// It was told to stop, and nothing is under way that somebody waits for.
+    /// Whether the owner was told to stop, and all requests and commands are done.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let drained = self.requests.len() == 0 && self.members.in_flight() == 0;
         self.stopping && drained && (self.core.is_stopped() || self.broken.is_some())
     }
 
-    /// When [`Self::step`] has something to do even if no command ends before: a tick
-    /// of the core, or the end of a member's patience; at once where commands were refused.
+    /// Returns the time when [`Self::step`] has something to do even if no command ends before: a
+    /// tick of the core, or a command's time limit; at once where commands were refused.
     #[must_use]
     pub fn next_wake(&self) -> Option<Nanos> {
         if self.members.has_answers() {
@@ -172,21 +171,21 @@ impl Owner {
             .min()
     }
 
-    /// One turn, at this time, without waiting for anything: what is to be sent goes
-    /// out, what has ended is taken, and what is due is done.
+    /// Runs one turn at this time, without waiting: sends the commands, takes the answers, and does
+    /// what is due.
     pub fn step(&mut self, now: Nanos) {
         self.collect(now);
         self.tick(now);
     }
 
-    /// The first part of [`Self::step`]: takes what has ended.
+    /// Runs the first part of [`Self::step`]: takes the answers.
     pub fn collect(&mut self, now: Nanos) {
         self.settle(now);
         self.wait(Some(Duration::ZERO), &|| now);
         self.take_answers(now);
     }
 
-    /// The second part of [`Self::step`]: what was due by now is done.
+    /// Runs the second part of [`Self::step`]: does what was due by now.
     pub fn tick(&mut self, now: Nanos) {
         if self.core.next_tick().is_some_and(|tick| tick <= now) {
             self.core.tick(now, &mut self.out);
@@ -194,7 +193,7 @@ impl Owner {
         }
     }
 
-    /// Takes no more requests, finishes those that are there, and ends.
+    /// Stops the owner: it takes no more requests, and ends when the present ones are done.
     pub fn stop(&mut self, now: Nanos) {
         self.stopping = true;
         self.requests.stop();
@@ -204,8 +203,8 @@ impl Owner {
         }
     }
 
-    /// Takes a request. It goes to the core at once, and what the core wants is done
-    /// by [`Self::settle`].
+    /// Takes a request. It goes to the core at once, and the core's orders are carried
+    /// out by [`Self::settle`].
     pub fn request(&mut self, now: Nanos, request: export::Request) {
         if self.broken.is_some() {
             request.complete(Err(ErrorCode::Io));
@@ -216,13 +215,14 @@ impl Owner {
         }
     }
 
-    /// For so long it did not look for answers, but was busy with something else.
+    /// Extends the members' time limits by a time in which answers were not taken, because the
+    /// owner was busy.
     pub(super) fn excuse(&mut self, time: Nanos) {
         self.members.excuse(time);
     }
 
-    /// Sends what is to be sent and waits, at most so long, until something has ended;
-    /// `clock` is read before the wait and after it.
+    /// Sends the commands and waits, at most for `timeout`, until an answer arrives; `clock` is
+    /// read before the wait and after it.
     pub(super) fn wait(&mut self, timeout: Option<Duration>, clock: &dyn Fn() -> Nanos) {
         let waited = self.members.wait(timeout, clock, &mut self.answers);
         if let Err(error) = waited {
@@ -230,14 +230,14 @@ impl Owner {
         }
     }
 
-    /// Hands the core what has ended, and does what it wants then.
+    /// Gives the answers to the core, and carries out its orders.
     pub(super) fn take_answers(&mut self, now: Nanos) {
         let mut answers = std::mem::take(&mut self.answers);
         if answers.len() > 1 && mutation::is(Mutation::AnswerDropped) {
             answers.pop();
         }
-        // Buffers move away from hung reads before any answer makes the core
-        // read into them again.
+        // Buffers of hung reads are moved away before any answer makes the core read
+        // into them again.
         for hung in answers.iter().filter(|answer| answer.transfer.is_none()) {
             if let Some(buffer) = self.reads.remove(&hung.id)
                 && !mutation::is(Mutation::HungReadUnmoved)
@@ -263,7 +263,7 @@ impl Owner {
         self.settle(now);
     }
 
-    /// Does what the core wants until it wants nothing more.
+    /// Carries out the core's orders until there are no more.
     pub fn settle(&mut self, now: Nanos) {
         while !is_empty(&self.out) && self.broken.is_none() {
             std::mem::swap(&mut self.out, &mut self.spare);
@@ -332,7 +332,8 @@ impl Owner {
         let size = self.members.member(place).map_or(0, |file| file.size().0);
         let is_beyond = command.start.0.saturating_add(command.count.0) > size;
         if is_beyond && !mutation::is(Mutation::BeyondMemberSent) {
-            // Never beyond a member, whatever a superblock made the core believe.
+            // A command beyond a member's end is never sent, even if a superblock made the
+            // core order it.
             self.members.refuse(command.id, MemberError::Gone, transfer);
             return Ok(());
         }
@@ -341,7 +342,7 @@ impl Owner {
         Ok(())
     }
 
-    /// After an error: whether it is the array that has failed.
+    /// Checks, after an error, whether the array has failed as a whole.
     fn note_failure(&self) {
         if !self.failed.load(Ordering::Relaxed) && self.core.has_failed(&self.members) {
             self.failed.store(true, Ordering::SeqCst);

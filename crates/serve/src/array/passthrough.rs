@@ -1,7 +1,7 @@
-//! One member served as it is: every request is one command.
+//! A single member served as it is: every request is one command.
 //!
-//! The same driver runs it as runs an array, so the difference between the two
-//! is what the array core costs.
+//! The same driver runs it as an array, so the difference between the two is the cost of
+//! the array core.
 
 use raidlab_array::{
     BufferId, CommandId, Finished, MemberCommand, MemberError, Operation, Outputs, Purpose,
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 const ONLY: Slot = Slot(0);
 
-/// A disk that is no array.
+/// A disk without an array.
 #[derive(Debug)]
 pub(crate) struct Passthrough {
     size: Sectors,

@@ -1,13 +1,12 @@
-//! The bytes behind the names that the core gives out.
+//! The memory behind the buffer names that the core uses.
 //!
-//! Each request's payload and each scratch buffer is a [`Memory`]: whoever works
-//! on a range borrows it. Releasing a name lets go of the memory; commands that
-//! still hold ranges keep it.
+//! Each request's payload and each scratch buffer is a [`Memory`]: a command or step that works on
+//! a range borrows it. Releasing a name drops its reference to the memory; commands that still
+//! borrow ranges keep it.
 //!
-//! A hung read may write its range at any later time. So when one is given up,
-//! its buffer moves: the name gets fresh memory with the same bytes, and reads
-//! of the same buffer that are still under way elsewhere are copied over as they
-//! complete.
+//! A hung read may write its range at any later time. So when a hung member is given up, the buffer
+//! moves: the name gets fresh memory with the same bytes, and reads of the same buffer that are
+//! still under way on other members are copied over as they complete.
 
 use crate::export::{Buffer, BufferError, BufferPool};
 use crate::member::{BorrowError, Exclusive, Memory, Shared};
@@ -20,35 +19,34 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often memory is asked for again where there is none, and how long is waited each time.
+/// The number of further attempts to get memory, and the pause before each.
 const NAPS: u32 = if cfg!(test) { 5 } else { 500 };
 const NAP: Duration = Duration::from_millis(10);
 
-/// What the core ordered and cannot be: a bug in it, after which the array's
-/// bytes cannot be trusted.
+/// An impossible order of the core: a bug in it, after which the array's bytes cannot be trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// A name that stands for nothing.
+    /// A name that no buffer has.
     #[error("{0:?} was named, which does not exist")]
     Unknown(BufferId),
-    /// A name that is in use already.
+    /// A name that a buffer has already.
     #[error("{0:?} was made twice")]
     Exists(BufferId),
     /// A range that cannot be borrowed.
     #[error("{bytes} bytes of {buffer:?} cannot be used")]
     Borrow {
-        /// The buffer, and where in it the range begins.
+        /// The buffer, and the place in it where the range begins.
         buffer: BufferId,
         /// Bytes of the range.
         bytes: usize,
-        /// Why the range was not lent.
+        /// The reason why the range was not lent.
         #[source]
         source: BorrowError,
     },
     /// No memory for a scratch buffer.
     #[error("no scratch buffer")]
     Memory(#[source] BufferError),
-    /// A step that makes no sense.
+    /// A step with invalid parameters.
     #[error("a step cannot be executed")]
     Step(#[from] raidlab_payload::PayloadError),
 }
@@ -62,7 +60,7 @@ pub(crate) struct Payloads {
 }
 
 impl Payloads {
-    /// Gives a request's payload into the core's hands.
+    /// Adds a request's payload, for the time that the core works on it.
     pub(crate) fn insert(&mut self, request: RequestId, memory: Arc<Memory>) {
         self.requests.insert(request, memory);
     }
@@ -72,9 +70,8 @@ impl Payloads {
         self.requests.remove(&request)
     }
 
-    /// A buffer from the driver's own pool. Where the system has no memory at the moment,
-    /// it is waited for: the core cannot go on without, and clients that take their replies
-    /// give some back.
+    /// Takes a buffer from the driver's own pool. Where the system has no memory at the moment, the
+    /// call waits: the core cannot go on without it, and clients that take their replies free some.
     pub(crate) fn take(&self, bytes: usize) -> Result<Buffer, PayloadError> {
         let mut taken = self.pool.take(bytes);
         for _ in 0..NAPS {
@@ -87,7 +84,7 @@ impl Payloads {
         taken.map_err(PayloadError::Memory)
     }
 
-    /// Executes a step of the core's.
+    /// Executes a compute step of the core.
     pub(crate) fn execute(
         &mut self,
         step: &ComputeStep,
@@ -124,10 +121,10 @@ impl Payloads {
         }
     }
 
-    /// Moves a buffer out of the reach of a command that hangs.
+    /// Moves a buffer to other memory, out of reach of a command that hangs.
     pub(crate) fn move_away(&mut self, buffer: BufferId) -> Result<(), PayloadError> {
         let Ok((old, _)) = self.find(buffer) else {
-            // The core let go of it before.
+            // The core has released it already.
             return Ok(());
         };
         let new = Memory::new(self.take(old.len())?);
@@ -146,8 +143,8 @@ impl Payloads {
         Ok(())
     }
 
-    /// A read into `buffer` has completed: if the buffer has moved meanwhile,
-    /// its bytes follow.
+    /// Records that a read into `buffer` has completed: if the buffer has moved meanwhile, its
+    /// bytes are copied.
     pub(crate) fn arrived(&self, buffer: BufferId, bytes: &Exclusive) -> Result<(), PayloadError> {
         match self.find(buffer) {
             Ok((memory, _)) if !Arc::ptr_eq(memory, bytes.memory()) => {
@@ -202,7 +199,7 @@ impl Store for Payloads {
     }
 }
 
-/// What is said where a part of a buffer is not lent.
+/// Returns the error for a range of a buffer that is not lent.
 fn refused(buffer: BufferId, bytes: usize) -> impl FnOnce(BorrowError) -> PayloadError {
     move |source| PayloadError::Borrow {
         buffer,
@@ -211,7 +208,7 @@ fn refused(buffer: BufferId, bytes: usize) -> impl FnOnce(BorrowError) -> Payloa
     }
 }
 
-/// What lies between ranges, up to `end`.
+/// Returns the gaps between ranges, up to `end`.
 fn gaps(mut ranges: Vec<Range<usize>>, end: usize) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut gaps = Vec::new();

@@ -1,4 +1,4 @@
-//! Numbers that nobody else has: from the system, not from a seed.
+//! Unique random numbers, from the system and not from a seed.
 
 use raidlab_metadata::Uuid;
 use std::fs::File;

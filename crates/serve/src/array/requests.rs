@@ -1,8 +1,8 @@
-//! Clients' requests in the core's hands.
+//! Clients' requests that the core works on.
 //!
-//! Reads, writes and flushes are one request to the core each. Trims and zeroes
-//! may be 4 GiB long: they go in parts, one after the other, and zeroes are
-//! writes of one and the same zero memory. A forced trim ends with a flush.
+//! Reads, writes and flushes are one request to the core each. Trims and zeroes may be 4 GiB long:
+//! they go in parts, one after the other, and zeroes are writes of one and the same zero memory. A
+//! trim with FUA ends with a flush.
 
 use super::payloads::{Payloads, length};
 use crate::export::{Buffer, ErrorCode, Operation, Request};
@@ -14,16 +14,16 @@ use std::sync::Arc;
 
 /// Longest part of a trim, in sectors (64 MiB).
 const TRIM_SECTORS: u64 = (64 << 20) / SECTOR_BYTES;
-/// Longest part of zeroes, in sectors (1 MiB): as long as the memory they share.
+/// Longest part of zeroes, in sectors (1 MiB): the length of the zero memory.
 const ZERO_SECTORS: u64 = (1 << 20) / SECTOR_BYTES;
 
 struct Active {
     id: RequestId,
     request: Request,
-    /// What has not gone to the core yet, in sectors.
+    /// The first sector that has not gone to the core yet, up to `end`.
     next: u64,
     end: u64,
-    /// A flush is still to be sent, after the parts.
+    /// Whether a flush is still to be sent, after the parts.
     flush_owed: bool,
 }
 
@@ -38,13 +38,12 @@ pub(crate) struct Requests {
     stopping: bool,
 }
 
-/// Bits of a [`RequestId`] that are a place in the table. The rest tells apart
-/// the requests that had the place one after the other.
+/// The bits of a [`RequestId`] that are an index into the table. The others distinguish the
+/// successive requests of one index.
 const PLACE_BITS: u32 = 24;
 
 impl Requests {
-    /// Takes a request in, its payload into `payloads`; what goes to the core
-    /// first.
+    /// Takes a request, and its payload into `payloads`; returns what goes to the core first.
     pub(crate) fn begin(
         &mut self,
         mut request: Request,
@@ -83,8 +82,8 @@ impl Requests {
         self.go_on(place, Ok(()), payloads)
     }
 
-    /// Takes the core's answer to a part. The next part, or `None` when the
-    /// client has been answered.
+    /// Takes the core's answer to a part. Returns the next part, or `None` when the client
+    /// has been answered.
     pub(crate) fn finished(
         &mut self,
         finished: Finished,
@@ -100,13 +99,13 @@ impl Requests {
         }
     }
 
-    /// No further part of a long request goes to the core: its client is told that the server
-    /// is going away.
+    /// Stops long requests: no further part goes to the core, and their clients are told that the
+    /// server is going away.
     pub(crate) fn stop(&mut self) {
         self.stopping = true;
     }
 
-    /// How many requests are not answered yet.
+    /// Returns the number of requests that are not answered yet.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -151,7 +150,7 @@ impl Requests {
         self.free.push(place);
         let buffer = payloads.remove(id).and_then(Memory::into_buffer);
         let result = match (&buffer, request.operation) {
-            // Somebody still holds the bytes that the client is to get.
+            // A range of the client's bytes is still borrowed.
             (None, Operation::Read) => Err(ErrorCode::Io),
             _ => result,
         };
@@ -164,7 +163,7 @@ fn place(id: RequestId) -> usize {
     (id.0 & ((1 << PLACE_BITS) - 1)) as usize
 }
 
-/// What goes to the core next for a request; `None`: it is done.
+/// Returns the next part of a request for the core; `None` when it is done.
 fn next(
     active: &mut Active,
     zeroes: &mut Option<Arc<Memory>>,

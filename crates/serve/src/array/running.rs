@@ -1,8 +1,8 @@
 //! The thread that drives a real array.
 //!
-//! It takes all requests and calls that are there, lets the owner do what follows from
-//! them, and only then calls the kernel, once, to send all commands and to wait for the
-//! next completion, the next request or the next tick.
+//! It takes all requests and calls that have arrived, lets the owner process them, and only then
+//! calls the kernel, once, to send all commands and to wait for the next completion, the next
+//! request or the next tick.
 
 use super::owner::{Broken, Owner};
 use crate::export;
@@ -12,18 +12,18 @@ use raidlab_units::Nanos;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Something that the owner is to do between two requests.
+/// A function that the owner's thread calls between two requests.
 pub(super) type Call = dyn FnOnce(&mut Owner, Nanos) + Send;
 
-/// What reaches the owner from other threads.
+/// A message to the owner from another thread.
 pub(super) enum Message {
     Request(export::Request),
     Call(Box<Call>),
-    /// Finish what is under way and end.
+    /// Tells the owner to finish what is under way and end.
     Stop,
 }
 
-/// The time of the system's CLOCK_MONOTONIC, by which real arrays are driven.
+/// Returns the time of the system's CLOCK_MONOTONIC, by which real arrays are driven.
 #[must_use]
 pub fn monotonic_now() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -40,7 +40,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Works until it is told to stop and all is done; why it had broken down, if it had.
+    /// Runs until the owner is told to stop and all is done; returns the reason if it broke down.
     pub(super) fn run(mut self) -> Option<Broken> {
         let mut looked = monotonic_now();
         loop {
@@ -50,7 +50,7 @@ impl Running {
             if self.owner.has_ended() {
                 return self.owner.broken;
             }
-            // A device that is added is written to meanwhile, however long that takes.
+            // A device that is added is written to in that time, however long it takes.
             self.owner.excuse(monotonic_now().saturating_sub(looked));
             self.sleep();
             let now = monotonic_now();

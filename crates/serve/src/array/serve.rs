@@ -21,14 +21,14 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-/// How members are driven.
+/// The configuration of the driver of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriverConfig {
-    /// How commands reach the members.
+    /// The way in which commands reach the members.
     pub backend: BackendKind,
-    /// Memory for payloads that a ring may register with the kernel; 0: none.
+    /// Bytes of payload memory that a ring may register with the kernel; 0 for none.
     pub registered_bytes: u64,
-    /// When a member that does not answer is given up.
+    /// The limits after which a member that does not answer is given up.
     pub members: MembersConfig,
 }
 
@@ -42,10 +42,11 @@ impl Default for DriverConfig {
     }
 }
 
-/// 64 MiB: a connection's 32 MiB in flight, and as much for parity and syncs.
+/// The default of registered memory, 64 MiB: a connection's 32 MiB in flight, and as much for
+/// parity and syncs.
 pub const DEFAULT_REGISTERED_BYTES: u64 = 64 << 20;
 
-/// How an array is served.
+/// The options for serving an array.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// The options of the engine.
@@ -53,11 +54,11 @@ pub struct ServeOptions {
     /// Whether a write log closes the write hole, where the members have room
     /// for one.
     pub log: bool,
-    /// How the members are driven: backend and limits.
+    /// The driver of the members: backend and limits.
     pub driver: DriverConfig,
 }
 
-/// Why something cannot be served.
+/// The reason why an array or file cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The backend or its thread could not be started.
@@ -66,21 +67,21 @@ pub enum ServeError {
     /// The array cannot run.
     #[error("cannot start the array")]
     Array(#[from] StartError),
-    /// The environment asks for parity kernels that there are not.
+    /// The environment names parity kernels that do not exist here.
     #[error("cannot compute parity as {} asks", raidlab_parity::SIMD_VARIABLE)]
     Parity(#[from] raidlab_parity::TierError),
-    /// The array's thread is gone.
+    /// The array's thread has ended.
     #[error("the array has stopped")]
     Stopped,
-    /// It had broken down before it was stopped: its members do not say that it is clean.
+    /// The array broke down before it was stopped: its members are not marked clean.
     #[error("the array was not stopped cleanly")]
     Unclean(#[source] Broken),
-    /// Its thread has panicked, with the same effect.
+    /// The array's thread panicked, so its members are not marked clean.
     #[error("the array was not stopped cleanly: its thread has died")]
     Died,
 }
 
-/// What the time since 1970 was when CLOCK_MONOTONIC was zero.
+/// Returns the time since 1970 at which CLOCK_MONOTONIC was zero.
 fn unix_base() -> Nanos {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let since = since.unwrap_or_default().as_nanos();
@@ -88,10 +89,10 @@ fn unix_base() -> Nanos {
     Nanos(since.saturating_sub(monotonic_now().0))
 }
 
-/// What an owner is started with.
+/// The parts with which an owner is started.
 struct Setup {
     core: Core,
-    /// What the core wants done first, before any request.
+    /// The core's first orders, which come before any request.
     out: Outputs,
     members: Vec<(Slot, Member)>,
     description: String,
@@ -99,7 +100,7 @@ struct Setup {
     driver: DriverConfig,
 }
 
-/// Tells users of an array's events.
+/// A watcher that publishes an array's events to users.
 struct Publishing(Publisher);
 
 impl Watcher for Publishing {
@@ -110,33 +111,33 @@ impl Watcher for Publishing {
 
 /// The other arrays of the process, as one of them sees them.
 pub(super) trait Others: std::fmt::Debug + Send + Sync {
-    /// An array of this name, to be a member.
+    /// Claims the array of this name as a member.
     ///
     /// # Errors
-    /// In words for the administrator: there is none, or it must not be a member.
+    /// In words for the administrator: it does not exist, or must not be a member.
     fn claim(&self, name: &str) -> Result<Member, String>;
 
-    /// Starts the array that these devices make.
+    /// Starts the array that these devices form.
     ///
     /// # Errors
     /// In words for the administrator.
     fn start(&self, devices: &[Member]) -> Result<(), String>;
 }
 
-/// An array whose thread runs. Dropped, it finishes what is under way and is
-/// stopped cleanly.
+/// An array whose thread runs. When dropped, it finishes what is under way and is stopped cleanly.
 #[derive(Debug)]
 pub struct ArrayExport {
     inbox: Sender<Message>,
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
     ended: Receiver<()>,
-    /// Why the end was no clean stop, if it was not; empty while it runs, and after a panic.
+    /// The reason why the end was not a clean stop, or `None`; unset while it runs, and
+    /// after a panic.
     end: Arc<OnceLock<Option<Broken>>>,
     publisher: Publisher,
     size_bytes: u64,
     rotational: bool,
-    /// From its start; one that is made read-only later refuses writes.
+    /// Whether it was started read-only; one that is made read-only later refuses writes.
     read_only: bool,
     description: String,
     failed: Arc<AtomicBool>,
@@ -199,7 +200,7 @@ impl ArrayExport {
         let (started, result) = bounded(1);
         let body = move || {
             let members = attach(&setup.members, setup.driver, &waker);
-            // A member that is removed must be released.
+            // The list is dropped here: a member that is removed must be closed.
             drop(setup.members);
             let members = match members {
                 Ok(members) => members,
@@ -217,7 +218,7 @@ impl ArrayExport {
                 inbox,
                 waker,
             };
-            // It ends once.
+            // It is set only here, and the thread ends once.
             let _ = end.set(running.run());
             drop(lives);
         };
@@ -231,19 +232,19 @@ impl ArrayExport {
         Ok(export)
     }
 
-    /// Makes the other arrays of the process known to it.
+    /// Tells the array of the other arrays of the process.
     #[must_use]
     pub(super) fn among(mut self, others: impl Others + 'static) -> Self {
         self.others = Some(Box::new(others));
         self
     }
 
-    /// The other arrays of the process, where it is among some.
+    /// Returns the other arrays of the process, if the array knows any.
     pub(super) fn others(&self) -> Option<&dyn Others> {
         self.others.as_deref()
     }
 
-    /// Has the owner do something between two requests, and waits for it.
+    /// Calls a function on the owner's thread between two requests, and waits for the result.
     pub(super) fn call<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Owner, Nanos) -> R + Send + 'static,
@@ -261,20 +262,20 @@ impl ArrayExport {
         self.inbox.send(message).map_err(|_| ServeError::Stopped)
     }
 
-    /// Asks it to finish what is under way and stop cleanly.
+    /// Asks the array to finish what is under way and stop cleanly.
     pub fn stop(&self) {
         // If it cannot be sent, the thread has ended already.
         let _ = self.send(Message::Stop);
         self.waker.wake();
     }
 
-    /// Waits until it has stopped, at most for `patience`. Whether it has.
+    /// Waits until the array has stopped, at most for `patience`. Returns whether it has.
     #[must_use]
     pub fn wait_until_stopped(&self, patience: Duration) -> bool {
         self.ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Whether it was stopped cleanly, once it has stopped.
+    /// Returns whether the array was stopped cleanly, once it has stopped.
     ///
     /// # Errors
     /// [`ServeError::Unclean`] and [`ServeError::Died`].
@@ -286,7 +287,7 @@ impl ArrayExport {
         }
     }
 
-    /// What was done at a device since it was attached.
+    /// Returns the counters of a device since it was attached.
     ///
     /// # Errors
     /// When the array has stopped.
@@ -294,14 +295,14 @@ impl ArrayExport {
         self.call(move |owner, _| owner.members.counters(place_of(handle)))
     }
 
-    /// The publisher of the array's events.
+    /// Returns the publisher of the array's events.
     #[must_use]
     pub fn publisher(&self) -> &Publisher {
         &self.publisher
     }
 }
 
-/// The backend with all members. A ring belongs to the thread that makes it.
+/// Starts the backend and attaches all members. A ring belongs to the thread that makes it.
 fn attach(
     files: &[(Slot, Member)],
     driver: DriverConfig,
@@ -362,7 +363,7 @@ impl Drop for ArrayExport {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // A panic in the owner has been printed; there is nobody to tell.
+            // A panic in the owner has been printed already.
             let _ = thread.join();
         }
     }
@@ -389,7 +390,7 @@ impl FileExport {
         .map(Self)
     }
 
-    /// What was done.
+    /// Returns the counters of the file.
     ///
     /// # Errors
     /// When it has stopped.

@@ -1,8 +1,7 @@
-//! mdadm's verbs on a running array, as the control socket brings them.
+//! mdadm's verbs on a running array, as they come over the control socket.
 //!
-//! Files are opened and read in the caller's thread; the owner only attaches
-//! them and tells the core. Devices go by their path or their number, which is
-//! their handle.
+//! Files are opened and read in the caller's thread; the owner only attaches them and tells the
+//! core. A device is named by its path or its number, which is its handle.
 
 use super::attach::AttachError;
 use super::engine::{Core, place_of};
@@ -23,14 +22,13 @@ use raidlab_units::{Nanos, in_one_line, visible_path};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a removal waits for a failure to be recorded, and how often it is
-/// tried. The others' superblocks may take as long as a member may take to
-/// answer; mdadm waits 5 s when it is told to use force (`hot_remove_disk` in
-/// util.c, mdadm 4.2).
+/// The longest time that a removal waits for a failure to be recorded, and the pause between its
+/// attempts. The other members' superblocks may take as long as a member may take to answer; mdadm
+/// waits 5 s when it is told to use force (`hot_remove_disk` in util.c, mdadm 4.2).
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(30);
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
-/// Why a verb is refused, in one line with its causes.
+/// The reason why a verb is refused, in one line with its causes.
 type Refusal = String;
 
 impl Controlled for ArrayExport {
@@ -47,7 +45,7 @@ impl Controlled for ArrayExport {
 }
 
 impl ArrayExport {
-    /// How the array is.
+    /// Returns the status of the array.
     ///
     /// # Errors
     /// When it has stopped, or is a single file.
@@ -80,7 +78,7 @@ impl ArrayExport {
             ControlRequest::Fail { device } => {
                 let handle = self.find(&device)?;
                 self.on_core(move |array, now, out| match array.fail(now, handle, out) {
-                    // Nothing to do, as for md (`md_error`): what it is removed with goes on.
+                    // Nothing to do, as for md (`md_error`); a removal that follows goes on.
                     Err(VerbError::Engine(AdminError::AlreadyFaulty(_))) => Ok(()),
                     failed => failed,
                 })?;
@@ -121,7 +119,7 @@ impl ArrayExport {
             }
             ControlRequest::Stop => {
                 self.stop();
-                // Who asks waits for the end; a server that dies before it gives no answer.
+                // The answer comes after the end; a server that dies before sends none.
                 let _stopped = self.wait_until_stopped(Duration::MAX);
                 let cleanly = self.stopped_cleanly();
                 cleanly.map_err(|error| in_one_line(&error))?;
@@ -131,7 +129,7 @@ impl ArrayExport {
         Ok(ControlResponse::Done)
     }
 
-    /// The handle of a device that is named by the words under which it is known, by its
+    /// Returns the handle of a device that is named by the name under which it is known, by its
     /// number, or by any path that leads to the same file or device.
     fn find(&self, device: &str) -> Result<Slot, Refusal> {
         let path = Path::new(device);
@@ -145,7 +143,7 @@ impl ArrayExport {
             let devices = array.status().devices;
             let number = word.parse().ok().map(Slot);
             let is_it = |found: &&DeviceStatus| is_at(owner, found.handle, identity);
-            // Another file may have a member's name by now: that names the member still.
+            // Another file may have a member's path by now: the path still names the member.
             let was_it = |found: &&DeviceStatus| {
                 absolute.is_some() && std::path::absolute(&found.name).ok() == absolute
             };
@@ -162,7 +160,7 @@ impl ArrayExport {
         })
     }
 
-    /// Removes a device; as mdadm does, waits for one that has just failed.
+    /// Removes a device; as mdadm does, it waits for one that has just failed.
     fn remove(&self, device: &str) -> Result<(), Refusal> {
         let until = Instant::now() + REMOVAL_PATIENCE;
         let handle = self.find(device)?;
@@ -179,8 +177,8 @@ impl ArrayExport {
         }
     }
 
-    /// Ends what runs, but for what fills a device: md begins that anew at once when `idle` has
-    /// ended it, and here the array would stay degraded.
+    /// Ends the sync that runs, unless it is a recovery: md restarts a recovery at once when `idle`
+    /// has ended it, and here the array would stay degraded.
     fn end_sync(&self) -> Result<(), Refusal> {
         let status = self.on_array(|owner, _| match &owner.core {
             Core::Array(array) => Ok(array.status()),
@@ -207,8 +205,8 @@ impl ArrayExport {
         })
     }
 
-    /// Adds a device. What was on it is lost, so a member of another array needs to be
-    /// asked for with `overwrite`.
+    /// Adds a device. The data on it are lost, so a member of another array is accepted
+    /// only with `overwrite`.
     fn add(&self, path: &str, overwrite: bool) -> Result<(), Refusal> {
         let file = self.open_new(path)?;
         let name = visible_path(Path::new(path));
@@ -251,7 +249,8 @@ impl ArrayExport {
         })
     }
 
-    /// A device that the array has not yet; one that it has is locked by this very process.
+    /// Opens a device that is not in the array yet; one that is would be found locked
+    /// by this process.
     fn open_new(&self, path: &str) -> Result<Member, Refusal> {
         let identity = Identity::at(Path::new(path));
         let known = self.on_array(move |owner, _| {
@@ -271,7 +270,7 @@ impl ArrayExport {
         }
     }
 
-    /// A file or block device, or an array that this process serves.
+    /// Opens a file or block device, or an array that this process serves.
     fn open(&self, path: &str) -> Result<Member, Refusal> {
         if let Some(name) = path.strip_prefix("array:") {
             return self.others().ok_or_else(alone)?.claim(name);
@@ -281,7 +280,7 @@ impl ArrayExport {
             .map_err(|error| in_one_line(&error))
     }
 
-    /// Starts the array that these devices make, for a later `add`.
+    /// Starts the array that these devices form, for a later `add`.
     fn assemble(&self, paths: &[String]) -> Result<(), Refusal> {
         let others = self.others().ok_or_else(alone)?;
         let devices = paths.iter().map(|path| self.open(path));
@@ -317,7 +316,7 @@ fn is_at(owner: &Owner, handle: Slot, identity: Option<Identity>) -> bool {
     }
 }
 
-/// What is said where an array is on its own.
+/// Returns the refusal of a verb on other arrays where only one is served.
 pub(super) fn alone() -> Refusal {
     "no other array is served here".to_owned()
 }

@@ -7,15 +7,15 @@ use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Why an array cannot be spoken to.
+/// The reason why an array cannot be controlled.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens at the socket of the array.
+    /// No server listens at the array's socket.
     #[error("no array is served at {}", visible_path(.path))]
     Connect {
         /// The path of the socket that was tried.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -25,10 +25,10 @@ pub enum ClientError {
     /// The server closed the connection.
     #[error("the array's server has closed the connection")]
     Closed,
-    /// Something that no server of this version says.
+    /// An answer that no server of this version sends.
     #[error("an answer that cannot be understood")]
     Answer(#[source] serde_json::Error),
-    /// The server says no.
+    /// The server refuses the request.
     #[error("{0}")]
     Refused(String),
 }
@@ -40,10 +40,10 @@ pub struct ControlClient {
 }
 
 impl ControlClient {
-    /// Connects.
+    /// Connects to a control socket.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// When no server listens there.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let stream = UnixStream::connect(path).map_err(|source| ClientError::Connect {
             path: path.to_owned(),
@@ -54,7 +54,7 @@ impl ControlClient {
         })
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
     /// When the server refuses, or the connection breaks.
@@ -68,7 +68,7 @@ impl ControlClient {
         }
     }
 
-    /// Asks for events; each comes from [`Self::next_event`].
+    /// Asks for events; [`Self::next_event`] returns each.
     ///
     /// # Errors
     /// As [`Self::ask`].

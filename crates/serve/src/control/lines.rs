@@ -1,16 +1,16 @@
-//! Lines of bounded length.
+//! Reading of lines of bounded length.
 
 use super::MAXIMUM_LINE_BYTES;
 use std::io::{self, BufRead, Read};
 
-/// A line that was read.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Without its end. The last line may lack one.
+    /// A line without its end. The last line of a stream may lack one.
     Whole(Vec<u8>),
-    /// There is no end within the bound; what follows cannot be told apart.
+    /// A line without an end within the bound; the following lines cannot be found.
     TooLong,
-    /// The other side sends nothing more.
+    /// The end of the stream.
     End,
 }
 

@@ -1,21 +1,21 @@
-//! Where an array's control socket is.
+//! The paths of an array's control socket and of the files beside it.
 
 use raidlab_units::visible_path;
 use rustix::fs::{Mode, lstat, mkdir};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// How the names of control sockets end.
+/// The suffix of control sockets.
 const CONTROL: &str = ".sock";
-/// What stands before that in the names of clients' sockets.
+/// The part before the suffix in the names of clients' sockets.
 const CLIENTS: &str = ".nbd";
-/// How the names of logs end; no socket's may end so.
+/// The suffix of logs; no socket's name may end so.
 const LOG: &str = ".log";
 
-/// Why there is no place for a socket.
+/// The reason why a socket has no path.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// A name that would lead elsewhere.
+    /// A name that is not allowed, such as one that leads to another folder.
     #[error(
         "`{0}` cannot be an array's name: letters, digits, `-`, `_`, `.` and `:`, no dot at \
          the start, no `.nbd` at the end, at most 64 bytes"
@@ -26,28 +26,27 @@ pub enum PlaceError {
     Make {
         /// The folder or socket.
         path: PathBuf,
-        /// Why it cannot be made.
+        /// The reason why it cannot be made.
         #[source]
         source: std::io::Error,
     },
-    /// Somebody else could put a socket there.
+    /// The folder belongs to another user, or others may write to it.
     #[error("{} belongs to another user, or others may write to it", visible_path(.0))]
     NotOurs(PathBuf),
 }
 
-/// The socket of the array `name`: in `$XDG_RUNTIME_DIR/raidlab`, else for root
-/// in `/run/raidlab`, else in `raidlab-UID` in the system's
-/// folder for temporary files (`TMPDIR`). The folder is made, for its
-/// owner alone.
+/// Returns the path of the socket of the array `name`: in `$XDG_RUNTIME_DIR/raidlab`, else for root
+/// in `/run/raidlab`, else in `raidlab-UID` in the system's folder for temporary files (`TMPDIR`).
+/// The folder is made, for its owner alone.
 ///
 /// # Errors
-/// When the name has other characters than letters, digits, `-`, `_`, `.` and
-/// `:`, ends with `.nbd` or is longer than 64 bytes, or the folder cannot be trusted.
+/// When the name has other characters than letters, digits, `-`, `_`, `.` and `:`, ends with `.nbd`
+/// or is longer than 64 bytes, or the folder cannot be trusted.
 pub fn control_path(name: &str) -> Result<PathBuf, PlaceError> {
     file_in(&folder(), name, CONTROL)
 }
 
-/// The socket for the clients of the array `name`, beside its control socket.
+/// Returns the path of the socket for the clients of the array `name`, beside its control socket.
 ///
 /// # Errors
 /// As [`control_path`].
@@ -55,7 +54,7 @@ pub fn clients_path(name: &str) -> Result<PathBuf, PlaceError> {
     file_in(&folder(), name, &format!("{CLIENTS}{CONTROL}"))
 }
 
-/// The file for what the server of the array `name` says, beside its control socket.
+/// Returns the path of the log of the server of the array `name`, beside its control socket.
 ///
 /// # Errors
 /// As [`control_path`].
@@ -72,13 +71,13 @@ fn folder() -> PathBuf {
     }
 }
 
-/// Whether an array of this name can be served: the name is its socket's too.
+/// Checks that an array of this name can be served: its control socket has the same name.
 ///
 /// # Errors
 /// As [`control_path`] for the name.
 pub fn check_name(name: &str) -> Result<(), PlaceError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
-    // Such a name's control socket would be another's socket for clients.
+    // The control socket of such a name would be another array's socket for clients.
     let collides = name.starts_with('.') || name.ends_with(CLIENTS);
     if name.is_empty() || name.len() > 64 || collides || !name.bytes().all(plain) {
         return Err(PlaceError::Name(name.to_owned()));
@@ -97,7 +96,7 @@ pub(super) fn file_in(folder: &Path, name: &str, ending: &str) -> Result<PathBuf
             });
         }
     }
-    // A link that somebody else has put there is not ours either.
+    // A symbolic link that another user has put there is refused too.
     let found = lstat(folder).map_err(|source| PlaceError::Make {
         path: folder.to_owned(),
         source: source.into(),

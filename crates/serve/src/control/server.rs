@@ -1,4 +1,4 @@
-//! The server's side: a thread that accepts, and one for each connection.
+//! The server's side of the control socket: a thread that accepts, and one for each connection.
 
 use super::lines::{Line, read_line};
 use super::{ControlRequest, ControlResponse, EventReport};
@@ -14,32 +14,32 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Connections at once; more are closed at once.
+/// The most connections at a time; further ones are closed at once.
 const MAXIMUM_CONNECTIONS: usize = 32;
-/// Events that may wait for a subscriber; one that is slower is let go.
+/// The most events that may wait for a subscriber; one that falls further behind is dropped.
 const WAITING_EVENTS: usize = 4096;
-/// How often a connection that carries events looks whether its client has gone.
+/// The interval at which a connection that carries events checks whether its client has gone.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long answers that are under way are waited for at the end.
+/// The time that the end waits for answers that are under way.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a control socket controls.
+/// An array, or its like, that a control socket controls.
 pub trait Controlled: Send + Sync {
-    /// Carries a request out. [`ControlRequest::Events`] never comes here.
+    /// Carries a request out. [`ControlRequest::Events`] is never passed.
     fn control(&self, request: ControlRequest) -> ControlResponse;
 
-    /// The publisher whose events clients may ask for.
+    /// Returns the publisher whose events clients may ask for.
     fn publisher(&self) -> &Publisher;
 }
 
-/// Hands each event to all who have subscribed, without ever waiting for one.
+/// A publisher that passes each event to all subscribers, without ever waiting for one.
 #[derive(Debug, Clone, Default)]
 pub struct Publisher {
     subscribers: Arc<Mutex<Vec<Sender<EventReport>>>>,
 }
 
-/// Events from the moment of the subscription on.
+/// A subscription to events, from its beginning on.
 #[derive(Debug)]
 pub struct Subscription(Receiver<EventReport>);
 
@@ -54,8 +54,8 @@ impl Publisher {
 
     /// Publishes an event.
     pub fn publish(&self, event: &EventReport) {
-        // A full queue means that nobody reads: that subscriber is let go and
-        // sees the end of its events, rather than a gap in them.
+        // A full queue means that its subscriber does not read: it is dropped and sees the end of
+        // its events, rather than a gap in them.
         self.lock().retain(|subscriber| {
             !matches!(
                 subscriber.try_send(event.clone()),
@@ -72,7 +72,7 @@ impl Publisher {
 }
 
 impl Subscription {
-    /// The next event within `patience`; `Ok(None)`: none came.
+    /// Returns the next event within `patience`; `Ok(None)` if none came.
     ///
     /// # Errors
     /// When there will be no more.
@@ -90,24 +90,24 @@ impl Subscription {
 #[error("no more events")]
 pub struct Ended;
 
-/// Why there is no control socket.
+/// The reason why a control socket cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// Another server listens on that socket already.
     #[error("{} is in use by another server", visible_path(.0))]
     InUse(PathBuf),
-    /// The system does not let a socket be made there.
+    /// The system refuses to make a socket there.
     #[error("cannot listen at {}", visible_path(.path))]
     Listen {
         /// The socket's path.
         path: PathBuf,
-        /// Why nobody can listen there.
+        /// The reason why it cannot be made.
         #[source]
         source: io::Error,
     },
 }
 
-/// A control socket at work; dropped, it is gone.
+/// A control socket at work; it is removed when this is dropped.
 #[derive(Debug)]
 pub struct ControlServer {
     socket: Arc<UnixSocket>,
@@ -116,12 +116,11 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Listens at `path`, which only its owner may use. What a server that was
-    /// killed has left there is replaced. Who connects waits for [`Self::serve`].
+    /// Listens at `path`, which only its owner may use. A socket that a killed server left there is
+    /// replaced. Clients that connect wait for [`Self::serve`].
     ///
     /// # Errors
-    /// When another server listens there, something else is there, or the system
-    /// refuses.
+    /// When another server listens there, the path is not a socket, or the system refuses.
     pub fn listen(path: &Path) -> Result<Self, ControlError> {
         let socket = UnixSocket::listen(path).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => ControlError::InUse(path.to_owned()),
@@ -137,7 +136,7 @@ impl ControlServer {
         })
     }
 
-    /// Answers whoever connects, and has connected already.
+    /// Answers all clients, also those that have connected already.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -158,7 +157,7 @@ impl ControlServer {
         Ok(())
     }
 
-    /// Listens and answers.
+    /// Listens at a path and answers clients.
     ///
     /// # Errors
     /// Those of [`Self::listen`] and [`Self::serve`].
@@ -168,7 +167,7 @@ impl ControlServer {
         Ok(server)
     }
 
-    /// The path of the socket on which it listens.
+    /// Returns the path of the socket on which it listens.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.socket.path()
@@ -181,11 +180,11 @@ impl Drop for ControlServer {
         // Ends the wait for the next connection.
         let _ = rustix::net::shutdown(self.socket.listener(), rustix::net::Shutdown::Both);
         if let Some(acceptor) = self.acceptor.take() {
-            // A panic there has been printed; there is nobody to tell.
+            // A panic there has been printed already.
             let _ = acceptor.join();
         }
-        // No more requests; but who asked to stop is still to be told that it
-        // is done.
+        // No more requests are read; but a client that asked to stop is still answered when
+        // it is done.
         let open = self.connections.lock();
         open.shut_down(Shutdown::Read);
         let some = |open: &mut Open| !open.streams.is_empty();
@@ -198,7 +197,7 @@ impl Drop for ControlServer {
     }
 }
 
-/// The connections that there are.
+/// All open connections.
 #[derive(Debug, Default)]
 struct Connections {
     open: Mutex<Open>,
@@ -215,7 +214,7 @@ struct Open {
 impl Open {
     fn shut_down(&self, how: Shutdown) {
         for stream in self.streams.values() {
-            // It may have gone by itself.
+            // The connection may have closed already.
             let _ = stream.shutdown(how);
         }
     }
@@ -226,7 +225,7 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more; `None` when there are too many.
+    /// Returns a place for one more connection; `None` when there are too many.
     fn enter(self: &Arc<Self>, stream: &Arc<UnixStream>) -> Option<Place> {
         let mut open = self.lock();
         if open.streams.len() >= MAXIMUM_CONNECTIONS {
@@ -242,7 +241,7 @@ impl Connections {
     }
 }
 
-/// A connection's place, given back when it is dropped.
+/// A connection's place, freed when it is dropped.
 struct Place {
     connections: Arc<Connections>,
     number: u64,
@@ -262,7 +261,7 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// Accepts until it shall stop.
+    /// Accepts connections until it is told to stop.
     fn run(&self) {
         for stream in self.socket.listener().incoming() {
             if self.connections.lock().closing {
@@ -270,7 +269,7 @@ impl Acceptor {
             }
             match stream {
                 Ok(stream) => self.serve(Arc::new(stream)),
-                // No descriptors left, most likely: some may come back.
+                // Most likely there are no descriptors left; some may become free.
                 Err(_) => std::thread::sleep(LOOK),
             }
         }
@@ -283,11 +282,11 @@ impl Acceptor {
         let controlled = Arc::clone(&self.controlled);
         let body = move || {
             let _place = place;
-            // A client that goes away in mid-line is no failure of ours.
+            // A client that disconnects in the middle of a line is not an error of the server.
             let _ = serve_stream(&stream, &*controlled);
             let _ = stream.shutdown(Shutdown::Both);
         };
-        // Without a thread the place is dropped here, and the stream with it.
+        // If no thread can be started, the place is dropped here, and the stream with it.
         let _ = std::thread::Builder::new()
             .name("control-client".to_owned())
             .spawn(body);
@@ -312,14 +311,14 @@ fn serve_stream(stream: &UnixStream, controlled: &dyn Controlled) -> io::Result<
     }
 }
 
-/// Whether the other side has ended its half of the conversation.
+/// Whether the other side has closed its half of the connection.
 fn is_closed(stream: &UnixStream) -> bool {
     let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
     let mut byte = [0; 1];
     matches!(rustix::net::recv(stream, &mut byte, flags), Ok((0, _)))
 }
 
-/// Answers requests until the client ends, or asks for events (`true`).
+/// Answers requests until the client ends the connection, or asks for events (`true`).
 ///
 /// # Errors
 /// When the connection breaks.

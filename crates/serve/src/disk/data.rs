@@ -1,4 +1,4 @@
-//! The bytes of a modelled disk, which cost no modelled time.
+//! The bytes of a modelled disk; moving them costs no modelled time.
 
 use crate::export::{ErrorCode, Operation, Request, SEGMENT_BYTES, pieces, zeroed_segment};
 use crate::member::MemberFile;
@@ -21,7 +21,7 @@ impl Data {
         Self::File(file)
     }
 
-    /// Moves a request's bytes.
+    /// Moves the bytes of a request.
     pub(super) fn carry_out(&mut self, request: &mut Request) -> Result<(), ErrorCode> {
         let offset = request.offset;
         match self {

@@ -1,9 +1,9 @@
 //! The model's events and the arrivals, in the order of their times.
 //!
-//! No clock here: arrivals come with their stamps, and [`Pace::advance`] is told
-//! the time. It may be called as late as it happens to be; as long as every
-//! arrival stamped before a modelled event is handed in before the model is
-//! advanced to it, the model decides as if the thread had always been there.
+//! There is no clock here: arrivals come with their stamps, and [`Pace::advance`] is told the
+//! time. It may be called late by any amount; as long as every arrival stamped before a modelled
+//! event is passed in before the model is advanced to it, the model decides as if it had been
+//! called in time.
 
 use raidlab_disk::{Command, Completion, Disk, HostQueue, QueueRules};
 use raidlab_units::Nanos;
@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 /// A request whose modelled time has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Done<P> {
-    /// When the request arrived, on the disk's clock.
+    /// The time when the request arrived, on the disk's clock.
     pub(super) arrived: Nanos,
-    /// When the model completed the request, on the same clock.
+    /// The time when the model completed the request, on the disk's clock.
     pub(super) due: Nanos,
     /// The payload that came with the request.
     pub(super) payload: P,
@@ -25,16 +25,16 @@ struct Flight<P> {
     payload: P,
 }
 
-/// A disk behind the queue of its host, and what is due.
+/// A disk behind the queue of its host, and the requests that are due.
 pub(super) struct Pace<P> {
     queue: HostQueue,
-    /// Arrivals that the model has not seen, oldest first.
+    /// Arrivals that the model has not processed yet, oldest first.
     ahead: VecDeque<(Nanos, Command)>,
     flights: Vec<Option<Flight<P>>>,
     free: Vec<usize>,
     due: VecDeque<Done<P>>,
     completions: Vec<Completion>,
-    /// How far the model has come.
+    /// The time up to which the model has run.
     position: Nanos,
 }
 
@@ -51,9 +51,8 @@ impl<P> Pace<P> {
         }
     }
 
-    /// Takes an arrival; its tag is given here. Threads that submit may stamp
-    /// and send in different orders: a stamp before that of the arrival before
-    /// counts as equal to it.
+    /// Takes an arrival and gives it a tag. Threads that submit may stamp and send in different
+    /// orders: a stamp before that of the previous arrival counts as equal to it.
     pub(super) fn arrive(&mut self, at: Nanos, command: Command, payload: P) {
         let last = self.ahead.back().map_or(self.position, |(last, _)| *last);
         let at = at.max(last);
@@ -80,15 +79,15 @@ impl<P> Pace<P> {
         self.free.len() == self.flights.len() && self.due.is_empty()
     }
 
-    /// When [`Self::advance`] has something to do.
+    /// Returns the time when [`Self::advance`] has something to do.
     pub(super) fn next_event(&self) -> Option<Nanos> {
         let event = self.queue.next_event();
         let arrival = self.ahead.front().map(|(at, _)| *at);
         [event, arrival].into_iter().flatten().min()
     }
 
-    /// Brings the model up to `now`. A request that has completed by then, in
-    /// the order of completion; `None` when there is no more.
+    /// Runs the model up to `now`. Returns a request that has completed by then, in the order of
+    /// completion; `None` when there are no more.
     pub(super) fn advance(&mut self, now: Nanos) -> Option<Done<P>> {
         while self.due.is_empty() {
             let next = self.next_event().filter(|&next| next <= now)?;
@@ -123,23 +122,22 @@ impl<P> Pace<P> {
     }
 }
 
-/// How well modelled times were kept.
+/// Statistics of how well modelled times were kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Punctuality {
-    /// How many requests were answered.
+    /// The number of requests answered.
     pub requests: u64,
-    /// Of these, within 2 % of the modelled service time or 100 us, whichever
-    /// is more.
+    /// The number of those answered within 2 % of the modelled service time or 100 us,
+    /// whichever is more.
     pub within: u64,
-    /// The furthest that an answer was behind its modelled time.
+    /// The greatest delay of an answer behind its modelled time.
     pub worst_lateness: Nanos,
-    /// The sum of all answers' distances behind their modelled times.
+    /// The sum of all answers' delays behind their modelled times.
     pub total_lateness: Nanos,
 }
 
 impl Punctuality {
-    /// Counts a request that was answered at `answered` instead of `due`. It is
-    /// never early.
+    /// Counts a request that was due at `due` and answered at `answered`, which is never earlier.
     pub(super) fn count(&mut self, arrived: Nanos, due: Nanos, answered: Nanos) {
         let lateness = Nanos(answered.0.saturating_sub(due.0));
         let service = due.0.saturating_sub(arrived.0);
@@ -149,7 +147,7 @@ impl Punctuality {
         self.total_lateness += lateness;
     }
 
-    /// The mean lateness.
+    /// Returns the mean delay.
     #[must_use]
     pub fn mean_lateness(&self) -> Nanos {
         Nanos(self.total_lateness.0 / self.requests.max(1))

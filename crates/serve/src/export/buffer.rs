@@ -1,16 +1,14 @@
-//! Payload buffers: page-aligned, owned by who works on them, recycled.
+//! Payload buffers: page-aligned, owned by the code that works on them, recycled.
 //!
-//! A buffer is taken from a [`BufferPool`] by the connection that reads a
-//! request, travels with the request through the export to the members and
-//! back into the reply, and returns to its pool when it is dropped. Buffers
-//! come in powers of two from one page up; the list of free ones is last in,
-//! first out, so that the memory which is warm in the cache is used again.
-//! The pool keeps a bounded number of bytes. What goes beyond is given back to
-//! the system. A ring that has registered a buffer's memory with the kernel
-//! says so ([`Identity::keep`]): such memory stays in the pool and is taken
-//! first, so that it is registered once and used many times. Rings bound what
-//! they register. Where the system has no memory left, the pool gives back all
-//! that nobody uses and no ring has registered.
+//! A buffer is taken from a [`BufferPool`] by the connection that reads a request, travels with
+//! the request through the export to the members and back into the reply, and returns to its pool
+//! when it is dropped. Buffers come in powers of two from one page up; the list of free ones is
+//! last in, first out, so that memory that is still in the cache is used again. The pool keeps a
+//! bounded number of bytes, and returns the rest to the system. A ring that has registered a
+//! buffer's memory with the kernel marks it ([`Identity::keep`]): such memory stays in the pool
+//! and is taken first, so that it is registered once and used many times. Rings bound the memory
+//! that they register. Where the system has no memory left, the pool returns all free buffers that
+//! no ring has registered.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -25,15 +23,15 @@ pub const PAGE_BYTES: usize = 4096;
 /// The most that one buffer holds, in bytes: the longest request.
 pub const MAXIMUM_BUFFER_BYTES: usize = 32 << 20;
 
-/// Powers of two from one page to the longest request.
+/// The number of sizes: powers of two from one page to the longest request.
 const CLASSES: usize = (MAXIMUM_BUFFER_BYTES / PAGE_BYTES).ilog2() as usize + 1;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, align(4096))]
 struct Page([u8; PAGE_BYTES]);
 
-/// Which memory a buffer has, for a ring that registers it: an address alone
-/// would not tell memory from what took its place after it was freed.
+/// The identity of a buffer's memory, for a ring that registers it: an address alone could belong
+/// to other memory after the first was freed.
 #[derive(Debug)]
 pub struct Identity {
     number: u64,
@@ -49,13 +47,13 @@ impl Identity {
         })
     }
 
-    /// A number that no other memory has or will have in this process.
+    /// Returns a number that no other memory has or will have in this process.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// From now on the pool keeps this memory, beyond its bound too.
+    /// Makes the pool keep this memory from now on, even beyond its bound.
     pub fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
@@ -65,8 +63,8 @@ impl Identity {
     }
 }
 
-/// Bytes of a request: aligned to [`PAGE_BYTES`], with a length of its own
-/// that may be less than what is allocated.
+/// The payload of a request: aligned to [`PAGE_BYTES`], with a length that may be less than
+/// the allocated bytes.
 #[derive(Default)]
 pub struct Buffer {
     pages: Box<[Page]>,
@@ -76,19 +74,19 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// No bytes; for requests without payload.
+    /// A buffer without bytes, for requests without payload.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Bytes that are allocated, a multiple of the page.
+    /// Returns the allocated bytes, a multiple of the page.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.pages.len() * PAGE_BYTES
     }
 
-    /// Which memory this is; `None` without any.
+    /// Returns the identity of the memory; `None` if there is none.
     #[must_use]
     pub fn identity(&self) -> Option<&Arc<Identity>> {
         self.identity.as_ref()
@@ -140,9 +138,9 @@ struct Shelf {
 
 struct Shelves {
     by_class: [Mutex<Shelf>; CLASSES],
-    /// Bytes that one class may keep.
+    /// The most bytes of free buffers of one size.
     keep_bytes: usize,
-    /// How many more allocations fail, for tests.
+    /// The number of further allocations that are made to fail, for tests.
     #[cfg(test)]
     refusals: std::sync::atomic::AtomicUsize,
 }
@@ -163,7 +161,7 @@ impl Shelves {
         shelf.kept.pop().or_else(|| shelf.others.pop())
     }
 
-    /// Gives what nobody uses back to the system.
+    /// Returns free buffers to the system.
     fn give_back(&self) {
         for class in 0..CLASSES {
             self.lock(class).others = Vec::new();
@@ -186,7 +184,7 @@ impl Shelves {
     }
 }
 
-/// Which power of two holds `bytes`, counted from one page.
+/// Returns the index of the size that holds `bytes`, counted from one page.
 fn class(bytes: usize) -> usize {
     bytes
         .div_ceil(PAGE_BYTES)
@@ -194,7 +192,7 @@ fn class(bytes: usize) -> usize {
         .trailing_zeros() as usize
 }
 
-/// Why there is no buffer.
+/// The reason why no buffer can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BufferError {
     /// The buffer would be longer than [`MAXIMUM_BUFFER_BYTES`].
@@ -205,7 +203,7 @@ pub enum BufferError {
     OutOfMemory(usize),
 }
 
-/// Where buffers come from and go back to. Clones share the same buffers.
+/// A pool of buffers. Clones share the same buffers.
 #[derive(Clone)]
 pub struct BufferPool {
     shelves: Arc<Shelves>,
@@ -224,8 +222,7 @@ impl Default for BufferPool {
 }
 
 impl BufferPool {
-    /// A pool that keeps up to `keep_bytes` of free buffers for each of its
-    /// sizes.
+    /// A pool that keeps up to `keep_bytes` of free buffers for each of its sizes.
     #[must_use]
     pub fn new(keep_bytes: usize) -> Self {
         Self {
@@ -238,18 +235,17 @@ impl BufferPool {
         }
     }
 
-    /// Makes the next `times` allocations fail, as where the system has no memory.
+    /// Makes the next `times` allocations fail, as if the system had no memory.
     #[cfg(test)]
     pub(crate) fn refuse(&self, times: usize) {
         self.shelves.refusals.store(times, Ordering::Relaxed);
     }
 
-    /// A buffer of `length` bytes. Its content is what its last user left.
+    /// Takes a buffer of `length` bytes. Its content is that of its last use.
     ///
     /// # Errors
     ///
-    /// The length is beyond [`MAXIMUM_BUFFER_BYTES`], or the system has no
-    /// memory.
+    /// The length is beyond [`MAXIMUM_BUFFER_BYTES`], or the system has no memory.
     pub fn take(&self, length: usize) -> Result<Buffer, BufferError> {
         if length > MAXIMUM_BUFFER_BYTES {
             return Err(BufferError::TooLong(length));

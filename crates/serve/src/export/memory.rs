@@ -1,9 +1,8 @@
 //! A sparse disk in memory.
 //!
-//! The range is cut into segments of 64 KiB, each allocated by its first
-//! write. Trims and zeroes give whole segments back and clear the rest; block
-//! status tells which segments are there. Each segment has its own lock, so
-//! that connections meet only where they touch the same bytes.
+//! The range is cut into segments of 64 KiB, each allocated by its first write. Trims and zeroes
+//! free whole segments and clear the rest; block status reports which segments are allocated. Each
+//! segment has its own lock, so that connections contend only where they access the same segment.
 
 use super::{
     BASE_ALLOCATION, ErrorCode, Export, Extent, Features, Operation, Request, STATE_HOLE,
@@ -14,17 +13,15 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-/// The unit in which memory is allocated.
+/// The unit in which memory is allocated, in bytes.
 pub(crate) const SEGMENT_BYTES: usize = 64 << 10;
 
-/// The most that a memory export may be told to hold, in bytes (1 TiB): its
-/// table of segments takes 1/2048 of that at once.
+/// The largest memory export, in bytes (1 TiB): its table of segments takes 1/2048 of that at once.
 const MAXIMUM_BYTES: u64 = 1 << 40;
 
 type Segment = RwLock<Option<Box<[u8]>>>;
 
-/// Bytes in memory, lost with the process. Unwritten ranges read as zeroes
-/// and take no memory.
+/// An export in memory, lost with the process. Unwritten ranges read as zeroes and take no memory.
 pub struct MemoryExport {
     size_bytes: u64,
     segments: Box<[Segment]>,
@@ -107,7 +104,7 @@ pub(crate) fn zeroed_segment() -> Result<Box<[u8]>, ErrorCode> {
     Ok(bytes.into())
 }
 
-/// A range cut at the segments: each one's number and the bytes within it.
+/// Cuts a range at the segments: each one's number and the bytes within it.
 pub(crate) fn pieces(offset: u64, length: u64) -> impl Iterator<Item = (usize, Range<usize>)> {
     let end = offset + length;
     let mut at = offset;

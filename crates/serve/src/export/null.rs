@@ -2,8 +2,8 @@
 
 use super::{Export, Features, Operation, Request};
 
-/// Takes every write and forgets it; a read gives whatever bytes its buffer
-/// held, which were zero or another request's payload.
+/// An export that discards every write; a read returns the bytes that its buffer had before, which
+/// were zero or another request's payload.
 #[derive(Debug, Clone)]
 pub struct NullExport {
     size_bytes: u64,

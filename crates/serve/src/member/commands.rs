@@ -1,5 +1,5 @@
-//! Commands to the members of one array: short ones continued, errors in the
-//! core's words, hung members given up.
+//! Commands to the members of one array: short ones are continued, errors translated to the core's,
+//! hung members given up.
 
 mod counters;
 mod later;
@@ -20,21 +20,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use verdict::{Verdict, is_unawaited, judge, plant_in_rest};
 
-/// Tokens from here on are those of commands to inner arrays, which have no
-/// time limit: they sort behind all that have one.
+/// The first token of commands to inner arrays, which have no time limit: they sort behind all
+/// that have one.
 const NESTED_TOKENS: u64 = 1 << 63;
 
-/// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
+/// The most attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
 const ATTEMPTS: u32 = 100;
 
-/// How often a command is excused. Answers are looked for between two excuses, so a member
-/// that hangs is given up at last, however busy whoever looks may be.
+/// The most times that a command's limit is extended. Answers are taken between two extensions, so
+/// a member that hangs is given up at last, however busy the caller is.
 const EXCUSES: u8 = 16;
 
 /// Limits for all members of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MembersConfig {
-    /// A member that leaves a command unanswered for so long is gone.
+    /// The time after which a member that leaves a command unanswered is gone.
     pub command_limit: Nanos,
 }
 
@@ -54,7 +54,7 @@ pub struct Answer {
     pub id: CommandId,
     /// Success, or the error in the core's words.
     pub result: Result<(), MemberError>,
-    /// What it carried; `None` if it hangs and still holds it.
+    /// The command's transfer; `None` if it hangs and still has it.
     pub transfer: Option<Transfer>,
 }
 
@@ -63,7 +63,7 @@ struct Flight {
     id: CommandId,
     place: usize,
     sent: Nanos,
-    /// When the member counts as hung.
+    /// The time when the member counts as hung.
     deadline: Nanos,
     excuses: u8,
     attempts: u32,
@@ -73,7 +73,7 @@ struct Flight {
 struct Place {
     member: Option<Member>,
     hung: bool,
-    /// Why the whole member counts as gone, once it does.
+    /// The reason why the whole member counts as gone, once it does.
     lost: Option<String>,
     counters: MemberCounters,
 }
@@ -85,10 +85,10 @@ pub struct Members {
     nested: NestedJobs,
     config: MembersConfig,
     places: Vec<Place>,
-    /// By token: the oldest first, as tokens only grow.
+    /// Commands under way by token: the oldest first, as tokens only grow.
     flights: BTreeMap<u64, Flight>,
     later: Later,
-    /// Jobs of members given up, which the kernel still holds.
+    /// Jobs of members given up, which the kernel has not returned.
     abandoned: BTreeMap<u64, usize>,
     next_token: u64,
     ready: Vec<Answer>,
@@ -97,8 +97,8 @@ pub struct Members {
 }
 
 impl Members {
-    /// No members yet. `waker`: the one with which the backend was started; without one
-    /// whoever waits must look by itself for answers of inner arrays.
+    /// A set without members. `waker`: the one with which the backend was started; without one the
+    /// caller has to poll for answers of inner arrays.
     #[must_use]
     pub fn new(
         backend: Box<dyn Backend>,
@@ -120,19 +120,19 @@ impl Members {
         }
     }
 
-    /// The name of the backend, as reports print it.
+    /// Returns the name of the backend, as reports print it.
     #[must_use]
     pub fn backend_name(&self) -> &'static str {
         self.backend.name()
     }
 
-    /// What of the payloads' memory is registered with the kernel.
+    /// Returns how much of the payloads' memory is registered with the kernel.
     #[must_use]
     pub fn registered(&self) -> Option<RegisteredMemory> {
         self.backend.registered()
     }
 
-    /// Puts a member at a place; the one that was there is let go.
+    /// Attaches a member at a place; the one before it is detached.
     ///
     /// # Errors
     /// When the backend has no room.
@@ -151,8 +151,8 @@ impl Members {
         Ok(())
     }
 
-    /// Lets a member go. Its commands under way are answered still; it stays
-    /// claimed until the last of them, hung ones included, has ended.
+    /// Detaches a member. Its commands under way are still answered; it stays claimed until the
+    /// last of them, hung ones included, has ended.
     pub fn detach(&mut self, place: usize) {
         if let Some(found) = self.places.get_mut(place)
             && let Some(Member::Storage(_)) = found.member.take()
@@ -161,34 +161,34 @@ impl Members {
         }
     }
 
-    /// The member at a place.
+    /// Returns the member at a place.
     #[must_use]
     pub fn member(&self, place: usize) -> Option<&Member> {
         self.places.get(place)?.member.as_ref()
     }
 
-    /// Whether there is no member at a place, and nothing is under way to the one that was.
+    /// Whether there is no member at a place, and no command is under way to the one before.
     #[must_use]
     pub fn is_vacant(&self, place: usize) -> bool {
         let mut flights = self.flights.values();
         self.member(place).is_none() && flights.all(|flight| flight.place != place)
     }
 
-    /// Whether the member at a place has failed a command so, or hung so long,
-    /// that it counts as gone.
+    /// Whether the member at a place counts as gone, because a command failed with an error that
+    /// concerns the whole member, or hung too long.
     #[must_use]
     pub fn is_lost(&self, place: usize) -> bool {
         let found = self.places.get(place);
         found.is_some_and(|found| found.hung || found.lost.is_some())
     }
 
-    /// Why the member at a place counts as gone, in words.
+    /// Returns the reason why the member at a place counts as gone, in words.
     #[must_use]
     pub fn why_lost(&self, place: usize) -> Option<&str> {
         self.places.get(place)?.lost.as_deref()
     }
 
-    /// What was done at a place.
+    /// Returns the counters of a place.
     #[must_use]
     pub fn counters(&self, place: usize) -> MemberCounters {
         self.places
@@ -197,13 +197,13 @@ impl Members {
             .unwrap_or_default()
     }
 
-    /// Commands sent and not answered.
+    /// Returns the number of commands sent and not answered.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.flights.len() + self.ready.len()
     }
 
-    /// Commands of members given up, still held by the kernel.
+    /// Returns the number of commands of members given up that the kernel has not returned.
     #[must_use]
     pub fn abandoned(&self) -> usize {
         self.abandoned.len()
@@ -290,10 +290,10 @@ impl Members {
         });
     }
 
-    /// For so long nobody looked for answers: whoever does was held up elsewhere, or the
-    /// process stood still. That is no member's fault, and is added to the limit of the
-    /// commands under way, if it was not too often. A moment is not worth looking through
-    /// all of them.
+    /// Extends the time limit of the commands under way by a time in which answers were not
+    /// taken: the caller was busy, or the process stood still. That is no member's fault, but the
+    /// limit is extended only so many times. A short time is ignored, as it is not worth looking
+    /// through all commands.
     pub fn excuse(&mut self, time: Nanos) {
         if time.0 < self.config.command_limit.0 / 8 || mutation::is(Mutation::AbsenceCounts) {
             return;
@@ -306,8 +306,8 @@ impl Members {
         }
     }
 
-    /// Sends what was submitted, waits as [`Backend::wait`] does and appends
-    /// the answers. `clock` is read before the wait and after it.
+    /// Sends the commands submitted, waits as [`Backend::wait`] does and appends the answers.
+    /// `clock` is read before the wait and after it.
     ///
     /// # Errors
     /// When the backend itself no longer works.
@@ -350,20 +350,20 @@ impl Members {
         waited
     }
 
-    /// Whether answers wait to be taken, those of commands that were refused.
+    /// Whether answers of refused commands wait to be taken.
     #[must_use]
     pub const fn has_answers(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// When the oldest command's time is up.
+    /// Returns the time limit of the oldest command.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Nanos> {
         let (token, oldest) = self.flights.first_key_value()?;
         (*token < NESTED_TOKENS).then_some(oldest.deadline)
     }
 
-    /// When [`Self::wait`] sends a command again that the host had no means for.
+    /// Returns the time when [`Self::wait`] repeats a command for which the host lacked resources.
     #[must_use]
     pub fn next_attempt(&self) -> Option<Nanos> {
         self.later.next()
@@ -449,7 +449,7 @@ impl Members {
         }
     }
 
-    /// Keeps why a member counts as gone; the first reason is the cause.
+    /// Records why a member counts as gone; the first reason is the cause.
     fn lose(&mut self, place: usize, why: &str) {
         if let Some(found) = self.places.get_mut(place) {
             found.lost.get_or_insert_with(|| why.to_owned());

@@ -1,11 +1,10 @@
-//! Bytes that a member command, a compute step and a client may hold at once.
+//! Memory that member commands, compute steps and a client may use at the same time.
 //!
-//! A request's payload is cut over members: the kernel writes one piece while
-//! another piece is read, compared or added to parity. A hung command may even
-//! write its piece long after everybody else has gone on. So each holder borrows
-//! a range, shared or exclusive, and the ranges are checked when they are
-//! borrowed: as with a `RefCell`, but for ranges and across threads. A borrow
-//! keeps the memory alive, whoever else lets go of it; a borrow that conflicts
+//! A request's payload is cut over members: the kernel writes one piece while another piece is
+//! read, compared or added to parity. A hung command may even write its piece long after all
+//! others have finished. So each user borrows a range, shared or exclusive, and the ranges are
+//! checked when they are borrowed: as with a `RefCell`, but for ranges and across threads. A
+//! borrow keeps the memory alive, whatever other references are dropped; a borrow that conflicts
 //! is refused, never granted.
 
 use crate::export::{Buffer, Identity};
@@ -18,8 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A buffer at a fixed, page-aligned address, lent in ranges.
 pub struct Memory {
-    /// Not touched until the memory has a single owner again; `base` was taken
-    /// from it where it lies now.
+    /// The buffer, not accessed until the memory has a single owner again; `base` is its address.
     buffer: UnsafeCell<Buffer>,
     base: NonNull<u8>,
     len: usize,
@@ -41,19 +39,19 @@ unsafe impl Send for Memory {}
 // exclusive one overlaps no other.
 unsafe impl Sync for Memory {}
 
-/// Why a range was not lent.
+/// The reason why a range was not lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BorrowError {
     /// The range ends beyond the end of the memory.
     #[error("the range is outside the memory")]
     OutOfRange,
-    /// Somebody holds a part of it.
+    /// A part of the range is borrowed already.
     #[error("a part of the range is in use")]
     Conflict,
 }
 
 impl Memory {
-    /// Lends a buffer to members' commands, range by range.
+    /// Makes a buffer available for borrowing, range by range.
     #[must_use]
     pub fn new(buffer: Buffer) -> Arc<Self> {
         let mut memory = Arc::new(Self {
@@ -70,31 +68,31 @@ impl Memory {
         memory
     }
 
-    /// The buffer again, if nobody holds a range of it.
+    /// Returns the buffer, if no range of it is borrowed.
     #[must_use]
     pub fn into_buffer(self: Arc<Self>) -> Option<Buffer> {
         Arc::into_inner(self).map(|memory| memory.buffer.into_inner())
     }
 
-    /// How many bytes the memory has.
+    /// Returns the number of bytes of the memory.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no bytes.
+    /// Whether the memory has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Which memory this is; `None` without bytes.
+    /// Returns the identity of the memory; `None` if it has no bytes.
     pub(super) fn identity(&self) -> Option<&Arc<Identity>> {
         self.identity.as_ref()
     }
 
-    /// Where all that was allocated lies, its address and bytes: the same for
-    /// every buffer with this identity.
+    /// Returns the address and the bytes of the whole allocation: the same for every buffer
+    /// with this identity.
     pub(super) fn allocation(&self) -> (NonNull<u8>, usize) {
         (self.base, self.capacity)
     }
@@ -102,7 +100,7 @@ impl Memory {
     /// Borrows a range for reading.
     ///
     /// # Errors
-    /// When the range ends beyond the memory or somebody writes to a part of it.
+    /// When the range ends beyond the memory or a part of it is borrowed for writing.
     pub fn read(self: &Arc<Self>, range: Range<usize>) -> Result<Shared, BorrowError> {
         self.borrow(range, false).map(Shared)
     }
@@ -110,12 +108,12 @@ impl Memory {
     /// Borrows a range for writing.
     ///
     /// # Errors
-    /// When the range ends beyond the memory or somebody holds a part of it.
+    /// When the range ends beyond the memory or a part of it is borrowed.
     pub fn write(self: &Arc<Self>, range: Range<usize>) -> Result<Exclusive, BorrowError> {
         self.borrow(range, true).map(Exclusive)
     }
 
-    /// The ranges that somebody writes to.
+    /// Returns the ranges that are borrowed for writing.
     #[must_use]
     pub fn exclusive_ranges(&self) -> Vec<Range<usize>> {
         let borrows = self.lock();
@@ -146,7 +144,7 @@ impl Memory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Borrow>> {
-        // A list of ranges is whole after every step that could panic.
+        // The list of ranges is consistent after every step that could panic.
         self.borrows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -160,7 +158,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// A range that somebody holds, until this is dropped.
+/// A borrowed range, which is returned when this is dropped.
 #[derive(Debug)]
 struct Lent {
     memory: Arc<Memory>,
@@ -186,16 +184,16 @@ impl Drop for Lent {
     }
 }
 
-/// A range that its holder reads.
+/// A range that is borrowed for reading.
 #[derive(Debug)]
 pub struct Shared(Lent);
 
-/// A range that its holder alone reads and writes.
+/// A range that is borrowed for reading and writing, by one borrower alone.
 #[derive(Debug)]
 pub struct Exclusive(Lent);
 
 impl Shared {
-    /// The buffer that the range is a part of.
+    /// Returns the memory that the range is a part of.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
         &self.0.memory
@@ -203,13 +201,13 @@ impl Shared {
 }
 
 impl Exclusive {
-    /// The buffer that the range is a part of.
+    /// Returns the memory that the range is a part of.
     #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
         &self.0.memory
     }
 
-    /// Where the range begins in its memory.
+    /// Returns the byte of its memory at which the range begins.
     #[must_use]
     pub fn start(&self) -> usize {
         self.0.borrow.range.start

@@ -1,15 +1,13 @@
 //! Members that are arrays themselves, served by this process.
 //!
-//! As for md an inner array is a device like any other. Its own thread owns it;
-//! the outer array's thread sends it requests and is woken by its answers. The
-//! bytes are copied on the way, as each array has its payloads for itself.
+//! As for md an inner array is a device like any other. Its own thread owns it; the outer array's
+//! thread sends it requests and is woken by its answers. The bytes are copied on the way, as each
+//! array has payloads of its own.
 //!
-//! Fault model: an inner array answers every command, as it gives its own
-//! members up by itself; so there is no time limit for it, which would fail it
-//! while it is about to do without a member that hangs. An error concerns the
-//! place, as long as the array has what it needs, and the whole member as soon
-//! as it has not. md cannot tell the two apart: an I/O error is all it gets from
-//! below.
+//! Fault model: an inner array answers every command, as it gives up its own members by itself; so
+//! it has no time limit, which would fail it while it is about to go on without a member that
+//! hangs. An error concerns the place while the array works, and the whole member as soon as the
+//! array has failed. md cannot distinguish the two: from below it gets only an I/O error.
 
 use super::storage::{flush_whole, read_whole, write_whole};
 use super::{MemberFile, Storage, Transfer, Waker};
@@ -28,10 +26,10 @@ use std::sync::Arc;
 /// The longest discard that one request carries, in bytes.
 const MAXIMUM_DISCARD_BYTES: u64 = 1 << 31;
 
-/// What an array is made of.
+/// A member of an array.
 #[derive(Debug, Clone)]
 pub enum Member {
-    /// A file or a block device, or what stands in its place.
+    /// A file or a block device, or a substitute for one.
     Storage(Arc<dyn Storage>),
     /// Another array of this process.
     Array(Arc<NestedMember>),
@@ -44,7 +42,7 @@ pub struct NestedMember {
 }
 
 impl NestedMember {
-    /// The array `export`, which goes by the name `array:NAME`.
+    /// The array `export` as a member, named `array:NAME`.
     #[must_use]
     pub fn new(name: &str, export: Arc<dyn Export>) -> Self {
         Self {
@@ -99,7 +97,7 @@ impl From<MemberFile> for Member {
 }
 
 impl Member {
-    /// As it was named: a path, or `array:NAME`.
+    /// Returns the name with which it was given: a path, or `array:NAME`.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -108,7 +106,7 @@ impl Member {
         }
     }
 
-    /// Whole sectors of 512 bytes.
+    /// Returns the whole sectors of 512 bytes.
     #[must_use]
     pub fn size(&self) -> Sectors {
         match self {
@@ -117,7 +115,7 @@ impl Member {
         }
     }
 
-    /// Whether it lies on a mechanical disk, as far as the kernel knows.
+    /// Whether the member lies on a mechanical disk, as far as the kernel knows.
     #[must_use]
     pub fn rotational(&self) -> bool {
         match self {
@@ -126,11 +124,11 @@ impl Member {
         }
     }
 
-    /// Fills `bytes` from `offset` on, and waits for it. Both in whole sectors,
-    /// `bytes` aligned to a page unless the member is buffered.
+    /// Reads `bytes` from `offset` on, and waits for it. Both in whole sectors, `bytes` aligned to
+    /// a page unless the member is buffered.
     ///
     /// # Errors
-    /// The system's, the member's end included.
+    /// The system's, also for the member's end.
     pub fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         let array = match self {
             Self::Storage(storage) => return read_whole(&**storage, bytes, offset),
@@ -146,11 +144,11 @@ impl Member {
         Ok(())
     }
 
-    /// Writes `bytes` at `offset`, and waits for it, as
-    /// [`read_exact_at`](Self::read_exact_at) reads.
+    /// Writes `bytes` at `offset`, and waits for it, with the
+    /// rules of [`read_exact_at`](Self::read_exact_at).
     ///
     /// # Errors
-    /// The system's, the member's end included.
+    /// The system's, also for the member's end.
     pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let array = match self {
             Self::Storage(storage) => return write_whole(&**storage, bytes, offset),
@@ -188,7 +186,7 @@ fn check_range(array: &NestedMember, length: usize, offset: u64) -> io::Result<(
     }
 }
 
-/// A length cut at the longest request: lengths and starts.
+/// Cuts a length at the longest request: lengths and starts.
 fn pieces(length: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..length)
         .step_by(MAXIMUM_BUFFER_BYTES)
@@ -199,13 +197,13 @@ type Reply = (u64, Buffer, Result<(), ErrorCode>);
 
 struct Mailbox {
     sender: Sender<Reply>,
-    /// Whom to wake; `None`: somebody waits at the other end.
+    /// The waker of the outer array; `None` if a thread waits for the channel.
     waker: Option<Arc<Waker>>,
 }
 
 impl Completions for Mailbox {
     fn completed(&self, token: u64, buffer: Buffer, result: Result<(), ErrorCode>) {
-        // Nobody waits any more: the outer array is gone.
+        // The outer array may be gone, so that the channel is closed.
         let _ = self.sender.send((token, buffer, result));
         if let Some(waker) = &self.waker {
             waker.wake();
@@ -227,7 +225,7 @@ pub(super) struct NestedJobs {
     mailbox: Arc<Mailbox>,
     replies: Receiver<Reply>,
     jobs: HashMap<u64, (Arc<NestedMember>, Transfer)>,
-    /// Those that were sent something since they were last told so.
+    /// Arrays to which requests were sent since they were last told of the end of a batch.
     touched: Vec<Arc<NestedMember>>,
     refused: Vec<NestedEnded>,
 }
@@ -272,7 +270,7 @@ impl NestedJobs {
             Transfer::Flush | Transfer::Discard { .. } => Ok(Buffer::empty()),
         };
         let Ok(buffer) = buffer else {
-            // There is no memory in this process, not for a moment in the kernel.
+            // This process has no memory, which is not a passing lack of the kernel.
             let result = Err(MemberError::Gone);
             self.refused.push(NestedEnded {
                 token,
@@ -291,7 +289,7 @@ impl NestedJobs {
                 (Operation::Write, data.len() as u64)
             }
             Transfer::Flush => (Operation::Flush, 0),
-            // Advice: what goes beyond is kept.
+            // A discard is advice: bytes beyond the limit are kept.
             Transfer::Discard { bytes } => (Operation::Trim, (*bytes).min(MAXIMUM_DISCARD_BYTES)),
         };
         let offset = if operation == Operation::Flush {
@@ -314,7 +312,7 @@ impl NestedJobs {
         }
     }
 
-    /// Tells the arrays that no more follows for now.
+    /// Tells the arrays that no more requests follow for now.
     pub(super) fn start(&mut self) {
         for member in self.touched.drain(..) {
             member.export.submitted();
@@ -341,7 +339,7 @@ impl NestedJobs {
     }
 }
 
-/// What an inner array's error means for the outer one.
+/// Returns the meaning of an inner array's error for the outer one.
 fn member_error(member: &NestedMember, transfer: &Transfer, error: ErrorCode) -> MemberError {
     match (error, transfer) {
         (_, Transfer::Flush) => MemberError::Gone,

@@ -1,6 +1,6 @@
-//! Opening a file or a block device so that nobody else uses it.
+//! Opening a file or a block device for exclusive use.
 //!
-//! How a member is claimed: see `claim`.
+//! For the way in which a member is claimed, see `claim`.
 
 mod claim;
 
@@ -16,28 +16,28 @@ use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// How a member is to be opened.
+/// The options for opening a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenOptions {
-    /// Never past the page cache, even where the member allows it.
+    /// Whether commands always go through the page cache, even where the member allows direct I/O.
     pub buffered: bool,
-    /// What is done with it.
+    /// The use of the member.
     pub access: Access,
 }
 
-/// What is done with a member, and who else may use it meanwhile.
+/// The use of a member, and who else may use it meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// It is read and written, by nobody else.
+    /// Reading and writing, with no other user.
     #[default]
     Write,
-    /// It is read, and nobody writes it. Others may read a file, but not a block device.
+    /// Reading, with no writer. Others may read a file, but not a block device.
     Read,
-    /// It is looked at, whatever others do with it.
+    /// A look at the member, whatever others do with it.
     Look,
 }
 
-/// What is said of a member whose end lies before that with which it was opened.
+/// The words for a member whose end lies before that with which it was opened.
 pub(super) const SHRUNK: &str = "it has become shorter than it was";
 
 /// An open member: a regular file or a block device.
@@ -46,7 +46,7 @@ pub struct MemberFile {
     file: File,
     path: PathBuf,
     identity: Identity,
-    /// There was a name for it when it was opened.
+    /// Whether it had a name when it was opened.
     had_name: bool,
     size: Sectors,
     logical_block_bytes: u32,
@@ -56,14 +56,14 @@ pub struct MemberFile {
     read_only: bool,
 }
 
-/// The file or device that a path leads to, by whatever words, links or names.
+/// The identity of a file or device, the same for every path that leads to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
     /// A regular file.
     File {
         /// The number of the device that its file system is on.
         device: u64,
-        /// Its number in that file system.
+        /// The file's number in that file system.
         inode: u64,
     },
     /// A block device by its own number.
@@ -73,8 +73,8 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// What is at a path now; None where nothing is, or nothing that can be a
-    /// member.
+    /// Returns the identity of a path's file or device; `None` where there is none that can
+    /// be a member.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
         let found = Self::of(&stat(path).ok()?);
@@ -93,38 +93,38 @@ impl Identity {
     }
 }
 
-/// Why a member could not be opened.
+/// The reason why a member could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The operating system refused.
     #[error("cannot open {}", visible_path(.path))]
     Open {
-        /// What was to be opened.
+        /// The path to be opened.
         path: PathBuf,
-        /// The error that the system gave.
+        /// The error that the system returned.
         #[source]
         source: io::Error,
     },
-    /// A directory, a pipe, a character device.
+    /// The path is a directory, a pipe or a character device.
     #[error("{} is neither a file nor a block device", visible_path(.path))]
     Kind {
-        /// What was to be opened.
+        /// The path to be opened.
         path: PathBuf,
     },
     /// The device, or a partition of it, is mounted.
     #[error("{} is mounted on {}", visible_path(.path), visible_path(.on))]
     Mounted {
-        /// What was to be opened.
+        /// The path to be opened.
         path: PathBuf,
         /// The folder on which it is mounted.
         on: PathBuf,
     },
-    /// Another program or the kernel uses it.
+    /// Another program or the kernel uses the device.
     #[error("{} is in use by {by}", visible_path(.path))]
     InUse {
-        /// What was to be opened.
+        /// The path to be opened.
         path: PathBuf,
-        /// By whom, as far as it is known.
+        /// The user of the device, as far as it is known.
         by: String,
     },
 }
@@ -146,7 +146,7 @@ impl MemberFile {
             OFlags::RDWR
         };
         let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        // A look without O_EXCL first: for a file it would mean nothing.
+        // First without O_EXCL, which has no meaning for a file.
         let mut file = open(path, flags, Mode::empty()).map_err(failed)?;
         let found = fstat(&file).map_err(failed)?;
         let identity = Identity::of(&found);
@@ -161,7 +161,7 @@ impl MemberFile {
         };
         if options.access != Access::Look {
             if block {
-                // Else it would seem to be held by this program.
+                // Closed first, as the device would seem to be held by this program.
                 drop(file);
                 file = claim::device(path, flags, found.st_rdev)?;
             } else {
@@ -188,28 +188,28 @@ impl MemberFile {
         })
     }
 
-    /// The open file.
+    /// Returns the open file.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The path by which the member was opened.
+    /// Returns the path by which the member was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which file or device it is.
+    /// Returns the identity of the file or device.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// Why nothing is to be written to a file any more, in words. It may have become shorter
-    /// since it was opened, so that what it held is lost; a write behind its new end would make
-    /// it long again, with a hole. Or it may have been deleted: then nobody finds it when it has
-    /// been closed, and what is written to it is lost. So this is asked before each write. A
+    /// Returns the reason why nothing may be written to a file any more, in words. It may have
+    /// become shorter since it was opened, so that data are lost; a write behind its new end would
+    /// extend it again, with a hole. Or it may have been deleted: then it cannot be found after it
+    /// has been closed, and what is written to it is lost. So this is called before each write. A
     /// block device refuses such commands by itself.
     #[must_use]
     pub fn why_lost(&self) -> Option<&'static str> {
@@ -223,25 +223,25 @@ impl MemberFile {
         }
     }
 
-    /// Whether it was opened for reading alone.
+    /// Whether the member was opened for reading only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Whole sectors of 512 bytes.
+    /// Returns the whole sectors of 512 bytes.
     #[must_use]
     pub fn size(&self) -> Sectors {
         self.size
     }
 
-    /// The unit that the device itself addresses, in bytes; 512 for a file.
+    /// Returns the unit that the device itself addresses, in bytes; 512 for a file.
     #[must_use]
     pub fn logical_block_bytes(&self) -> u32 {
         self.logical_block_bytes
     }
 
-    /// Whether it is, or lies on, a mechanical disk, as far as the kernel knows.
+    /// Whether the member is, or lies on, a mechanical disk, as far as the kernel knows.
     #[must_use]
     pub fn rotational(&self) -> bool {
         self.rotational
@@ -253,8 +253,8 @@ impl MemberFile {
         self.direct
     }
 
-    /// Whether the kernel can try a command and come back where it would have to
-    /// wait (`RWF_NOWAIT`). A file on tmpfs or FUSE cannot be tried.
+    /// Whether the kernel can try a command and return where it would have to wait (`RWF_NOWAIT`).
+    /// A file on tmpfs or FUSE does not support that.
     #[must_use]
     pub fn nowait(&self) -> bool {
         self.nowait
@@ -263,9 +263,9 @@ impl MemberFile {
 
 impl Drop for MemberFile {
     fn drop(&mut self) {
-        // All commands have ended. The kernel may still hold the file for a
-        // moment, for a ring that was closed; the claim must not wait for that.
-        // Without a lock, as on a block device, there is none to let go.
+        // All commands have ended. The kernel may still hold the file for a moment, for a ring that
+        // was closed; the claim must not wait for that. A block device has no lock to release, and
+        // the call fails.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
@@ -277,9 +277,9 @@ fn logical_block(file: &File, block: bool) -> u32 {
     ioctl_blksszget(file).unwrap_or(512)
 }
 
-/// Turns `O_DIRECT` on if any range of whole 512-byte sectors can be moved so.
-/// Commands of both kinds must not mix on one member: the page cache would
-/// write back whole pages over what went past it.
+/// Turns `O_DIRECT` on if any range of whole 512-byte sectors can be accessed directly. Direct
+/// and buffered commands must not mix on one member: the page cache would write back whole pages
+/// over direct writes.
 fn turn_direct_on(file: &File, access: OFlags, end: u64) -> bool {
     if fcntl_setfl(file, access | OFlags::DIRECT).is_err() {
         return false;
@@ -290,22 +290,22 @@ fn turn_direct_on(file: &File, access: OFlags, end: u64) -> bool {
             buffer.is_ok_and(|mut buffer| file.read_exact_at(&mut buffer[512..], 512).is_ok())
         });
     if !works {
-        // Cannot fail where setting it did not; if it does, reads will say so.
+        // Resetting the flag cannot fail where setting it succeeded; if it does, reads will fail.
         let _ = fcntl_setfl(file, access);
     }
     works
 }
 
-/// What statx(2) says of direct I/O: the stricter of both alignments, if it
-/// says anything.
+/// Returns the alignment that statx(2) requires for direct I/O: the stricter of both values, if
+/// it gives any.
 fn declared_alignment(file: &File) -> Option<u32> {
     let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let told = found.stx_mask & StatxFlags::DIOALIGN.bits() != 0 && found.stx_dio_offset_align > 0;
     told.then(|| found.stx_dio_offset_align.max(found.stx_dio_mem_align))
 }
 
-/// A file that cannot be tried is refused by that before anything else; how the
-/// one byte fares otherwise does not matter.
+/// Whether commands to a file can be tried (`RWF_NOWAIT`). The kernel refuses the flag before
+/// anything else, so the result of reading the one byte does not matter.
 fn can_be_tried(file: &File) -> bool {
     let mut byte = [0];
     let read = preadv2(
@@ -323,7 +323,7 @@ fn is_rotational(device: u64) -> bool {
         major(device),
         minor(device)
     ));
-    // A partition has no queue of its own; its disk's folder is above it.
+    // A partition has no queue of its own; its disk's folder is the parent folder.
     ["queue/rotational", "../queue/rotational"]
         .iter()
         .find_map(|name| std::fs::read_to_string(folder.join(name)).ok())

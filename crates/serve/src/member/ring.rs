@@ -1,15 +1,13 @@
 //! Commands by `io_uring`: one ring for an array, used by its owner alone.
 //!
-//! Jobs wait in the submission queue and go to the kernel in one call, together
-//! with the wait for completions. Members are registered files; payloads lie in
-//! registered memory as far as there is room for it (see `registered`). A read
-//! of the waker's eventfd is always under way, so that a request from another
-//! thread ends the wait like any completion.
+//! Jobs wait in the submission queue and go to the kernel in one call, together with the wait for
+//! completions. Members are registered files; payloads lie in registered memory as far as there is
+//! room for it (see `registered`). A read of the waker's eventfd is always under way, so that a
+//! request from another thread ends the wait like any completion.
 //!
-//! The kernel reads and writes through addresses taken from a job's borrow. The
-//! job, and with it the borrow, stays in `jobs` until its completion has been
-//! seen; a ring that is dropped earlier leaks the jobs rather than free what the
-//! kernel may still touch.
+//! The kernel reads and writes through addresses taken from a job's borrow. The job, and with it
+//! the borrow, stays in `jobs` until its completion has been seen; a ring that is dropped earlier
+//! leaks the jobs rather than free memory that the kernel may still access.
 
 mod registered;
 
@@ -27,11 +25,11 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Submissions that fit before the kernel is called.
+/// The most submissions before the kernel is called.
 const ENTRIES: u32 = 256;
-/// Registered members: all slots of an array and its external bitmap.
+/// The number of registered members: all slots of an array and its external bitmap.
 const FILES: u32 = 1024;
-/// Kernel threads for what cannot be done without blocking. The kernel's own
+/// The number of kernel threads for commands that cannot be done without blocking. The kernel's own
 /// default of four a core would let one member that hangs stop the others.
 const WORKERS: u32 = 64;
 /// A ring and the jobs in it.
@@ -42,10 +40,10 @@ pub struct Ring {
     jobs: Vec<Option<Job>>,
     free: Vec<usize>,
     attached: Vec<bool>,
-    /// Jobs that the kernel does not know of, with what is told of them.
+    /// Jobs that the kernel did not take, with the error that is reported for them.
     refused: Vec<(Job, Errno)>,
     wake: WakeRead,
-    /// How often the kernel has yet to lack the means to take what waits, for tests.
+    /// The number of further submissions that are made to fail for lack of resources, for tests.
     #[cfg(test)]
     pub(super) lacks: u32,
 }
@@ -106,12 +104,12 @@ impl Ring {
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
-            // Full: the kernel takes what is there.
+            // The queue is full: the kernel takes its entries.
             self.hand_over()?;
         }
     }
 
-    /// Has the kernel take what waits in the queue.
+    /// Makes the kernel take the entries in the queue.
     fn hand_over(&mut self) -> io::Result<usize> {
         #[cfg(test)]
         if let Some(left) = self.lacks.checked_sub(1) {
@@ -138,8 +136,8 @@ impl Ring {
     }
 }
 
-/// Whether the kernel may well do the next time what it did not do now: its time was up, it was
-/// interrupted, or it lacked memory for a moment or room for what has ended.
+/// Whether the kernel may succeed next time: the call timed out or was interrupted, or it lacked
+/// memory for a moment or room for completions.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
     Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
@@ -150,11 +148,11 @@ fn outcome(completion: &cqueue::Entry) -> Ended {
         .map_err(|_| Errno::from_raw_os_error(completion.result().wrapping_neg()))
 }
 
-/// The most that one entry moves: whole pages below the kernel's limit for one
-/// call (`MAX_RW_COUNT`).
+/// The most bytes that one entry moves: whole pages below the kernel's limit for
+/// one call (`MAX_RW_COUNT`).
 const MAXIMUM_BYTES: usize = 0x7fff_f000;
 
-/// `buffer`: where its memory is registered.
+/// Returns the ring's entry for a job; `buffer`: the index of its registered memory.
 fn entry(job: &mut Job, buffer: Option<u16>) -> squeue::Entry {
     let file = Fixed(u32::try_from(job.place).unwrap_or(u32::MAX));
     let offset = job.at();
@@ -206,17 +204,16 @@ fn entry(job: &mut Job, buffer: Option<u16>) -> squeue::Entry {
     }
 }
 
-/// From here on a write by one worker more is worth waking it: on tmpfs, two
-/// processors, RAID 6 of 8+2 gained 15 % with 64 KiB to a member and lost 10 %
-/// with 32 KiB (`array_speed`).
+/// The least bytes of a write for which it is worth waking one more worker: on tmpfs,
+/// two processors, RAID 6 of 8+2 gained 15 % with 64 KiB to a member and lost 10 % with
+/// 32 KiB (`array_speed`).
 const SEVERAL_WORKERS_BYTES: usize = 64 << 10;
 
-/// Whether the kernel is to give the job to a worker without trying it first.
-/// Where it cannot try a write it ends with a worker anyway, but then with one
-/// and the same as long as that one does not sleep: writes to ten members would
-/// be copied one after the other. Asked for at once, each file's writes get a
-/// worker of their own (`IO_WQ_WORK_CONCURRENT`, io_uring/io_uring.c,
-/// Linux 6.18; earlier kernels take no harm).
+/// Whether the kernel is to give the job to a worker without trying it first. Where it cannot try a
+/// write, it passes it to a worker anyway, but always to one and the same as long as that one does
+/// not sleep: writes to ten members would be copied one after the other. If asked for at once, each
+/// file's writes get a worker of their own (`IO_WQ_WORK_CONCURRENT`, io_uring/io_uring.c, Linux
+/// 6.18; earlier kernels take no harm).
 fn is_for_several_workers(job: &Job) -> bool {
     match &job.transfer {
         Transfer::Write { data, .. } => {
@@ -250,7 +247,7 @@ impl Backend for Ring {
 
     fn detach(&mut self, place: usize) {
         if self.attached.get(place) == Some(&true) {
-            // What waits in the queue still means the old file.
+            // Entries in the queue still refer to the old file, so they are submitted first.
             let _ = self.ring.submit();
             let index = u32::try_from(place).unwrap_or(u32::MAX);
             let _ = self.ring.submitter().register_files_update(index, &[-1]);
@@ -283,8 +280,8 @@ impl Backend for Ring {
         if let Err(error) = self.push(&entry)
             && let Some(job) = self.jobs[index].take()
         {
-            // The entry did not get into the queue: the kernel knows nothing of it, so that even
-            // a flush may be asked for again.
+            // The entry did not get into the queue: the kernel does not know of it, so that even a
+            // flush may be repeated.
             self.free.push(index);
             let passes = is_passing(&error);
             self.refused
@@ -308,7 +305,7 @@ impl Backend for Ring {
             if !is_passing(&error) {
                 return Err(error);
             }
-            // Nothing else would end the wait.
+            // No completion would end the wait.
             timeout = Some(Duration::ZERO);
         }
         let time;
@@ -333,8 +330,8 @@ impl Backend for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // The kernel takes a closed ring apart at its leisure; until then its
-        // files would stay open, and claimed.
+        // The kernel dismantles a closed ring some time later; until then its files would stay
+        // open, and claimed.
         let _ = self.ring.submitter().unregister_files();
         // Nor does closing wait for what is under way.
         for job in self.jobs.drain(..).flatten() {

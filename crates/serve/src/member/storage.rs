@@ -1,11 +1,10 @@
-//! What a member's bytes lie on: an open file or block device, or whatever else
-//! can be read and written at a place, such as the disks of a simulation.
+//! The storage of a member's bytes: an open file or block device, or anything else that can be read
+//! and written at a place, such as the disks of a simulation.
 //!
-//! Commands of an array that runs go through a [`Backend`](super::Backend), which
-//! may complete them later, in any order, or never. What is done before it runs or
-//! between two of its commands, reading metadata and replaying the write log, waits
-//! for each command: by the methods here. Either way a command may move fewer bytes
-//! than it was asked to, or be interrupted before it moves any.
+//! Commands of an array that runs go through a [`Backend`](super::Backend), which may complete them
+//! later, in any order, or never. The work before it runs or between two of its commands, reading
+//! metadata and replaying the write log, waits for each command: by the methods here. Either way a
+//! command may move fewer bytes than it was asked to, or be interrupted before it moves any.
 
 use super::{Identity, MemberFile};
 use raidlab_array::mutation::{self, Mutation};
@@ -16,45 +15,44 @@ use std::fmt::Debug;
 use std::io::{self, IoSlice};
 use std::path::Path;
 
-/// Bytes at places, under a name.
+/// A named storage that is read and written at places.
 pub trait Storage: Debug + Send + Sync {
-    /// The name by which it was opened.
+    /// Returns the name by which it was opened.
     fn path(&self) -> &Path;
 
-    /// Whole sectors of 512 bytes.
+    /// Returns the whole sectors of 512 bytes.
     fn size(&self) -> Sectors;
 
-    /// Whether it lies on a mechanical disk, as far as that is known.
+    /// Whether the storage lies on a mechanical disk, as far as that is known.
     fn rotational(&self) -> bool;
 
-    /// Which file or device it is.
+    /// Returns the identity of the file or device.
     fn identity(&self) -> Identity {
         Identity::Other
     }
 
-    /// Why nothing is to be written to it any more, in words: it has become shorter since it was
-    /// opened, say, so that what it held is lost.
+    /// Returns the reason why nothing may be written to it any more, in words: for example, it has
+    /// become shorter since it was opened, so that data are lost.
     fn why_lost(&self) -> Option<&'static str> {
         None
     }
 
-    /// The open file, for a backend that hands commands to the kernel by its
-    /// descriptor.
+    /// Returns the open file, for a backend that passes commands to the kernel by its descriptor.
     fn file(&self) -> Option<&MemberFile> {
         None
     }
 
-    /// Reads from `offset` on, and waits for it: how many bytes came, 0 at the end.
+    /// Reads from `offset` on, and waits for it; returns the number of bytes, 0 at the end.
     ///
     /// # Errors
-    /// The system's; `EINTR`: nothing was read, and it may be asked again.
+    /// The system's; after `EINTR` nothing was read, and the call may be repeated.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno>;
 
-    /// Writes at `offset`, and waits for it: how many bytes went. They are durable if
-    /// `force_unit_access` asks for that.
+    /// Writes at `offset`, and waits for it; returns the number of bytes. They are durable if
+    /// `force_unit_access` is set.
     ///
     /// # Errors
-    /// The system's; `EINTR`: nothing was written, and it may be asked again.
+    /// The system's; after `EINTR` nothing was written, and the call may be repeated.
     fn write_at(&self, bytes: &[u8], offset: u64, force_unit_access: bool) -> Result<usize, Errno>;
 
     /// Makes every completed write durable, and waits for it.
@@ -63,7 +61,7 @@ pub trait Storage: Debug + Send + Sync {
     /// The system's.
     fn flush(&self) -> Result<(), Errno>;
 
-    /// Forgets `bytes` from `offset` on, if it can.
+    /// Discards `bytes` from `offset` on, if it can.
     ///
     /// # Errors
     /// The system's, where it cannot.
@@ -117,7 +115,7 @@ impl Storage for MemberFile {
     }
 }
 
-/// Fills `bytes` from `offset` on, however many reads that takes.
+/// Fills `bytes` from `offset` on, with as many reads as that takes.
 pub(super) fn read_whole(storage: &dyn Storage, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     let kind = (io::ErrorKind::UnexpectedEof, Mutation::MetadataReadShort);
     go_on(bytes.len(), kind, |moved| {
@@ -125,7 +123,7 @@ pub(super) fn read_whole(storage: &dyn Storage, bytes: &mut [u8], offset: u64) -
     })
 }
 
-/// Writes all of `bytes` at `offset`, however many writes that takes.
+/// Writes all of `bytes` at `offset`, with as many writes as that takes.
 pub(super) fn write_whole(storage: &dyn Storage, bytes: &[u8], offset: u64) -> io::Result<()> {
     let kind = (io::ErrorKind::WriteZero, Mutation::MetadataWriteShort);
     go_on(bytes.len(), kind, |moved| {
@@ -133,7 +131,7 @@ pub(super) fn write_whole(storage: &dyn Storage, bytes: &[u8], offset: u64) -> i
     })
 }
 
-/// Makes every completed write durable, however often that is interrupted.
+/// Makes every completed write durable, however often the call is interrupted.
 pub(super) fn flush_whole(storage: &dyn Storage) -> io::Result<()> {
     loop {
         match storage.flush() {
@@ -143,9 +141,8 @@ pub(super) fn flush_whole(storage: &dyn Storage) -> io::Result<()> {
     }
 }
 
-/// Goes on with a command, told how much it has moved, until all has been moved.
-/// `end` is the error if it moves nothing any more; with the bug `short` in it, it does
-/// not go on.
+/// Repeats a command, which is told how much it has moved, until all has been moved. `end` is the
+/// error if it moves nothing any more; with the seeded bug in `end` it is not repeated.
 fn go_on(
     whole: usize,
     (end, short): (io::ErrorKind, Mutation),

@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Enough for a disk's queue to have something to choose from.
+/// The number of threads per member: enough for a disk's queue to choose among commands.
 const THREADS_PER_MEMBER: usize = 8;
 
 /// Threads that carry out jobs.
@@ -24,7 +24,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// No threads yet; they come with the members.
+    /// A backend without threads yet; they start with the members.
     #[must_use]
     pub fn new(waker: &Arc<Waker>) -> Self {
         let (ended_sender, ended) = unbounded();
@@ -71,7 +71,7 @@ impl Backend for Threads {
             _ => Some(job),
         };
         if let Some(job) = refused {
-            // Our own end of the channel is open as long as we are.
+            // This backend itself has the other end of the channel, so it is open.
             let _ = self.ended_sender.send((job, Err(Errno::NODEV)));
         }
     }

@@ -1,8 +1,8 @@
-//! Waking the one thread that owns an array.
+//! Waking of the one thread that owns an array.
 //!
-//! The owner announces that it is going to sleep, looks once more whether there
-//! is something for it, and sleeps. Whoever leaves it something wakes it only
-//! if it has announced: while it is busy nobody pays for a system call.
+//! The owner announces that it is going to sleep, checks once more whether there is work, and
+//! sleeps. A thread that sends it work wakes it only if it has announced that: while it is busy no
+//! thread needs a system call.
 
 use io_uring::types::Fd;
 use io_uring::{opcode, squeue};
@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Wakes the owner, from any thread.
+/// A waker of the owner, for any thread.
 #[derive(Debug)]
 pub struct Waker {
     descriptor: OwnedFd,
@@ -32,7 +32,7 @@ impl Waker {
         })
     }
 
-    /// To be called after something was left for the owner.
+    /// Wakes the owner if it sleeps; to be called after work was sent to it.
     pub fn wake(&self) {
         if self.asleep.swap(false, Ordering::SeqCst) {
             // The counter cannot overflow: it is written once for each sleep.
@@ -40,17 +40,17 @@ impl Waker {
         }
     }
 
-    /// The owner is about to sleep; it must look for work after this.
+    /// Announces that the owner is about to sleep; it must check for work after this.
     pub fn announce(&self) {
         self.asleep.store(true, Ordering::SeqCst);
     }
 
-    /// The owner does not sleep any more.
+    /// Records that the owner does not sleep any more.
     pub fn awake(&self) {
         self.asleep.store(false, Ordering::SeqCst);
     }
 
-    /// Sleeps until woken or the time has passed.
+    /// Sleeps until woken or until the time has passed.
     pub(crate) fn sleep(&self, timeout: Option<Duration>) -> io::Result<()> {
         let mut descriptors = [PollFd::new(&self.descriptor, PollFlags::IN)];
         let timeout = timeout.map(|time| rustix::event::Timespec {
@@ -69,20 +69,20 @@ impl Waker {
     }
 }
 
-/// The read of a waker's eventfd that is always under way in its owner's ring, so that what
-/// somebody leaves for the owner ends the wait like any completion.
+/// The read of a waker's eventfd that is always under way in its owner's ring, so that new work for
+/// the owner ends the wait like any completion.
 #[derive(Default)]
 pub(crate) struct WakeRead {
-    /// Borrowed by the kernel while `armed`.
+    /// The destination of the read, borrowed by the kernel while `armed`.
     bytes: Box<[u8; 8]>,
     armed: bool,
 }
 
 impl WakeRead {
-    /// What the read is called among the ring's completions.
+    /// The number of the read among the ring's completions.
     pub(crate) const NAME: u64 = u64::MAX;
 
-    /// What is to be submitted where no read is under way.
+    /// Returns the entry to be submitted, if no read is under way.
     pub(crate) fn entry(&mut self, waker: &Waker) -> Option<squeue::Entry> {
         if std::mem::replace(&mut self.armed, true) {
             return None;
@@ -92,7 +92,7 @@ impl WakeRead {
         Some(read.build().user_data(Self::NAME))
     }
 
-    /// The read has been completed.
+    /// Records that the read has been completed.
     pub(crate) fn ended(&mut self) {
         self.armed = false;
     }

@@ -13,7 +13,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Some bytes; 0 at the end.
+    /// Reads some bytes; 0 at the end.
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         match &self.tls {
             None => self.socket.read(bytes),
@@ -21,8 +21,8 @@ impl Channel {
         }
     }
 
-    /// As [`Self::read_into`], what is there already, 0 at the end; `None` if
-    /// nothing is, or that cannot be told.
+    /// Reads, like [`Self::read_into`], the bytes that have arrived, 0 at the end; `None` if there
+    /// are none, or that cannot be determined.
     pub fn read_now(&self, first: &mut [u8], second: &mut [u8]) -> Option<usize> {
         let parts = &mut [IoSliceMut::new(first), IoSliceMut::new(second)];
         match &self.tls {
@@ -31,7 +31,7 @@ impl Channel {
         }
     }
 
-    /// Some bytes into `first`, and perhaps more into `second`.
+    /// Reads some bytes into `first`, and perhaps more into `second`.
     pub fn read_into(&self, first: &mut [u8], second: &mut [u8]) -> io::Result<usize> {
         match &self.tls {
             None => self
@@ -41,7 +41,7 @@ impl Channel {
         }
     }
 
-    /// Sends all of `parts`, whose slices are used up.
+    /// Sends all of `parts`, whose slices are advanced in the process.
     pub fn write_all(&self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         if let Some(tls) = &self.tls {
             return tls.write_all(&self.socket, parts);

@@ -1,4 +1,4 @@
-//! One client: its handshake, then its requests.
+//! The connection of one client: its handshake, then its requests.
 
 use super::{
     Limits,
@@ -22,7 +22,7 @@ use raidlab_nbd::{
 use rustls::ServerConfig;
 use std::{io, sync::Arc, thread, time::Duration};
 
-/// Why a connection ended otherwise than by the client's good-bye.
+/// The reason why a connection ended, other than by the client's disconnect request.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     /// The socket failed, so the connection is lost.
@@ -31,17 +31,16 @@ pub enum ConnectionError {
     /// The client broke the protocol.
     #[error("protocol violated")]
     Protocol(#[from] ProtocolError),
-    /// The handshake was not done in the time that it has.
+    /// The handshake took longer than the time limit.
     #[error("no handshake within {} s", .0.as_secs_f64())]
     Overdue(Duration),
-    /// Others began so many handshakes while this one was not done.
+    /// Too many other handshakes began while this one was not done.
     #[error("cut off in its handshake by {0} newer ones")]
     Displaced(usize),
-    /// There are so many clients already.
+    /// There are too many clients already.
     #[error("there are {0} clients already")]
     Full(usize),
-    /// The client paused within a request, or took none of its replies, for too
-    /// long.
+    /// The client paused within a request, or took none of its replies, for too long.
     #[error("the client stopped in the middle of a request or of its replies")]
     Stalled,
 }
@@ -49,14 +48,14 @@ pub enum ConnectionError {
 impl From<io::Error> for ConnectionError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // What a blocking socket says when its timeout is over.
+            // The error of a blocking socket whose timeout has passed.
             io::ErrorKind::WouldBlock => Self::Stalled,
             _ => Self::Lost(error),
         }
     }
 }
 
-/// What every connection needs of its server.
+/// The parts of a server that every connection needs.
 pub(super) struct Shared {
     pub exports: Exports,
     pub limits: Limits,
@@ -65,17 +64,17 @@ pub(super) struct Shared {
     pub pool: BufferPool,
 }
 
-/// Bytes of requests that are read at once.
+/// The most bytes of requests that are read at once.
 const INPUT_BYTES: usize = 64 << 10;
 
-/// Bytes read at once behind a long write: most of what follows is payload of
-/// the next one, better read straight into its own buffer.
+/// The most bytes that are read behind a long write: most of the following bytes are payload of the
+/// next one, better read straight into its own buffer.
 const SHORT_INPUT_BYTES: usize = 512;
 
-/// From this on a write is long.
+/// The length in bytes from which on a write is long.
 const LONG_WRITE_BYTES: u32 = 16 << 10;
 
-/// Serves a client to its end.
+/// Serves a client until it disconnects.
 pub(super) fn serve(
     shared: &Shared,
     socket: Arc<Socket>,
@@ -131,8 +130,8 @@ pub(super) fn serve(
     outgoing.sent().map_err(ConnectionError::from)
 }
 
-/// Ends the writing thread once every request is answered. Also after a panic of
-/// the export: it would be waited for without end.
+/// A guard that ends the writing thread once every request is answered, also after a panic of the
+/// export, as that thread would be waited for without end.
 struct Ending<'a> {
     outgoing: &'a Outgoing,
     broken: bool,
@@ -144,7 +143,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// What is read and not yet understood.
+/// Bytes that were read and not yet parsed.
 struct Input {
     bytes: Vec<u8>,
     begin: usize,
@@ -157,7 +156,7 @@ impl Input {
     }
 }
 
-/// `None` if the client has given up.
+/// Does the handshake; `None` if the client has given up.
 fn shake_hands(
     shared: &Shared,
     channel: &mut Channel,
@@ -185,7 +184,7 @@ fn shake_hands(
                 return Ok(Some(*session));
             }
             Some(HandshakeEvent::Aborted) => {
-                // The client may have closed already.
+                // The client may have closed the connection already.
                 let _ = send(channel, &mut output);
                 return Ok(None);
             }
@@ -234,7 +233,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Until the client says good-bye or ends its stream.
+    /// Reads requests until the client disconnects or ends its stream.
     fn read_requests(&mut self) -> Result<(), ConnectionError> {
         let mut length = INPUT_BYTES;
         loop {
@@ -266,7 +265,7 @@ impl Reader<'_> {
         }
     }
 
-    /// At most `length` bytes of requests; 0 at the end.
+    /// Reads at most `length` bytes of requests; 0 at the end.
     fn read(&mut self, length: usize) -> Result<usize, ConnectionError> {
         let Outgoing { channel, .. } = &*self.outgoing;
         let bytes = &mut self.input.bytes[..length];
@@ -277,7 +276,7 @@ impl Reader<'_> {
         }
         loop {
             match self.polling.wait(|| channel.read(bytes)) {
-                // A client that wants nothing may stay.
+                // An idle client may stay connected.
                 Err(error)
                     if error.kind() == io::ErrorKind::WouldBlock && self.requests.is_between() => {}
                 result => return Ok(result?),
@@ -285,8 +284,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Some of a payload into `target`, whose client is about to send it, and
-    /// perhaps more into `rest`.
+    /// Reads a part of a payload, which the client is about to send, into `target`, and perhaps
+    /// more into `rest`.
     fn read_payload(
         polling: &mut Polling,
         channel: &Channel,
@@ -299,8 +298,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Before anything that may wait for the client: the export gets going and
-    /// the replies leave.
+    /// Starts the export and sends the replies, before any wait for the client.
     fn pause(&mut self) {
         if std::mem::take(&mut self.submitted) {
             self.export.submitted();
@@ -308,7 +306,7 @@ impl Reader<'_> {
         self.outgoing.uncork(&mut self.corked);
     }
 
-    /// Until there is room for a request, whatever it takes.
+    /// Waits until there is room for a request.
     fn make_room(&mut self, bytes: usize) {
         while !self.outgoing.has_room(bytes, &mut self.corked) {
             self.pause();
@@ -324,9 +322,9 @@ impl Reader<'_> {
         self.outgoing.reply(bytes);
     }
 
-    /// False if the client's stream has ended.
+    /// Handles a request; returns false if the client's stream has ended.
     fn request(&mut self, request: nbd::Request) -> Result<bool, ConnectionError> {
-        // Before any memory is taken.
+        // Room is made before any memory is allocated.
         self.make_room(held_bytes(&request));
         let operation = match request.command {
             Command::Read => Operation::Read,
@@ -335,7 +333,7 @@ impl Reader<'_> {
             Command::Trim => Operation::Trim,
             Command::WriteZeroes => Operation::WriteZeroes,
             Command::Cache => Operation::Cache,
-            // The state machine keeps the good-bye to itself.
+            // The parser handles the disconnect request itself.
             Command::BlockStatus | Command::Disconnect => {
                 self.block_status(&request);
                 return Ok(true);
@@ -363,7 +361,7 @@ impl Reader<'_> {
         let (offset, length) = (request.offset, request.length);
         let token = self.outgoing.begin(request, runs);
         let answer = (Arc::clone(&self.completions), token);
-        // From here on it owns its place among those in flight: dropped, for
+        // From here on the request owns its place among those in flight: when it is dropped, for
         // whatever reason, it is answered.
         let mut request = Request::new(operation, offset, length, flags, Buffer::empty(), answer);
         request.client = self.client;
@@ -380,15 +378,15 @@ impl Reader<'_> {
             request.complete(Err(ErrorCode::OutOfMemory));
             return Ok(true);
         }
-        // Waiting for the payload gave it up.
+        // The right to send was given up during the wait for the payload.
         self.outgoing.cork(&mut self.corked);
         self.export.submit(request);
         self.submitted = true;
         Ok(true)
     }
 
-    /// Reads a write's payload; without a buffer it is thrown away. False if
-    /// the stream ends within it.
+    /// Reads a write's payload; without a buffer it is discarded. Returns false if the stream
+    /// ends within it.
     fn payload(&mut self, buffer: &mut Buffer) -> Result<bool, ConnectionError> {
         let mut filled = 0;
         let mut nowhere = [0; SHORT_INPUT_BYTES];
@@ -406,7 +404,7 @@ impl Reader<'_> {
             let unread = self.input.unread();
             let count = if unread.is_empty() {
                 self.pause();
-                // What follows the payload comes along.
+                // Bytes that follow the payload are read along with it.
                 let rest = &mut self.input.bytes[..SHORT_INPUT_BYTES];
                 let long = target.len() == left;
                 let rest = if long { rest } else { &mut [] };
@@ -430,7 +428,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The holes in a read; empty for a read without.
+    /// Returns the runs of data and holes in a read; empty for a read without holes.
     fn runs(&self, request: &nbd::Request) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         if !self.sparse || request.dont_fragment() {
@@ -482,13 +480,13 @@ impl Reader<'_> {
 }
 
 impl Drop for Reader<'_> {
-    /// Whatever ends it, it gets the export going and gives up its right to send.
+    /// Starts the export and gives up the right to send, whatever ends the reader.
     fn drop(&mut self) {
         self.pause();
     }
 }
 
-/// Runs of one read, at most.
+/// The most runs of one read.
 const MOST_RUNS: usize = 32;
 
 fn push_run(runs: &mut Vec<Run>, length: u32, hole: bool) {

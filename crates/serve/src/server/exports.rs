@@ -7,10 +7,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-/// Why an export cannot be added.
+/// The reason why an export cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportsError {
-    /// Empty names stand for the default; the protocol forbids the others.
+    /// A name that the protocol forbids, or an empty one, which stands for the default.
     #[error("{0:?} is no name for an export: 1 to 4096 bytes without NUL")]
     Name(String),
     /// Two exports of one name.
@@ -18,7 +18,7 @@ pub enum ExportsError {
     Twice(String),
 }
 
-/// Whether an export may have this name.
+/// Checks that an export may have this name.
 ///
 /// # Errors
 ///

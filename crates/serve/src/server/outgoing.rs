@@ -1,12 +1,10 @@
 //! Requests in flight and the replies on their way out.
 //!
-//! A reply is queued by whoever completes its request. At any moment at most
-//! one thread sends: the reading thread while it goes through a batch of
-//! requests (an export that answers at once then costs no change of thread,
-//! and the replies of a batch leave in one system call), otherwise the
-//! connection's writing thread. The count of what is in flight falls only
-//! when a reply has left, so a client that does not read its replies stops
-//! being read itself.
+//! A reply is queued by the thread that completes its request. At any moment at most one thread
+//! sends: the reading thread while it goes through a batch of requests (an export that answers at
+//! once then costs no change of thread, and the replies of a batch leave in one system call),
+//! otherwise the connection's writing thread. The count of requests in flight falls only when a
+//! reply has left, so a client that does not read its replies is no longer read from.
 
 use super::channel::Channel;
 use crate::export::{Buffer, BufferPool, Completions, ErrorCode};
@@ -21,33 +19,33 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-/// A part of a read: so many bytes, zeroes or not.
+/// A part of a read: `length` bytes, zeroes or not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub length: u32,
     pub hole: bool,
 }
 
-/// What may be in flight on one connection.
+/// The bounds of requests in flight on one connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub requests: usize,
     pub bytes: usize,
 }
 
-/// A request that an export has.
+/// A request that the export is working on.
 struct Slot {
     request: Request,
-    /// Of a read with holes: the runs of data and of holes that the reply has.
+    /// For a read with holes: the runs of data and of holes that the reply has.
     runs: Vec<Run>,
 }
 
 enum Reply {
-    /// A head, and all of the buffer after it.
+    /// A head, and the whole buffer after it.
     Whole(Head, Buffer),
-    /// A head in bytes and nothing after it.
+    /// A head in bytes without a payload.
     Bytes(Vec<u8>),
-    /// Heads, each with its part of the buffer.
+    /// Several heads, each with its part of the buffer.
     Parts(Vec<(Head, std::ops::Range<usize>)>, Buffer),
 }
 
@@ -94,15 +92,15 @@ struct State {
     free: Vec<u32>,
     queue: VecDeque<(Reply, usize)>,
     queued_bytes: usize,
-    /// A thread sends, or will before it waits for anything.
+    /// Whether a thread sends, or will before it waits for anything.
     sending: bool,
-    /// Requests and bytes from their coming until their replies have left.
+    /// The number of requests and bytes from their arrival until their replies have left.
     requests: usize,
     bytes: usize,
     reader_waits: bool,
-    /// The other side is gone: replies are dropped.
+    /// Whether the other side is gone, so that replies are dropped.
     broken: bool,
-    /// Why sending failed, until it is told.
+    /// The error of a failed send, until it is reported.
     failure: Option<io::Error>,
     /// Whether the reader has ended, so that no more requests come.
     closing: bool,
@@ -119,11 +117,11 @@ impl State {
     }
 }
 
-/// Replies queued beyond this are sent in the middle of a batch: their
-/// buffers are still warm in the cache, and soon free again.
+/// The queued bytes beyond which replies are sent in the middle of a batch: their buffers are still
+/// in the cache, and soon free again.
 const SEND_BYTES: usize = 256 << 10;
 
-/// Parts of one system call.
+/// The most slices of one system call.
 const MOST_SLICES: usize = 128;
 
 /// One connection's requests and replies.
@@ -133,9 +131,9 @@ pub(super) struct Outgoing {
     pub pool: BufferPool,
     bounds: Bounds,
     state: Mutex<State>,
-    /// The writing thread waits here for replies.
+    /// Signals queued replies to the writing thread.
     replies: Condvar,
-    /// The reading thread waits here for room, and at last for the end.
+    /// Signals room, and at last the end, to the reading thread.
     room: Condvar,
 }
 
@@ -156,9 +154,9 @@ impl Outgoing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is room for one more request with so many bytes. If so,
-    /// the caller gets the right to send if nobody has it; `corked` says
-    /// whether it has. If not, it should pause, then wait.
+    /// Returns whether there is room for one more request with `bytes` bytes. If so, the caller
+    /// gets the right to send if no thread has it; `corked` tells whether it has. If not, it should
+    /// pause, then wait.
     pub fn has_room(&self, bytes: usize, corked: &mut bool) -> bool {
         let mut state = self.lock();
         if *corked && state.queued_bytes >= SEND_BYTES {
@@ -175,8 +173,8 @@ impl Outgoing {
         true
     }
 
-    /// The caller gets the right to send if nobody has it, so that what is
-    /// answered at once leaves with what comes after it.
+    /// Gives the caller the right to send if no thread has it, so that an immediate answer leaves
+    /// together with the following ones.
     pub fn cork(&self, corked: &mut bool) {
         let mut state = self.lock();
         if !state.sending {
@@ -203,7 +201,7 @@ impl Outgoing {
         state.reader_waits = false;
     }
 
-    /// A place for a request that there is room for, as its token.
+    /// Stores a request for which there is room, and returns its token.
     pub fn begin(&self, request: Request, runs: Vec<Run>) -> u64 {
         let mut state = self.lock();
         state.requests += 1;
@@ -221,7 +219,7 @@ impl Outgoing {
         }
     }
 
-    /// A reply that needed no export, and that there is room for.
+    /// Queues a reply that needed no export, and for which there is room.
     pub fn reply(&self, bytes: Vec<u8>) {
         let mut state = self.lock();
         let held = bytes.len();
@@ -233,14 +231,14 @@ impl Outgoing {
         }
     }
 
-    /// The caller gives up its right to send, after having used it.
+    /// Sends the queued replies and takes the right to send from the caller.
     pub fn uncork(&self, corked: &mut bool) {
         if std::mem::take(corked) {
             drop(self.send(self.lock()));
         }
     }
 
-    /// Sends what is queued; the caller has the right to and loses it.
+    /// Sends the queued replies; the caller has the right to and loses it.
     fn send<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         while !state.queue.is_empty() && !state.broken {
             let mut batch = Vec::with_capacity(state.queue.len().min(MOST_SLICES / 2));
@@ -260,7 +258,7 @@ impl Outgoing {
             let sent = self.channel.write_all(&mut parts);
             let requests = batch.len();
             let bytes: usize = batch.iter().map(|(_, bytes)| bytes).sum();
-            // Back to the pool without the lock.
+            // Buffers return to the pool without the lock.
             drop(batch);
             state = self.lock();
             state.requests -= requests;
@@ -295,7 +293,7 @@ impl Outgoing {
         self.room.notify_one();
     }
 
-    /// The writing thread's life: sends what others have queued until the
+    /// The writing thread: sends replies that other threads have queued until the
     /// connection is over.
     pub fn write_replies(&self) {
         let mut state = self.lock();
@@ -314,8 +312,8 @@ impl Outgoing {
         }
     }
 
-    /// No more requests come: waits until all are answered. `broken`: nobody
-    /// is there to take the answers.
+    /// Waits, when no more requests come, until all are answered. `broken`: the client can no
+    /// longer take the answers.
     pub fn finish(&self, broken: bool) {
         let mut state = self.lock();
         state.closing = true;
@@ -339,12 +337,12 @@ impl Outgoing {
         self.replies.notify_one();
     }
 
-    /// Whether all replies were sent, once it is over.
+    /// Returns whether all replies were sent, once the connection is over.
     pub fn sent(&self) -> io::Result<()> {
         self.lock().failure.take().map_or(Ok(()), Err)
     }
 
-    /// The reply to a request that an export has answered.
+    /// Returns the reply to a request that an export has answered.
     fn answer(&self, slot: &Slot, buffer: Buffer, result: Result<(), ErrorCode>) -> Reply {
         let Slot { request, runs } = slot;
         if let Err(error) = result {
@@ -396,7 +394,7 @@ impl Completions for Outgoing {
     }
 }
 
-/// Bytes of payload that a request holds until its reply has left.
+/// Returns the bytes of payload that a request holds until its reply has left.
 pub(super) fn held_bytes(request: &Request) -> usize {
     match request.command {
         Command::Read | Command::Write => request.length as usize,

@@ -1,33 +1,31 @@
-//! Looking again for a while before going to sleep.
+//! Polling of a socket for a while before going to sleep.
 //!
-//! A thread that sleeps has to be woken by whoever sends to it: for the sender
-//! that is work, and on a virtual machine whose processor has gone idle several
-//! microseconds of it, for every request of a client that keeps a deep queue.
-//! So a connection's reader looks into its socket for up to [`LIMIT`] before it
-//! waits there, and lets other threads run between two looks. The rule is that of
-//! Linux' halt polling (virt/kvm/kvm_main.c, `kvm_vcpu_halt`): it looks as long as
-//! that has paid lately, and begins again once a wait was shorter than the limit.
-//! While an export works on something the reader looks for nothing but a payload
-//! whose head it has: otherwise the client may be waiting for the export, whose
-//! threads need the processor.
+//! A thread that sleeps has to be woken by the sender, which costs the sender work, and on a
+//! virtual machine whose processor has gone idle several microseconds, for every request of a
+//! client that keeps a deep queue. So a connection's reader polls its socket for up to [`LIMIT`]
+//! before it waits there, and lets other threads run between two polls. The rule is that of Linux'
+//! halt polling (virt/kvm/kvm_main.c, `kvm_vcpu_halt`): it polls as long as that has succeeded
+//! lately, and begins again once a wait was shorter than the limit. While an export works on
+//! something the reader polls for nothing but a payload whose head it has: otherwise the client may
+//! be waiting for the export, whose threads need the processor.
 
 use std::time::{Duration, Instant};
 
-/// Longest time of looking. About what two changes of thread cost.
+/// The longest time of polling: about the cost of two changes of thread.
 const LIMIT: Duration = Duration::from_micros(50);
-/// So many times without success, and it is given up.
+/// The number of failures after which polling is given up.
 const PATIENCE: u8 = 4;
 
-/// Whether looking has found something lately, which decides whether it goes on.
+/// The record of recent polling, which decides whether it goes on.
 #[derive(Debug, Default)]
 pub(super) struct Polling {
-    /// Times left without success; 0: no looking.
+    /// Failures left before polling stops; 0: no polling.
     credit: u8,
 }
 
 impl Polling {
-    /// Calls `look` until it finds something or the time is up; `None` then, and
-    /// when looking does not pay.
+    /// Calls `look` until it finds something or the time is up; returns `None` then, and when
+    /// polling does not pay.
     pub fn look<T>(&mut self, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         if self.credit == 0 {
             return None;
@@ -46,7 +44,7 @@ impl Polling {
         }
     }
 
-    /// Waits, and takes down how long it took.
+    /// Waits, and records how long it took.
     pub fn wait<T>(&mut self, wait: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let result = wait();
@@ -91,7 +89,7 @@ mod tests {
             looks += 1;
             (looks == 3).then_some(())
         });
-        // The machine may have been away for longer than the limit.
+        // The test machine may have stalled for longer than the limit.
         let left = if found.is_some() { PATIENCE } else { 0 };
         assert_eq!(polling.credit, left);
     }

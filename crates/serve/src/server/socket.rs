@@ -1,4 +1,4 @@
-//! Unix and TCP sockets behind one face.
+//! Unix and TCP sockets behind one interface.
 
 use super::{Listen, ServeError};
 use crate::unix_socket::UnixSocket;
@@ -35,8 +35,8 @@ impl Socket {
         either!(self, socket => retried(|| { let mut socket = socket; socket.read(bytes) }))
     }
 
-    /// What is there already; `None` if that is nothing. Errors are left to the
-    /// next read.
+    /// Reads the bytes that have arrived; `None` if there are none. Errors are left to
+    /// the next read.
     pub fn read_now(&self, parts: &mut [IoSliceMut<'_>]) -> Option<usize> {
         let (mut control, flags) = (RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT);
         let received = either!(self, socket => recvmsg(socket, parts, &mut control, flags));
@@ -55,8 +55,8 @@ impl Socket {
         either!(self, socket => { let mut socket = socket; socket.write_all(bytes) })
     }
 
-    /// How long a read or a write may wait before it fails with
-    /// [`io::ErrorKind::WouldBlock`].
+    /// Sets the longest wait of a read or a write, after which it
+    /// fails with [`io::ErrorKind::WouldBlock`].
     pub fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         either!(self, socket => {
             socket.set_read_timeout(Some(timeout))?;
@@ -65,7 +65,7 @@ impl Socket {
     }
 
     pub fn shutdown(&self, how: Shutdown) {
-        // It fails only if the other side has gone, which is as good.
+        // It fails only if the other side has closed, which has the same effect.
         let _ = either!(self, socket => socket.shutdown(how));
     }
 }
@@ -85,9 +85,8 @@ pub(super) enum Listener {
     Tcp(TcpListener),
 }
 
-/// A client whose machine has died must not stay for ever: after this long
-/// without a byte its machine is asked whether it is there, so many times, so far
-/// apart.
+/// The keepalive rule, as a client whose machine has died must not keep its place for ever: the
+/// time without a byte after which the machine is probed, the number of probes, and their interval.
 const KEEPALIVE: (Duration, u32, Duration) = (Duration::from_secs(60), 6, Duration::from_secs(10));
 
 impl Listener {

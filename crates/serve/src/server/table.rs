@@ -1,11 +1,10 @@
-//! The connections that there are, and the places that they hold.
+//! The table of connections, and the places that they occupy.
 //!
-//! A connection first holds a place for its handshake, then one of a client.
-//! Handshakes are anybody's, so they never keep others out: each has a deadline,
-//! and when there are too many the one that began first is cut off for the newest.
-//! Cutting off shuts the socket down; its thread sees the end of the stream, as
-//! if the client had gone, and gives everything back that it holds. A place is a
-//! value: whoever drops it, in whatever way, gives it back.
+//! A connection first has a place for its handshake, then one of a client. Any host can begin a
+//! handshake, so handshakes never keep others out: each has a deadline, and when there are too many
+//! the one that began first is cut off for the newest. Cutting off shuts the socket down; its
+//! thread sees the end of the stream, as if the client had gone, and frees all its resources. A
+//! place is a value: dropping it, in whatever way, frees it.
 
 use super::{ConnectionError, Limits, socket::Socket};
 use std::{
@@ -15,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Why a handshake was cut off.
+/// The reason why a handshake was cut off.
 #[derive(Clone, Copy)]
 enum Cut {
     Overdue,
@@ -31,7 +30,7 @@ impl Cut {
     }
 }
 
-/// How long a new connection waits for others that were cut off to end.
+/// The time that a new connection waits for others that were cut off to end.
 const CUTTING: Duration = Duration::from_millis(100);
 
 enum Phase {
@@ -53,7 +52,7 @@ struct State {
 }
 
 impl State {
-    /// The handshake that began first: all have the same time.
+    /// Returns the handshake that began first: all have the same time limit.
     fn oldest_handshake(&self) -> Option<(u32, Instant)> {
         let deadlines = self.entries.iter().filter_map(|(&client, entry)| {
             let Phase::Handshake { deadline } = entry.phase else {
@@ -103,16 +102,15 @@ impl Table {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connections, those that are still in their handshake included.
+    /// Returns the number of connections, those that are still in their handshake included.
     pub fn len(&self) -> usize {
         self.lock().entries.len()
     }
 
-    /// A place for the handshake of a new connection; `None` when no more are
-    /// taken.
+    /// Returns a place for the handshake of a new connection; `None` when no more are accepted.
     pub fn enter(self: &Arc<Self>, socket: &Arc<Socket>) -> Option<Place> {
         let most = self.limits.handshakes.max(1);
-        // Those that were cut off need a moment to end.
+        // Connections that were cut off need a moment to end.
         let many = |state: &mut State| {
             let clients = state.count(|phase| matches!(phase, Phase::Client));
             state.entries.len() - clients >= 2 * most
@@ -130,7 +128,7 @@ impl Table {
         {
             state.cut(oldest, Cut::Displaced);
         }
-        // The numbers go round; some client may have had its own for so long.
+        // The numbers wrap around; a client may still have the same one.
         while state.entries.contains_key(&state.next) {
             state.next = state.next.wrapping_add(1);
         }
@@ -149,8 +147,7 @@ impl Table {
         })
     }
 
-    /// Cuts off the handshakes that are overdue; gives the time until the next
-    /// one is.
+    /// Cuts off the handshakes that are overdue; returns the time until the next one is.
     pub fn cut_overdue(&self) -> Option<Duration> {
         let mut state = self.lock();
         while let Some((client, deadline)) = state.oldest_handshake() {
@@ -163,8 +160,8 @@ impl Table {
         None
     }
 
-    /// Takes no more connections and no more requests, and waits for all to end:
-    /// at most for `drain`, then all are cut. Whether that was not needed.
+    /// Takes no more connections and no more requests, and waits for all to end: at most for
+    /// `drain`, then all are cut. Returns whether none had to be cut.
     pub fn close(&self, drain: Duration) -> bool {
         let mut state = self.lock();
         state.closing = true;
@@ -172,7 +169,7 @@ impl Table {
         state = self.wait_gone(state, drain);
         let drained = state.entries.is_empty();
         state.shut_down(Shutdown::Both);
-        // A reader that waits for nothing but the network ends now.
+        // A reader that waits only for the network ends now.
         drop(self.wait_gone(state, Duration::from_millis(500)));
         drained
     }
@@ -186,14 +183,14 @@ impl Table {
     }
 }
 
-/// A connection's place, given back when it is dropped.
+/// A connection's place, freed when it is dropped.
 pub(super) struct Place {
     table: Arc<Table>,
     pub client: u32,
 }
 
 impl Place {
-    /// The handshake is done: from now on this is a client's place.
+    /// Turns the place into a client's, when the handshake is done.
     ///
     /// # Errors
     /// There are too many clients, or the handshake was cut off.
@@ -213,8 +210,8 @@ impl Place {
         }
     }
 
-    /// What a connection came to; that it was cut off is said rather than what
-    /// its thread saw of that.
+    /// Returns the result of a connection; a cut handshake is reported as such rather than by the
+    /// error that its thread saw.
     pub fn result(&self, result: Result<(), ConnectionError>) -> Result<(), ConnectionError> {
         match self.table.lock().entries.get(&self.client) {
             Some(Entry {

@@ -1,9 +1,9 @@
 //! TLS: certificates from files, and a channel that two threads share.
 //!
-//! One thread reads, another writes, and the TLS state belongs to both: it is
-//! locked for the work in memory only, never while a socket is waited for.
-//! Records must leave in the order in which they were made, so whoever makes
-//! some holds the sending lock until they have left.
+//! One thread reads, another writes, and the TLS state belongs to both: it is locked for the
+//! work in memory only, never while a thread waits for the socket. Records must leave in the
+//! order in which they were made, so a thread that makes records holds the sending lock until
+//! they have left.
 
 use super::{ServeError, socket::Socket};
 use raidlab_units::visible_path;
@@ -25,23 +25,22 @@ use std::{
 /// Files in PEM for a server's TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate and those that vouch for it.
+    /// The server's certificate and its chain of issuers.
     pub certificate: PathBuf,
     /// The certificate's private key.
     pub key: PathBuf,
-    /// The clients that the server lets in.
+    /// The clients that the server admits.
     pub clients: TlsClients,
 }
 
-/// Whom a server with a certificate lets in.
+/// The clients that a server with a certificate admits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsClients {
-    /// Anyone is let in, in plain text too.
+    /// All clients, in plain text too.
     AnyoneAlsoPlain,
-    /// Anyone is let in who uses TLS.
+    /// All clients that use TLS.
     Anyone,
-    /// Who shows, over TLS, a certificate that one of those in this file vouches
-    /// for.
+    /// Clients that show, over TLS, a certificate issued by one of those in this file.
     Certified(PathBuf),
 }
 
@@ -100,7 +99,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServeError>
     }
 }
 
-/// The certificates of a file as roots of trust.
+/// Reads the certificates of a file as roots of trust.
 pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, ServeError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
@@ -111,13 +110,13 @@ pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, ServeError> {
     Ok(roots)
 }
 
-/// Bytes of TLS that are read at once: a record of the longest kind.
+/// Bytes of TLS that are read at once: the longest record.
 const RECORD_BYTES: usize = 18 << 10;
 
-/// The reading thread's part.
+/// The reading thread's state.
 struct Incoming {
     raw: Vec<u8>,
-    /// The part of `raw` that TLS has not taken yet.
+    /// The part of `raw` that TLS has not processed yet.
     left: std::ops::Range<usize>,
 }
 
@@ -134,7 +133,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl TlsChannel {
-    /// Does the TLS handshake; `early` are bytes that came already.
+    /// Does the TLS handshake; `early` are bytes that have arrived already.
     pub fn accept(config: &Arc<ServerConfig>, socket: &Socket, early: &[u8]) -> io::Result<Self> {
         let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
         let mut raw = early.to_vec();
@@ -157,7 +156,7 @@ impl TlsChannel {
         Ok(channel)
     }
 
-    /// Feeds TLS with bytes from the socket once; false at the end.
+    /// Passes bytes from the socket to TLS once; returns false at the end.
     fn take_records(&self, socket: &Socket) -> io::Result<bool> {
         let incoming = &mut *lock(&self.incoming);
         if incoming.left.is_empty() {
@@ -173,7 +172,7 @@ impl TlsChannel {
         let processed = connection.process_new_packets();
         drop(connection);
         if let Err(error) = processed {
-            // The alert that tells why; the error matters more.
+            // The alert reports the reason to the client; the error here matters more.
             let _ = self.send_records(socket);
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
@@ -201,14 +200,14 @@ impl TlsChannel {
         }
     }
 
-    /// Decrypted bytes; 0 at the end.
+    /// Reads decrypted bytes; 0 at the end.
     pub fn read(&self, socket: &Socket, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = lock(&self.connection).reader().read(bytes);
             match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // An end without a good-bye is an end all the same: requests
-                // have lengths, nothing can be cut off unseen.
+                // An end without `close_notify` counts as an end: requests have lengths, so
+                // truncation cannot go unnoticed.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 result => return result,
             }

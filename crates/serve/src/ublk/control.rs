@@ -1,10 +1,9 @@
 //! Commands to the driver's control device, `/dev/ublk-control`.
 //!
-//! They travel through a ring of their own, one at a time. Most are done at
-//! once; those that start, stop and delete a device wait for its requests, and
-//! so have a time limit. What the kernel reads or writes is copied to and from
-//! memory of this ring's, which is leaked rather than freed while a command
-//! that nobody waits for any more may still touch it.
+//! They travel through a ring of their own, one at a time. Most are done at once; those that start,
+//! stop and delete a device wait for its requests, and so have a time limit. The bytes that the
+//! kernel reads or writes are copied to and from memory of this ring, which is leaked rather than
+//! freed while an abandoned command may still access it.
 
 use super::UblkError;
 use super::wire::{ControlCommand, DeviceInformation, Parameters, command, flag};
@@ -19,20 +18,20 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use zerocopy::{FromZeros, IntoBytes};
 
-/// The driver's control device.
+/// The path of the driver's control device.
 const PATH: &str = "/dev/ublk-control";
 
-/// How long another server is waited for that adds a device just now.
+/// The longest wait for another server that is just adding a device.
 const TURN_PATIENCE: Duration = Duration::from_secs(30);
 const TURN_PAUSE: Duration = Duration::from_millis(50);
 
-/// Commands go one at a time.
+/// The ring's entries; commands go one at a time.
 const ENTRIES: u32 = 4;
 
-/// Enough for whatever a command carries.
+/// Memory for the bytes of any command.
 type Memory = [u64; 16];
 
-/// Why a command was not carried out.
+/// The reason why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
     #[error(transparent)]
@@ -48,14 +47,14 @@ pub(super) struct Control {
     ring: IoUring<squeue::Entry128, cqueue::Entry>,
     file: File,
     memory: Option<Box<Memory>>,
-    /// Commands sent so far; the last one's number.
+    /// The number of commands sent so far; also the last one's number.
     sent: u64,
-    /// The last one was given up.
+    /// Whether the last command was given up.
     abandoned: bool,
 }
 
 impl Control {
-    /// Opens it, and looks whether the driver has what is needed.
+    /// Opens the control device, and checks that the driver has the features needed.
     ///
     /// # Errors
     /// When there is no driver, it is too old, or only root may.
@@ -67,7 +66,7 @@ impl Control {
         let file = OpenOptions::new().read(true).write(true).open(path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => UblkError::NoDriver,
-            // The node is there and nothing behind it.
+            // The node exists without a driver behind it.
             _ if Errno::from_io_error(&error) == Some(Errno::NXIO) => UblkError::NoDriver,
             _ => UblkError::Control(error),
         })?;
@@ -93,7 +92,7 @@ impl Control {
         Ok(control)
     }
 
-    /// A ring without what was given up on this one; the turn stays taken.
+    /// A new ring, without the command that was given up on this one; the turn stays taken.
     pub(super) fn again(&self) -> Result<Self, CommandError> {
         Ok(Self {
             ring: IoUring::builder()
@@ -106,7 +105,7 @@ impl Control {
         })
     }
 
-    /// Waits until no other server adds or sweeps up devices, and keeps others
+    /// Waits until no other server adds or cleans up devices, and keeps others
     /// waiting until [`Self::end_turn`].
     pub(super) fn take_turn(&self) -> Result<(), UblkError> {
         let until = Instant::now() + TURN_PATIENCE;
@@ -123,7 +122,7 @@ impl Control {
     }
 
     pub(super) fn end_turn(&self) {
-        // Closing the file would do it too.
+        // Closing the file would release the lock too.
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 
@@ -134,7 +133,7 @@ impl Control {
         Ok(features)
     }
 
-    /// Adds a device; `information` is what it became.
+    /// Adds a device; `information` is updated to its actual properties.
     pub(super) fn add(&mut self, information: &mut DeviceInformation) -> Result<(), CommandError> {
         let to = ControlCommand::to(information.device);
         self.exchange(command::ADD_DEVICE, to, information.as_mut_bytes())
@@ -158,28 +157,28 @@ impl Control {
         self.exchange(command::SET_PARAMETERS, to, &mut bytes)
     }
 
-    /// Makes the block device appear. Its partitions are looked for before
-    /// this returns: the queue must be served.
+    /// Makes the block device appear. The kernel reads its partition table before this returns, so
+    /// the queue must be served.
     pub(super) fn start(&mut self, device: u32, patience: Duration) -> Result<(), CommandError> {
         let mut to = ControlCommand::to(device);
         to.data = u64::from(std::process::id());
         self.send(command::START_DEVICE, to, Some(patience))
     }
 
-    /// Makes the block device disappear, after what the page cache holds for
-    /// it was written and all requests were answered.
+    /// Makes the block device disappear, after its dirty pages were written and all
+    /// requests were answered.
     pub(super) fn stop(&mut self, device: u32, patience: Duration) -> Result<(), CommandError> {
         let to = ControlCommand::to(device);
         self.send(command::STOP_DEVICE, to, Some(patience))
     }
 
-    /// Deletes a device; waits until nobody has it open.
+    /// Deletes a device; waits until no program has it open.
     pub(super) fn delete(&mut self, device: u32, patience: Duration) -> Result<(), CommandError> {
         let to = ControlCommand::to(device);
         self.send(command::DELETE_DEVICE, to, Some(patience))
     }
 
-    /// A command with bytes that the kernel reads, writes or both.
+    /// Sends a command with bytes that the kernel reads, writes or both.
     fn exchange(
         &mut self,
         code: u32,
@@ -189,7 +188,7 @@ impl Control {
         let memory = self.memory.as_mut().ok_or(CommandError::Slow)?;
         memory.as_mut_bytes()[..bytes.len()].copy_from_slice(bytes);
         to.address = std::ptr::from_mut(&mut **memory).expose_provenance() as u64;
-        // At most the memory's 128 bytes.
+        // Commands have at most the memory's 128 bytes.
         to.length = u16::try_from(bytes.len()).unwrap_or(0);
         self.send(code, to, None)?;
         if let Some(memory) = &self.memory {
@@ -212,7 +211,7 @@ impl Control {
             .cmd(to.in_entry())
             .build()
             .user_data(self.sent);
-        // Until its completion is seen.
+        // Set until the command's completion is seen.
         self.abandoned = true;
         // SAFETY: the entry names the open control device, which lives as long
         // as the ring, and at most the memory of `self.memory`, which is long
@@ -280,7 +279,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ublk-control");
         std::fs::write(&path, "").expect("a file");
-        // Where io_uring itself is refused, that is told instead.
+        // Where io_uring itself is refused, that is the error.
         let opened = Control::open_at(&path);
         assert!(matches!(
             opened,

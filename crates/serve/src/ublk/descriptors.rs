@@ -1,5 +1,5 @@
-//! The requests' descriptors, which the driver writes into memory that it
-//! shares with its server: one for each tag.
+//! The requests' descriptors, which the driver writes into memory that it shares with its server:
+//! one for each tag.
 
 use super::wire::Descriptor;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -20,7 +20,7 @@ pub(super) struct Descriptors {
 unsafe impl Send for Descriptors {}
 
 impl Descriptors {
-    /// Maps those of an open character device, one for each of `count` tags.
+    /// Maps the descriptors of an open character device, one for each of `count` tags.
     pub(super) fn map(character: &File, count: u16) -> io::Result<Self> {
         // The kernel rounds it up to whole pages, as the driver wants it.
         let bytes = usize::from(count) * size_of::<Descriptor>();
@@ -44,8 +44,8 @@ impl Descriptors {
         })
     }
 
-    /// What is asked under a tag. The driver has written it before it completed
-    /// the tag's command, and does not touch it again until it is answered.
+    /// Returns the request of a tag. The driver has written it before it completed the tag's
+    /// command, and does not change it again until it is answered.
     pub(super) fn get(&self, tag: u16) -> Option<Descriptor> {
         if tag >= self.count {
             return None;

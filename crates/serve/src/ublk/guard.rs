@@ -1,21 +1,20 @@
-//! Verbs to an array that is a block device too.
+//! Control verbs for an array that is also a block device.
 
 use super::UblkDevice;
 use crate::control::{ControlRequest, ControlResponse, Controlled, Publisher};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a guard needs of a block device.
+/// The operations that a guard needs of a block device.
 trait Guarded: Send + Sync {
     fn is_in_use(&self) -> bool;
     fn name(&self) -> String;
     fn end(&self) -> Result<(), String>;
 }
 
-/// An array's control that does not let it be taken away, or made read-only,
-/// below a block device that is mounted or otherwise claimed; and that deletes
-/// the block device before the array stops, so that what the page cache holds
-/// for it is written while there is somebody who takes it.
+/// The control of an array below a block device. While the device is mounted or otherwise claimed,
+/// the array can be neither stopped nor made read-only; and the block device is deleted before the
+/// array stops, so that its dirty pages are written while the array still takes them.
 pub struct UblkGuard(Guard<OneDevice>);
 
 impl UblkGuard {
@@ -55,7 +54,7 @@ impl Guarded for OneDevice {
     }
 
     fn end(&self) -> Result<(), String> {
-        // Somebody who has merely opened it keeps its number, no more.
+        // A program that merely has it open keeps its number, no more.
         self.0
             .stop(self.1)
             .map(drop)

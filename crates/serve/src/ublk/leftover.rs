@@ -1,12 +1,10 @@
 //! Devices whose server was killed.
 //!
-//! When a server goes, the driver fails what was under way and takes the block
-//! device away; the character device and its number stay until somebody
-//! deletes them. Ours carry a mark in a field that the driver keeps for
-//! servers, so that the next server can sweep them up and leave others' alone.
-//! A device that is just being added has no server yet either, but its
-//! character device cannot be opened twice, and servers of ours wait for each
-//! other (`Control::take_turn`).
+//! When a server ends, the driver fails the requests under way and removes the block device; the
+//! character device and its number stay until they are deleted. Our devices carry a mark in a field
+//! that the driver keeps for servers, so that the next server can clean them up and leave others'
+//! alone. A device that is just being added has no server yet either, but its character device
+//! cannot be opened twice, and our servers wait for each other (`Control::take_turn`).
 
 use super::control::{CommandError, Control};
 use super::wire::{DeviceInformation, STATE_DEAD};
@@ -16,22 +14,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// In a device's information: it is raidlab's.
+/// The mark of raidlab's devices in their information.
 pub(super) const MARK: u64 = u64::from_le_bytes(*b"raidlab\0");
 
-/// How long a killed server may take to be gone, and a deletion may take.
+/// The longest time until a killed server is gone, and that of a deletion.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The driver's devices.
+/// The folder of the driver's devices.
 const DEVICES: &str = "/sys/class/ublk-char";
 
-/// The character device of a number.
+/// Returns the path of the character device of a number.
 pub(super) fn character_path(number: u32) -> PathBuf {
     PathBuf::from(format!("/dev/ublkc{number}"))
 }
 
-/// The numbers of all devices, in order.
+/// Returns the numbers of all devices, in order.
 fn numbers(folder: &Path) -> Vec<u32> {
     let mut numbers: Vec<u32> = std::fs::read_dir(folder)
         .into_iter()
@@ -47,9 +45,8 @@ fn number_of(name: &str) -> Option<u32> {
     name.strip_prefix("ublkc")?.parse().ok()
 }
 
-/// Deletes what killed servers of ours have left. Gives the numbers of those
-/// that are gone, and of those that could not be deleted, as their block
-/// devices are still open or mounted.
+/// Deletes the devices that killed servers of ours have left. Returns the numbers of those that are
+/// gone, and of those that could not be deleted, as their block devices are still open or mounted.
 pub(super) fn sweep(control: &mut Control) -> Result<(Vec<u32>, Vec<u32>), CommandError> {
     let (mut gone, mut held) = (Vec::new(), Vec::new());
     for number in numbers(Path::new(DEVICES)) {
@@ -60,7 +57,7 @@ pub(super) fn sweep(control: &mut Control) -> Result<(Vec<u32>, Vec<u32>), Comma
             Ok(()) | Err(CommandError::Refused(Errno::NODEV)) => gone.push(number),
             Err(CommandError::Slow | CommandError::Refused(Errno::INTR)) => {
                 held.push(number);
-                // What was given up blocks the ring.
+                // The command that was given up blocks the ring.
                 *control = control.again()?;
             }
             Err(error) => return Err(error),
@@ -69,14 +66,13 @@ pub(super) fn sweep(control: &mut Control) -> Result<(Vec<u32>, Vec<u32>), Comma
     Ok((gone, held))
 }
 
-/// Whether a device is ours and its server gone; one that is about to go is
-/// waited for.
+/// Whether a device is ours and its server is gone; waits for a server that is just ending.
 fn is_left(control: &mut Control, number: u32) -> Result<bool, CommandError> {
     let until = Instant::now() + PATIENCE;
     loop {
         let information = match control.information(number) {
             Ok(information) => information,
-            // Others' devices may be none of our business, or go meanwhile.
+            // The device may belong to another program, or be deleted meanwhile.
             Err(CommandError::Refused(_)) => return Ok(false),
             Err(error) => return Err(error),
         };
@@ -90,9 +86,9 @@ fn is_left(control: &mut Control, number: u32) -> Result<bool, CommandError> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// The device is another program's, or a server serves it.
+    /// The device belongs to another program, or a server serves it.
     InUse,
-    /// Its server is dead, and the kernel not done with it.
+    /// The server is dead, and the kernel has not finished its end.
     Going,
     /// The device was raidlab's, and no server is left for it.
     Left,
@@ -122,7 +118,7 @@ fn process_lives(process: i32) -> bool {
     Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// Opens a character device, for which there may be no node yet.
+/// Opens a character device, whose node may not exist yet.
 pub(super) fn open_character(number: u32) -> io::Result<File> {
     OpenOptions::new()
         .read(true)

@@ -1,28 +1,28 @@
-//! What the kernel is told of an export before its block device appears.
+//! The parameters that the kernel gets of an export before its block device appears.
 
 use super::UblkError;
 use super::request::Shape;
 use super::wire::{Parameters, attribute, part};
 use raidlab_units::SECTOR_BYTES;
 
-/// Longest read or write, in bytes. The block layer seldom makes longer ones
-/// (`max_sectors_kb`), and each tag may hold as much.
+/// The longest read or write, in bytes. The block layer seldom makes longer ones
+/// (`max_sectors_kb`), and each tag may take as much memory.
 const MAXIMUM_REQUEST_BYTES: u32 = 1 << 20;
 
-/// The driver's least longest request, and its largest logical block: a page.
+/// The driver's lower limit of the longest request, and its largest logical block: a page.
 const PAGE_BYTES: u32 = 4096;
 
-/// Longest discard, in sectors (1 GiB).
+/// The longest discard, in sectors (1 GiB).
 const MAXIMUM_DISCARD_SECTORS: u32 = (1 << 30) / SECTOR_BYTES as u32;
 
-/// Longest zeroing, in sectors (64 MiB). An array writes zeroes; longer ones
-/// would keep everybody waiting who wants to stop.
+/// The longest zeroing, in sectors (64 MiB). An array writes zeroes; longer ones would
+/// delay a stop.
 const MAXIMUM_ZEROES_SECTORS: u32 = (64 << 20) / SECTOR_BYTES as u32;
 
-/// Longest read or write of a device over an export, in bytes.
+/// Returns the longest read or write of a device over an export, in bytes.
 ///
 /// # Errors
-/// When the export takes no whole page at once.
+/// When the export's longest request is shorter than a page.
 pub(super) fn maximum_request_bytes(shape: &Shape) -> Result<u32, UblkError> {
     let most = shape.sizes.maximum.min(MAXIMUM_REQUEST_BYTES);
     match most / PAGE_BYTES * PAGE_BYTES {
@@ -31,7 +31,7 @@ pub(super) fn maximum_request_bytes(shape: &Shape) -> Result<u32, UblkError> {
     }
 }
 
-/// The parameters of a device over an export.
+/// Returns the parameters of a device over an export.
 ///
 /// # Errors
 /// When a block device cannot have the export's blocks, or would be empty.
@@ -41,7 +41,7 @@ pub(super) fn parameters(shape: &Shape) -> Result<Parameters, UblkError> {
         return Err(UblkError::Blocks(shape.sizes.minimum));
     }
     let physical = shape.sizes.preferred.max(logical).next_power_of_two();
-    // What lies behind the last whole block cannot be reached.
+    // Bytes behind the last whole block cannot be accessed.
     let size_bytes = shape.size_bytes / u64::from(logical) * u64::from(logical);
     if size_bytes == 0 {
         return Err(UblkError::Empty(shape.size_bytes));
@@ -54,7 +54,7 @@ pub(super) fn parameters(shape: &Shape) -> Result<Parameters, UblkError> {
         (features.flush, attribute::FORCE_UNIT_ACCESS),
     ];
     let attributes = attributes.iter().filter(|(is_so, _)| *is_so);
-    // Of a power of two below 2^32.
+    // The binary logarithm of a power of two below 2^32.
     let shift = |bytes: u32| bytes.trailing_zeros() as u8;
     let mut parameters = Parameters {
         length: Parameters::LENGTH,

@@ -1,18 +1,15 @@
-//! The one thread that takes a device's requests from the driver and gives the
-//! answers back.
+//! The thread that takes a device's requests from the driver and returns the answers.
 //!
-//! For each tag there is one command in the ring. The driver completes it when
-//! the block layer has a request; its descriptor then lies in shared memory. A
-//! write's payload is read from the character device into a buffer of the
-//! pool, and the request goes to the export, which answers it in any order and
-//! from any thread: such answers wait in a list, and a read of the waker's
-//! eventfd ends this thread's wait. A read's payload is written to the
-//! character device, and the tag's next command carries the result and fetches
-//! the next request.
+//! For each tag there is one command in the ring. The driver completes it when the block layer has
+//! a request; its descriptor then lies in shared memory. A write's payload is read from the
+//! character device into a buffer of the pool, and the request goes to the export, which answers it
+//! in any order and from any thread: such answers wait in a list, and a read of the waker's eventfd
+//! ends this thread's wait. A read's payload is written to the character device, and the tag's next
+//! command carries the result and fetches the next request.
 //!
-//! The driver takes commands only from the thread that sent the first ones.
-//! When the device is stopped it completes them all with `ENODEV`; with the
-//! last of them the thread ends, and with it all that keeps the device open.
+//! The driver takes commands only from the thread that sent the first ones. When the device is
+//! stopped it completes them all with `ENODEV`; with the last of them the thread ends, and
+//! everything that keeps the device open is closed.
 
 use super::descriptors::Descriptors;
 use super::request::{Shape, Wanted, errno, result, wanted};
@@ -33,10 +30,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Which client the export sees; connections are numbered from 0.
+/// The client's number for the export; connections are numbered from 0.
 const CLIENT: u32 = u32::MAX;
 
-/// What the export has answered and the driver has not been told yet.
+/// Answers of the export that the driver has not received yet.
 struct Answers {
     list: Mutex<Vec<Answered>>,
     waker: Waker,
@@ -74,11 +71,11 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Serves the requests of an open character device with so many tags by an
-    /// export, until the device is stopped.
+    /// Serves the requests of an open character device with `depth` tags by an export, until the
+    /// device is stopped.
     ///
     /// # Errors
-    /// When the thread, its ring or the mapping cannot be had.
+    /// When the thread, its ring or the mapping is not available.
     pub(super) fn start(export: Arc<dyn Export>, character: File, depth: u16) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let at_end = SetAtEnd(Arc::clone(&over));
@@ -89,19 +86,19 @@ impl Queue {
                 let _at_end = at_end;
                 serve(export, character, depth, &started);
             })?;
-        // Without an answer the thread has panicked.
+        // If there is no answer, the thread has panicked.
         result.recv().map_err(io::Error::other)??;
         Ok(Self { thread, over })
     }
 
-    /// Tells when it has ended, from anywhere.
+    /// Returns a flag that is set when the queue has ended.
     pub(super) fn over(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.over)
     }
 
     /// Waits for the end of a queue whose device was stopped.
     pub(super) fn join(self) {
-        // A panic there has been printed.
+        // A panic there has been printed already.
         let _ = self.thread.join();
     }
 }
@@ -126,8 +123,8 @@ fn serve(export: Arc<dyn Export>, character: File, depth: u16, started: &Sender<
     let goes_on = fetched.is_ok();
     let _ = started.send(fetched);
     if goes_on {
-        // Whatever the ring says, there is nobody to go on with: with it goes
-        // the device, and its users get errors.
+        // After any error of the ring the thread cannot go on: the device ends with it, and its
+        // users get errors.
         let _ = worker.run();
     }
 }
@@ -140,11 +137,11 @@ struct Worker {
     shape: Shape,
     answers: Arc<Answers>,
     pool: BufferPool,
-    /// By tag, what the export has in its hands.
+    /// By tag, the request that the export is working on.
     asked: Vec<Option<Wanted>>,
-    /// Tags whose command the driver has.
+    /// The number of tags whose command the driver has.
     fetching: usize,
-    /// Tags whose request the export has.
+    /// The number of tags whose request the export has.
     busy: usize,
     wake: WakeRead,
 }
@@ -183,7 +180,7 @@ impl Worker {
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
-            // Full: the kernel takes what is there.
+            // The queue is full: the kernel takes its entries.
             self.ring.submit()?;
         }
     }
@@ -198,7 +195,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The first command of every tag.
+    /// Sends the first command of every tag.
     fn fetch_all(&mut self) -> io::Result<()> {
         for tag in 0..self.asked.len() {
             // There are at most 4096.
@@ -208,7 +205,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Until the device is stopped and every request answered.
+    /// Runs until the device is stopped and every request answered.
     fn run(&mut self) -> io::Result<()> {
         let mut completed = Vec::new();
         while self.fetching + self.busy > 0 {
@@ -217,7 +214,7 @@ impl Worker {
                 self.push(&entry)?;
             }
             self.answers.waker.announce();
-            // What was answered before the announcement woke nobody up.
+            // Answers that came before the announcement did not wake the thread.
             let least = usize::from(self.answers.lock().is_empty());
             let waited = self.ring.submit_and_wait(least);
             self.answers.waker.awake();
@@ -233,7 +230,7 @@ impl Worker {
             for (name, result) in completed.drain(..) {
                 match u16::try_from(name) {
                     Ok(tag) => submitted |= self.arrived(tag, result)?,
-                    // `WakeRead::NAME`.
+                    // The number is `WakeRead::NAME`.
                     Err(_) => self.wake.ended(),
                 }
             }
@@ -244,11 +241,11 @@ impl Worker {
         Ok(())
     }
 
-    /// A tag's command was completed; whether a request went to the export.
+    /// Handles the completion of a tag's command; returns whether a request went to the export.
     fn arrived(&mut self, tag: u16, result: i32) -> io::Result<bool> {
         self.fetching -= 1;
         if result < 0 {
-            // The device is stopped, or refuses the tag: no more of it.
+            // The device is stopped, or refuses the tag, which is used no more.
             return Ok(false);
         }
         let descriptor = self.descriptors.get(tag).unwrap_or_default();
@@ -262,7 +259,7 @@ impl Worker {
         }
     }
 
-    /// The request with its payload.
+    /// Builds the request with its payload.
     fn prepare(&mut self, tag: u16, asked: Wanted) -> Result<Request, Errno> {
         let mut buffer = Buffer::empty();
         if asked.has_payload() {
@@ -294,7 +291,7 @@ impl Worker {
         Ok(request)
     }
 
-    /// Tells the driver what the export has answered.
+    /// Sends the export's answers to the driver.
     fn give_answers(&mut self) -> io::Result<()> {
         let list = std::mem::take(&mut *self.answers.lock());
         for Answered {
@@ -316,7 +313,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Gives a read's bytes to the driver; how many bytes were done.
+    /// Passes a read's bytes to the driver; returns the number of bytes done.
     fn finish(&self, tag: u16, asked: Wanted, buffer: &Buffer) -> Result<u32, Errno> {
         if asked.operation == Operation::Read {
             if buffer.len() != asked.length as usize {

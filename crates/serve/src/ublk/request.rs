@@ -1,11 +1,11 @@
-//! A request of the block layer as one of the export's, and its answer back.
+//! Requests of the block layer translated to the export's, and their answers back.
 
 use super::wire::{Descriptor, operation};
 use crate::export::{BlockSizes, ErrorCode, Export, Features, Operation, RequestFlags};
 use raidlab_units::SECTOR_BYTES;
 use rustix::io::Errno;
 
-/// The size and the features of an export, by which requests are checked.
+/// The size and the features of an export, against which requests are checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub size_bytes: u64,
@@ -23,7 +23,7 @@ impl Shape {
     }
 }
 
-/// A request that an export may be given.
+/// A request in the export's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub operation: Operation,
@@ -33,17 +33,17 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether bytes travel with it, `length` of them.
+    /// Whether `length` bytes of payload belong to the request.
     pub(super) fn has_payload(&self) -> bool {
         matches!(self.operation, Operation::Read | Operation::Write)
     }
 }
 
-/// What a descriptor asks for. The block layer keeps to the device's
-/// parameters; the export relies on it, and so it is checked here once more.
+/// Translates a descriptor. The block layer respects the device's parameters; the export relies on
+/// them, so they are checked here once more.
 ///
 /// # Errors
-/// What the block layer is to be told instead.
+/// The error to return to the block layer.
 pub(super) fn wanted(descriptor: &Descriptor, shape: &Shape) -> Result<Wanted, Errno> {
     let features = shape.features;
     let bits = descriptor.operation_and_flags;
@@ -88,7 +88,7 @@ pub(super) fn wanted(descriptor: &Descriptor, shape: &Shape) -> Result<Wanted, E
         .ok_or(Errno::INVAL)
 }
 
-/// First byte and length, where they can be told.
+/// Returns the first byte and the length, unless they overflow.
 fn range(descriptor: &Descriptor) -> Option<(u64, u32)> {
     let offset = descriptor.start_sector.checked_mul(SECTOR_BYTES)?;
     let length = u64::from(descriptor.sectors) * SECTOR_BYTES;
@@ -105,18 +105,17 @@ fn fits(wanted: &Wanted, shape: &Shape) -> bool {
         && (!wanted.has_payload() || wanted.length <= shape.sizes.maximum)
 }
 
-/// The result that the block layer is told: the bytes that were done, or a
-/// negative errno.
+/// Returns the result for the block layer: the bytes that were done, or a negative errno.
 pub(super) fn result(done: Result<u32, Errno>) -> i32 {
     match done {
-        // No request is longer than 1 GiB.
+        // Every request is at most 1 GiB long.
         Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
         Err(error) => -error.raw_os_error(),
     }
 }
 
-/// What the block layer is told of an export's error. It knows few (`ENOSPC`,
-/// `ENOMEM`, `EOPNOTSUPP`); whatever else is an input or output error.
+/// Returns the block layer's errno for an export's error. It distinguishes few (`ENOSPC`, `ENOMEM`,
+/// `EOPNOTSUPP`); all others are an input or output error.
 pub(super) fn errno(error: ErrorCode) -> Errno {
     match error {
         ErrorCode::NoSpace => Errno::NOSPC,
@@ -176,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_flush_has_no_range() {
-        // The block layer's flush has none; what stands there is not looked at.
+        // The block layer's flush has no range; the field is ignored.
         let flush = wanted(&asked(operation::FLUSH, u64::MAX, 0), &shape()).unwrap();
         assert_eq!(flush.operation, Operation::Flush);
         assert_eq!((flush.offset, flush.length), (0, 0));

@@ -1,25 +1,24 @@
-//! What is exchanged with the kernel's driver: numbers and structures of
-//! `include/uapi/linux/ublk_cmd.h`, as of Linux 6.12. Integers are the
-//! machine's own.
+//! The numbers and structures exchanged with the kernel's driver, from
+//! `include/uapi/linux/ublk_cmd.h` of Linux 6.12. Integers are in the machine's own order.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Requests of one queue at once, at most (`UBLK_MAX_QUEUE_DEPTH`).
+/// The most requests of one queue at a time (`UBLK_MAX_QUEUE_DEPTH`).
 pub(super) const MAXIMUM_DEPTH: u16 = 4096;
 
-/// A device without a block device: not started yet, or its server is gone
-/// (`UBLK_S_DEV_DEAD`).
+/// The state of a device without a block device: not started yet, or its server
+/// is gone (`UBLK_S_DEV_DEAD`).
 pub(super) const STATE_DEAD: u16 = 0;
 
 /// The number that asks for any free one.
 pub(super) const ANY_NUMBER: u32 = u32::MAX;
 
-/// Of a control command that is for no queue.
+/// The queue number of a control command that is for no queue.
 const NO_QUEUE: u16 = u16::MAX;
 
 /// Features of a device, and of the driver.
 pub(super) mod flag {
-    /// Commands' numbers are encoded as ioctl(2)'s. Since Linux 6.4.
+    /// The commands' numbers are encoded as ioctl(2)'s. Since Linux 6.4.
     pub(in super::super) const IOCTL_ENCODING: u64 = 1 << 6;
     /// The server copies payloads by pread(2) and pwrite(2). Since Linux 6.5.
     pub(in super::super) const USER_COPY: u64 = 1 << 7;
@@ -27,12 +26,12 @@ pub(super) mod flag {
 
 /// Commands to the control device and to a queue.
 pub(super) mod command {
-    /// `_IOR('u', number, 32 bytes)`.
+    /// Encodes `_IOR('u', number, 32 bytes)`.
     const fn read(number: u32) -> u32 {
         2 << 30 | 32 << 16 | (b'u' as u32) << 8 | number
     }
 
-    /// `_IOWR('u', number, size)`.
+    /// Encodes `_IOWR('u', number, size)`.
     const fn both(number: u32, size: u32) -> u32 {
         3 << 30 | size << 16 | (b'u' as u32) << 8 | number
     }
@@ -44,22 +43,22 @@ pub(super) mod command {
     pub(in super::super) const STOP_DEVICE: u32 = both(0x07, 32);
     pub(in super::super) const SET_PARAMETERS: u32 = both(0x08, 32);
     pub(in super::super) const FEATURES: u32 = read(0x13);
-    /// To a queue: waits for a request under a tag.
+    /// Command to a queue: waits for a request under a tag.
     pub(in super::super) const FETCH: u32 = both(0x20, 16);
-    /// To a queue: answers the tag's request, and waits for its next one.
+    /// Command to a queue: answers the tag's request, and waits for its next one.
     pub(in super::super) const ANSWER_AND_FETCH: u32 = both(0x21, 16);
 }
 
-/// `struct ublksrv_ctrl_cmd`: what a control command says.
+/// The arguments of a control command, `struct ublksrv_ctrl_cmd`.
 #[derive(Debug, Clone, Copy, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct ControlCommand {
     pub device: u32,
     queue: u16,
-    /// Bytes at `address`.
+    /// The number of bytes at `address`.
     pub length: u16,
     pub address: u64,
-    /// The server's process, when a device is started.
+    /// The server's process, in the command that starts a device.
     pub data: u64,
     path_length: u16,
     padding: u16,
@@ -67,7 +66,7 @@ pub(super) struct ControlCommand {
 }
 
 impl ControlCommand {
-    /// To a device, without anything more.
+    /// A command to a device without further arguments.
     pub(super) fn to(device: u32) -> Self {
         Self {
             device,
@@ -81,7 +80,7 @@ impl ControlCommand {
         }
     }
 
-    /// As an entry of a ring carries it.
+    /// Returns the bytes in the form of a ring's entry.
     pub(super) fn in_entry(&self) -> [u8; 80] {
         let mut bytes = [0; 80];
         bytes[..size_of::<Self>()].copy_from_slice(self.as_bytes());
@@ -89,7 +88,7 @@ impl ControlCommand {
     }
 }
 
-/// `struct ublksrv_ctrl_dev_info`: what a device is.
+/// The properties of a device, `struct ublksrv_ctrl_dev_info`.
 #[derive(Debug, Clone, Copy, Default, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(super) struct DeviceInformation {
@@ -103,14 +102,14 @@ pub(super) struct DeviceInformation {
     pub process: i32,
     pub padding2: u32,
     pub flags: u64,
-    /// The server's own; the driver keeps it.
+    /// The server's own field, which the driver keeps.
     pub mark: u64,
     pub owner_user: u32,
     pub owner_group: u32,
     pub reserved: [u64; 2],
 }
 
-/// What a block device is, in `struct ublk_params`.
+/// Attributes of a block device, in `struct ublk_params`.
 pub(super) mod attribute {
     pub(in super::super) const READ_ONLY: u32 = 1 << 0;
     pub(in super::super) const ROTATIONAL: u32 = 1 << 1;
@@ -118,18 +117,18 @@ pub(super) mod attribute {
     pub(in super::super) const FORCE_UNIT_ACCESS: u32 = 1 << 3;
 }
 
-/// Which parts of `struct ublk_params` are filled in.
+/// Flags that tell which parts of `struct ublk_params` are filled in.
 pub(super) mod part {
     pub(in super::super) const BASIC: u32 = 1 << 0;
     pub(in super::super) const DISCARD: u32 = 1 << 1;
 }
 
-/// The beginning of `struct ublk_params`, up to what concerns zones. Shifts
-/// are binary logarithms of bytes.
+/// The beginning of `struct ublk_params`, up to the fields about zones. Shifts are binary
+/// logarithms of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Parameters {
-    /// How many bytes of the structure are filled in.
+    /// The number of bytes of the structure that are filled in.
     pub length: u32,
     pub parts: u32,
     pub attributes: u32,
@@ -151,11 +150,11 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Its bytes without the padding at the end.
+    /// The structure's bytes without the padding at the end.
     pub(super) const LENGTH: u32 = 60;
 }
 
-/// What a request does (`UBLK_IO_OP_*`).
+/// The operations of requests (`UBLK_IO_OP_*`).
 pub(super) mod operation {
     pub(in super::super) const READ: u32 = 0;
     pub(in super::super) const WRITE: u32 = 1;
@@ -164,13 +163,13 @@ pub(super) mod operation {
     pub(in super::super) const WRITE_ZEROES: u32 = 5;
     /// The bits of an operation's word that hold one of these numbers.
     pub(in super::super) const MASK: u32 = 0xff;
-    /// Among the others: durable before it is answered.
+    /// A flag in the other bits: durable before it is answered.
     pub(in super::super) const FORCE_UNIT_ACCESS: u32 = 1 << 13;
-    /// Zeroes stay allocated.
+    /// A flag in the other bits: zeroes stay allocated.
     pub(in super::super) const NO_UNMAP: u32 = 1 << 15;
 }
 
-/// `struct ublksrv_io_desc`: a request, as it lies in shared memory.
+/// A request in shared memory, `struct ublksrv_io_desc`.
 #[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(super) struct Descriptor {
@@ -180,15 +179,15 @@ pub(super) struct Descriptor {
     pub address: u64,
 }
 
-/// `struct ublksrv_io_cmd`: what a command to a queue says.
+/// The arguments of a command to a queue, `struct ublksrv_io_cmd`.
 #[derive(Debug, Clone, Copy, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct QueueCommand {
     pub queue: u16,
     pub tag: u16,
-    /// Bytes that were done, or a negative errno.
+    /// The bytes that were done, or a negative errno.
     pub result: i32,
-    /// None: payloads are copied by pread(2) and pwrite(2).
+    /// Always 0: payloads are copied by pread(2) and pwrite(2).
     address: u64,
 }
 
@@ -203,7 +202,7 @@ impl QueueCommand {
         }
     }
 
-    /// As an entry of a ring carries it.
+    /// Returns the bytes in the form of a ring's entry.
     pub(super) fn in_entry(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(self.as_bytes());
@@ -211,7 +210,7 @@ impl QueueCommand {
     }
 }
 
-/// Where in the character device the payload of a tag of the first queue lies.
+/// Returns the offset of a tag's payload in the character device, for the first queue.
 pub(super) fn payload_offset(tag: u16) -> u64 {
     const FIRST: u64 = 0x8000_0000;
     const TAG_SHIFT: u32 = 25;
@@ -223,7 +222,7 @@ mod tests {
     use super::*;
     use std::mem::offset_of;
 
-    // The values are what a C compiler gives for the header of Linux 6.12.
+    // The values are those that a C compiler gives for the header of Linux 6.12.
     #[test]
     fn structures_are_as_long_as_the_kernels() {
         assert_eq!(size_of::<ControlCommand>(), 32);

@@ -1,16 +1,16 @@
-//! Which devices take part, and as what.
+//! The choice of the devices that form the array, and of their parts.
 //!
-//! The order counts, as each step sees what those before it took:
+//! The order counts, as each step depends on the choices of those before it:
 //!
 //! 1. *current members*: devices to which the newest superblock gives the slot that they claim,
-//!    whole ones and those that are being filled;
+//!    whole ones and those under recovery;
 //! 2. *replacements* whose member is gone: they take its slot;
 //! 3. with `force`, and only while there are too few, the newest of those out of date;
-//! 4. a check that no member is missed by accident that was in service;
+//! 4. a check that no member that was in service is missing by accident;
 //! 5. the *bitmap*, from the sound copies of the current members;
-//! 6. what each member that is being filled lacks, now that the bitmap is known;
-//! 7. *spares*, and then members *out of date*: left out, or, where the options say so, taken in
-//!    again with what the bitmap says they missed, or filled anew.
+//! 6. the part that each member under recovery lacks, now that the bitmap is known;
+//! 7. *spares*, and then members *out of date*: left out, or, where the options say so, re-added
+//!    with what the bitmap says they missed, or recovered completely.
 
 use super::claims::keeps_slot;
 use super::view::{View, role_of};
@@ -24,17 +24,17 @@ use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_units::{Sectors, Span};
 use std::collections::BTreeSet;
 
-/// The part that each device has in the array, as far as it is decided.
+/// The part of each device in the array, as far as it is decided.
 pub(super) struct Chosen {
-    /// Each candidate's part, if it has one.
+    /// The part of each candidate, if it has one.
     pub(super) parts: Vec<Option<Part>>,
-    /// Why those without a part are left out.
+    /// The candidates without a part, with the reason.
     pub(super) left_out: Vec<(usize, LeftOut)>,
     /// Slots with current content.
     pub(super) in_sync: SlotSet,
     /// The array's bitmap, and whether it is sound.
     pub(super) bitmap: Option<(Bitmap, bool)>,
-    /// Devices that are taken only because of `force`, by their place among the candidates.
+    /// Devices that are taken only because of `force`, by their index among the candidates.
     pub(super) forced: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// The slot's device that is current or being filled.
+    /// Returns the slot's device that is current or under recovery.
     fn holder(&self, slot: Slot) -> Option<usize> {
         self.parts.iter().position(|part| match part {
             Some(Part::InSync(own) | Part::Recovering(own, _)) => *own == slot,
@@ -72,8 +72,8 @@ impl Chosen {
         })
     }
 
-    /// Current members. What those that are being filled lack is said later,
-    /// when the bitmap is known.
+    /// Takes current members. The part that those under recovery lack is determined later, when the
+    /// bitmap is known.
     fn take_current(&mut self, view: &View) -> Result<(), AssembleError> {
         for at in 0..view.candidates.len() {
             let (None, Some(slot), true) =
@@ -118,10 +118,10 @@ impl Chosen {
         Ok(())
     }
 
-    /// A device that was filled to replace a member takes the slot if that
-    /// member is no longer there (as the kernel moves it down when the member
-    /// fails). What its bad-block log names it never got: it is filled from there if the
-    /// others have it, and if they need not be resynced first without being one short.
+    /// Gives a slot to the device that was filled to replace its member, if that member is gone (as
+    /// the kernel moves it down when the member fails). Ranges in its bad-block log were never
+    /// copied to it: it is recovered from there if the others have them, and if they need not be
+    /// resynced first without being one short.
     fn take_replacements(&mut self, view: &View) {
         for at in 0..self.parts.len() {
             let Some(Part::Replacing(slot, _)) = self.parts[at] else {
@@ -157,7 +157,7 @@ impl Chosen {
         self.left_out.push((at, reason));
     }
 
-    /// Devices that claim a slot nobody current holds, newest first.
+    /// Returns the devices that claim a slot without a current device, newest first.
     fn stale(&self, view: &View) -> Vec<usize> {
         let mut stale: Vec<usize> = (0..view.candidates.len())
             .filter(|at| {
@@ -177,10 +177,9 @@ impl Chosen {
         stale
     }
 
-    /// With too few members, `force` takes the newest of those out of date, as
-    /// mdadm's `force_array` does, but none all of whose data a current member has. What
-    /// such a one has in common with current members is taken from these
-    /// (`Array::declare_doubtful`).
+    /// Takes, with `force` and too few members, the newest of those out of date, as mdadm's
+    /// `force_array` does, but none all of whose data a current member has. Data that such a member
+    /// shares with current ones are read from these (`Array::declare_doubtful`).
     fn force_stale(&mut self, view: &View, options: &AssembleOptions) -> Result<(), AssembleError> {
         let too_few = |chosen: &Self, stale: Vec<usize>| AssembleError::NotEnough {
             present: chosen.in_sync.len(),
@@ -218,7 +217,7 @@ impl Chosen {
         Ok(())
     }
 
-    /// Members that were in service must not be missed by accident.
+    /// Checks that members that were in service are not missing by accident.
     fn check_presence(&self, view: &View, options: &AssembleOptions) -> Result<(), AssembleError> {
         let roles = (0..).zip(&view.array().roles);
         let expected: SlotSet = roles
@@ -241,14 +240,13 @@ impl Chosen {
         Ok(())
     }
 
-    /// Says of members that are being filled what they lack.
+    /// Determines what members under recovery lack.
     ///
-    /// What was being written at a crash may differ on such a member even where
-    /// it is filled, and a resync is among those in sync alone. One that is an
-    /// event behind may have been about to be told just that: by the newest
-    /// superblock the array is in sync again, but its own offset is from before. A member
-    /// that is taken by force may lack what they have, and reads must not go to and fro
-    /// between the two: then they are filled anew.
+    /// Writes under way at a crash may differ on such a member even where it is filled, and a
+    /// resync covers only those in sync. One that is an event behind may have missed exactly that
+    /// record: by the newest superblock the array is in sync again, but its own offset is from
+    /// before. A member that is taken by force may lack what they have, and reads must not
+    /// alternate between the two: then they are recovered from the beginning.
     fn admit_recovering(&mut self, view: &View) {
         let same_below = match &self.bitmap {
             _ if view.array().resync_offset == Superblock::IN_SYNC
@@ -256,7 +254,7 @@ impl Chosen {
             {
                 Superblock::IN_SYNC
             }
-            // The bits are of the array's space.
+            // The bits count sectors of the array.
             _ if view.level == Level::Raid10 => Sectors::ZERO,
             Some((bitmap, true)) => {
                 let first = bitmap.set_spans().next();
@@ -285,8 +283,8 @@ impl Chosen {
                 false => from,
             };
             *admission = match &self.bitmap {
-                // Every chunk is copied again: the bits are of the array's
-                // space at some levels, the offset is of the member's.
+                // Every chunk is copied again: the bits count the array's sectors at some levels,
+                // the offset counts the member's.
                 Some((bitmap, true)) if superblock.features.has(Features::RECOVERY_BITMAP) => {
                     Admission::Ranges(bitmap.set_spans().map(span).collect())
                 }
@@ -309,11 +307,11 @@ impl Chosen {
         }
     }
 
-    /// Gives spares, and members that were out of date, numbers of their own,
-    /// where those that they had belong to others by now: their number may have
-    /// been given away while they were gone, or they come from two sides of the
-    /// array that ran by themselves. So it is where the newest superblock has no place for
-    /// the number: in no slot could such a device be told of (md's `super_1_validate`).
+    /// Gives spares, and members that were out of date, numbers of their own, where their old ones
+    /// belong to others by now: their number may have been given away while they were gone, or
+    /// they come from two sides of the array that ran by themselves. The same holds where the
+    /// newest superblock has no place for the number: a slot could not be assigned to such a
+    /// device (md's `super_1_validate`).
     pub(super) fn number_anew(&mut self, view: &mut View) {
         let mut others: Vec<usize> = (0..self.parts.len()).collect();
         others.retain(|at| self.parts[*at].is_some());
@@ -322,7 +320,7 @@ impl Chosen {
         let mut taken = BTreeSet::new();
         for at in others {
             let own = view.candidates[at].superblock().device_number;
-            // One that nobody had, if there is one.
+            // Preferably a number that no device has had.
             let unknown = |number: &u32| role_of(view.array(), *number) == Role::Spare;
             let free = numbers.clone().filter(|number| !taken.contains(number));
             let is_its_own = !taken.contains(&own)
@@ -342,7 +340,7 @@ impl Chosen {
         }
     }
 
-    /// Members out of date: taken in again if the options say so.
+    /// Re-adds members out of date if the options say so.
     fn take_stale(&mut self, view: &View, options: &AssembleOptions) {
         for at in self.stale(view) {
             let Some(slot) = view.claim(at).filter(|slot| self.holder(*slot).is_none()) else {
@@ -355,8 +353,8 @@ impl Chosen {
             let is_new = view.candidates[at].superblock().events >= view.array().events
                 && !mutation::is(Mutation::StaleSeatedAtOnce);
             if view.is_absent(number) || is_new {
-                // Its superblock is hardly older than the newest: given its slot
-                // at once, it would count as current if it did not hear of that.
+                // Its superblock is hardly older than the newest: with a slot at once, it would
+                // count as current if that record did not reach it.
                 match options.stale {
                     Stale::Rebuild if view.is_redundant() => self.parts[at] = Some(Part::Spare),
                     _ => self.leave_out_stale(view, at),
@@ -382,7 +380,7 @@ impl Chosen {
         }
     }
 
-    /// What a member out of date lacks, if the bitmap knows.
+    /// Returns the ranges that a member out of date lacks, if the bitmap covers them.
     fn ranges_missed(&self, view: &View, at: usize) -> Option<Vec<Span>> {
         let superblock = view.candidates[at].superblock();
         let (bitmap, is_sound) = self.bitmap.as_ref()?;
@@ -404,7 +402,7 @@ fn is_whole(view: &View, at: usize) -> bool {
         || !view.is_redundant()
 }
 
-/// The union of the sound copies of the current members, or all bits.
+/// Returns the union of the sound copies of the current members, or a bitmap of all bits.
 fn find_bitmap(
     view: &View,
     chosen: &Chosen,
@@ -434,7 +432,7 @@ fn find_bitmap(
     let ours = copies
         .iter()
         .find(|bitmap| bitmap.superblock.array_uuid == array.array_uuid);
-    // A change of the array's size was cut off: the bitmap has the other size.
+    // A change of the array's size was interrupted: the bitmap has the other size.
     let all = ours.and_then(|bitmap| {
         let members = view.candidates.iter().zip(&chosen.parts);
         let members = members.filter(|(_, part)| part.is_some());
@@ -448,7 +446,7 @@ fn find_bitmap(
         .copied()
         .filter(|bitmap| !bitmap.superblock.is_stale(array.array_uuid, array.events));
     let Some(first) = sound.next() else {
-        // Without any copy nobody knows how much room there is for one.
+        // Without any copy the room for one is unknown.
         return Ok(all);
     };
     let mut union = first.clone();
@@ -466,8 +464,8 @@ fn find_bitmap(
     Ok(Some((union, true)))
 }
 
-/// Sectors that the array's bitmap stands for: of the array where copies are
-/// striped, else of a member.
+/// Returns the sectors that the array's bitmap covers: of the array where copies are striped, else
+/// of a member.
 fn bitmap_space(view: &View) -> Sectors {
     match view.level {
         raidlab_geometry::Level::Raid10 => view.size,
@@ -475,8 +473,8 @@ fn bitmap_space(view: &View) -> Sectors {
     }
 }
 
-/// Where the first bad block of a device's log begins, in sectors of its data area. Those of
-/// a device that replaces a member are the member's: they were never copied to it.
+/// Returns the first bad block of a device's log, in sectors of its data area. Those of a
+/// replacement are the member's: they were never copied to it.
 fn first_bad(candidate: &Candidate) -> Sectors {
     let offset = candidate.superblock().data_offset;
     let bad = candidate.metadata.bad_blocks.iter();

@@ -1,12 +1,12 @@
-//! Which of two devices has a slot that both claim.
+//! The decision between two devices that claim the same slot.
 //!
-//! The newer one does, by its count of events. Two that are as new come from a replacement: the
-//! old member's superblock learnt of something, the power failed before the others', and then the
-//! array was started without it, so that the replacement took its slot and counted as far; the
-//! power failed again. An array that is started serves nothing before every member has a
-//! superblock that says who the members are. So a third member that both claimants count on,
-//! and whose own superblock still has both in the slot, shows that neither served anything
-//! without the other, and the whole one is right. Where nobody shows that, nobody can know.
+//! The one with the higher event count wins. Two equal ones come from a replacement: the old
+//! member's superblock was updated, the power failed before the others' were, and then the array
+//! was started without it, so that the replacement took its slot and counted as far; the power
+//! failed again. An array that is started serves nothing before every member has a superblock that
+//! names the members. So a third member that both claimants count on, and whose own superblock
+//! still has both in the slot, shows that neither served anything without the other, and the whole
+//! one is right. Without such a member the question cannot be decided.
 
 use super::view::{View, role_of};
 use crate::persistent::error::AssembleError;
@@ -14,11 +14,11 @@ use raidlab_geometry::Slot;
 use raidlab_metadata::Role;
 use std::cmp::Ordering;
 
-/// Whether the candidate that has a slot keeps it beside another that claims it too, each with
-/// whether it is whole and not being filled.
+/// Returns whether the candidate that has a slot keeps it when another claims it too, each with
+/// whether it is whole and not under recovery.
 ///
 /// # Errors
-/// [`AssembleError::SlotClaimedTwice`] where that cannot be known.
+/// [`AssembleError::SlotClaimedTwice`] where that cannot be decided.
 pub(super) fn keeps_slot(
     view: &View,
     holder: (usize, bool),
@@ -39,7 +39,7 @@ pub(super) fn keeps_slot(
     }
 }
 
-/// Whether a member of another slot that both count on still has both in theirs.
+/// Whether a member of another slot that both count on still has both in that slot.
 fn third_knows_both(view: &View, left: usize, right: usize) -> bool {
     let lists = |at: usize, other: usize| {
         let number = view.candidates[other].superblock().device_number;

@@ -1,12 +1,11 @@
-//! An array uses all that its members have, once every one was replaced by a
-//! larger one: mdadm's `--grow --size max`, done while assembling.
+//! Growth of an array to all the room of its members, once every one was replaced by a larger one:
+//! mdadm's `--grow --size max`, done while assembling.
 //!
-//! Members keep what they hold where it is; the new part follows behind it. So
-//! layouts whose copies lie at places that depend on the members' size (far)
-//! cannot grow, as in md. The new part counts as not in sync, and its bits are
-//! set. The bitmap keeps its room, on the members or in a file of its own: if it has too
-//! little for the new size, its chunks become larger. Until the first superblock is
-//! written, the array is on its members what it was; a bitmap of the new size beside a
+//! Members keep their data in place; the new part follows behind. So layouts whose copies lie at
+//! places that depend on the members' size (far) cannot grow, as in md. The new part counts as not
+//! in sync, and its bits are set. The bitmap keeps its room, on the members or in a file of its
+//! own: if that is too small for the new size, its chunks become larger. Until the first superblock
+//! is written, the array has its old size on its members; a bitmap of the new size beside a
 //! superblock of the old one is replaced by one with all bits set.
 
 use super::{AssembledMember, Assembly, BitmapFile, Candidate, NeededSync, Part};
@@ -17,8 +16,8 @@ use raidlab_metadata::{BadBlockEntry, Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_B
 use raidlab_units::{Bytes, Sectors, Span, SpanSet};
 
 impl Assembly {
-    /// Makes the array as large as its smallest member allows. Nothing changes
-    /// if that is what it is already. `file`: where its bitmap is, if not on the members.
+    /// Makes the array as large as its smallest member allows. Nothing changes if it has that size
+    /// already. `file`: the file of an external bitmap.
     pub(super) fn grow(&mut self, file: Option<&BitmapFile>) -> Result<(), AssembleError> {
         if let Some(reason) = self.why_it_cannot_grow() {
             return Err(AssembleError::CannotGrow(reason));
@@ -51,8 +50,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// Nobody has written to what is new, so that nothing is missing there, whatever the members'
-    /// logs of bad blocks name: a member may have been in a larger array before.
+    /// Removes bad blocks from the new part: it was never written, so that nothing is missing
+    /// there, whatever the members' logs name. A member may have been in a larger array before.
     fn forget_bad_blocks(&mut self) {
         let (before, now) = (self.found.used_size, self.array.used_size);
         if mutation::is(Mutation::GrowthKeepsBad) {
@@ -68,8 +67,8 @@ impl Assembly {
         }
     }
 
-    /// A spare may be older than the array's size. Where it has the room, its data end behind what
-    /// the array uses by now, and its write log begins there.
+    /// Adapts spares, which may be older than the array's size. Where one has the room, its data
+    /// end behind what the array uses now, and its write log begins there.
     pub(super) fn widen_spares(&mut self) {
         let used = self.array.used_size;
         let shared = self.bitmap.as_ref();
@@ -111,10 +110,10 @@ impl Assembly {
         }
     }
 
-    /// The new part is not in sync: a resync has to cover it.
+    /// Adds the new part, which is not in sync, to the resync.
     fn take_in(&mut self, new: Span) {
         self.resync = Some(match self.resync.take() {
-            // Nobody has written to what is new.
+            // The new part was never written.
             None => NeededSync {
                 from: new.start,
                 ranges: Some(vec![new]),
@@ -131,7 +130,7 @@ impl Assembly {
         });
     }
 
-    /// What the smallest member has room for, in whole chunks.
+    /// Returns the size that the smallest member has room for, in whole chunks.
     fn room(&self) -> Sectors {
         let members = self.members.iter();
         let rooms = members
@@ -140,7 +139,7 @@ impl Assembly {
                 let superblock = member.candidate.superblock();
                 let room = superblock.data_room(member.candidate.size);
                 match superblock.version {
-                    // What is kept free in front of a superblock at the end stays free.
+                    // Room that was kept free in front of a superblock at the end stays free.
                     Version::V1_0 => room.min(superblock.data_size),
                     _ => room,
                 }
@@ -150,7 +149,7 @@ impl Assembly {
         Sectors(room - room % unit)
     }
 
-    /// Where the space of `resync_offset` and the bitmap ends.
+    /// Returns the end of the sectors that `resync_offset` and the bitmap count.
     fn sync_space(&self) -> Sectors {
         match self.level {
             Level::Raid10 => self.size,
@@ -159,8 +158,8 @@ impl Assembly {
     }
 }
 
-/// Bytes that a bitmap may have where it lies: in its file, or on the members, where others
-/// may be close behind it.
+/// Returns the bytes that a bitmap may have in its place: in its file, or on the members, where
+/// other areas may be close behind it.
 pub(super) fn room_of<'a>(
     bitmap: &BitmapSuperblock,
     file: Option<&BitmapFile>,
@@ -176,8 +175,8 @@ pub(super) fn room_of<'a>(
     Bytes(bytes.min(MAXIMUM_BITMAP_BYTES))
 }
 
-/// What a bitmap's superblock is for a space of another size: with larger chunks, where
-/// there is too little room for those that it has. `None` if there is no chunk that would do.
+/// Returns a bitmap's superblock for another number of sectors: with larger chunks, where there is
+/// too little room for the present ones. `None` if no chunk would fit.
 pub(super) fn fitted(
     bitmap: &BitmapSuperblock,
     sync_size: Sectors,
@@ -191,7 +190,8 @@ pub(super) fn fitted(
     (superblock.chunk.0 < 1 << 32).then_some(superblock)
 }
 
-/// A bitmap for a larger space, the bits of what is new set. `None` if it has no room.
+/// Returns the bitmap for a larger array, with the bits of the new part set. `None` if it
+/// has no room.
 fn resized(bitmap: &Bitmap, new: Span, room: Bytes) -> Option<Bitmap> {
     let superblock = fitted(&bitmap.superblock, new.end, room)?;
     let mut larger = Bitmap::new(superblock, false).ok()?;

@@ -1,4 +1,4 @@
-//! What has to be replayed or made to agree before the array is whole.
+//! The plan of the replay and the resync that make an array whole.
 
 use super::choose::Chosen;
 use super::view::View;
@@ -16,22 +16,21 @@ use raidlab_geometry::{Slot, SlotSet};
 use raidlab_metadata::{Features, Role, Superblock};
 use raidlab_units::{SECTOR_BYTES, Sectors};
 
-/// How far the array is from being in sync.
+/// The resync and the replay that the array needs.
 struct Plan {
     resync: Option<NeededSync>,
     /// The logs that are replayed.
     replay: Option<Logs>,
 }
 
-/// Logs that hold all that was being written. Members are the candidates'
-/// indices.
+/// Logs with all the writes that were under way. Members are the candidates' indices.
 struct Logs {
-    /// The session, the lowest sector below which the array was in sync, and whether
-    /// that is by its first resync.
+    /// The session, the lowest sector below which the array was in sync, and whether that is by
+    /// its first resync.
     says: LogSays,
     /// The members that hold data.
     members: Vec<usize>,
-    /// Those of them whose logs are of this session.
+    /// The logs of those members that have one of this session.
     logs: Vec<NeededLog>,
 }
 
@@ -106,8 +105,8 @@ pub(super) fn conclude(
     Ok(assembly)
 }
 
-/// A resync of everything may be cut off, or lose a member that comes back by the bitmap: what it has
-/// not reached is known by the bits alone then.
+/// Marks all chunks before a resync of everything: it may be interrupted, or lose a member that
+/// comes back by the bitmap; the part that it has not reached is known by the bits alone then.
 fn mark_all(resync: Option<&NeededSync>, chosen: &mut Chosen) {
     let covers_all = resync.is_some_and(|it| it.ranges.is_none());
     if let Some((bitmap, _)) = &mut chosen.bitmap
@@ -118,8 +117,8 @@ fn mark_all(resync: Option<&NeededSync>, chosen: &mut Chosen) {
     }
 }
 
-/// Numbers of members that were in service and take no part, if a replay now or one
-/// before it does without them: no superblock says so yet.
+/// Returns the device numbers of members that were in service and are not used, if a replay now or
+/// one before it goes without them: no superblock records that yet.
 fn absent(view: &View, chosen: &Chosen, replays: bool) -> Numbers {
     let takes_part = |number: u32| {
         let parts = view.candidates.iter().zip(&chosen.parts);
@@ -136,9 +135,9 @@ fn absent(view: &View, chosen: &Chosen, replays: bool) -> Numbers {
         })
 }
 
-/// A device that was away when the array got its bitmap does not say where its own is to lie:
-/// it lies where that of the newest one does. Where a device has no room for it, it takes no
-/// part, or, if its content is current, the array has no bitmap: then the device's name.
+/// Places the bitmaps. A device that was away when the array got its bitmap does not record a place
+/// for it: it lies where the newest device has it. Where a device has no room for it, it is left
+/// out, or, if its content is current, the array has no bitmap: then the device's name is returned.
 fn place_bitmaps(
     view: &mut View,
     chosen: &mut Chosen,
@@ -176,8 +175,8 @@ fn place_bitmaps(
     None
 }
 
-/// Where a member's own bitmap was not written yet, the array's says how long
-/// it is, and so where the room for the log begins.
+/// Finds the room for logs where a member's own bitmap was not written yet: the array's bitmap
+/// tells how long it is, and so where the room begins.
 fn find_log_areas(view: &mut View, chosen: &Chosen) {
     let Some((bitmap, _)) = &chosen.bitmap else {
         return;
@@ -190,8 +189,8 @@ fn find_log_areas(view: &mut View, chosen: &Chosen) {
     }
 }
 
-/// The candidates that take part: by slot, those that replace behind those
-/// they replace, spares last.
+/// Returns the candidates of the array in order: by slot, replacements behind the members they
+/// replace, spares last.
 fn order(chosen: &Chosen) -> Vec<usize> {
     let key = |part: &Part| match part {
         Part::InSync(slot) | Part::Recovering(slot, _) => (slot.0, 0),
@@ -220,7 +219,7 @@ fn plan(view: &View, chosen: &Chosen, options: &AssembleOptions) -> Result<Plan,
     if from != Superblock::IN_SYNC && !mutation::is(Mutation::ResyncSkipped) {
         plan = plan_dirty(view, chosen, options, from)?;
     }
-    // What is taken by force is out of step with the rest.
+    // A member that is taken by force may differ from the others.
     if !chosen.forced.is_empty() || options.update == Some(Update::Resync) {
         plan.resync = Some(NeededSync {
             from: Sectors::ZERO,
@@ -228,8 +227,9 @@ fn plan(view: &View, chosen: &Chosen, options: &AssembleOptions) -> Result<Plan,
             is_first: false,
         });
     }
-    // With the last redundancy gone, what is missing is what the others give from here on. The array
-    // counts as in sync, as with mdadm (super1.c, `force-array`), or it would never start by itself again.
+    // With the last redundancy gone, the missing content is what the others define from here on.
+    // The array counts as in sync, as with mdadm (super1.c, `force-array`), or it would never start
+    // by itself again.
     let spared = view
         .level
         .parity_count()
@@ -245,12 +245,12 @@ fn has_parity(view: &View) -> bool {
     view.level.parity_count() > 0
 }
 
-/// The slots without current content.
+/// Returns the slots without current content.
 fn missing(view: &View, chosen: &Chosen) -> SlotSet {
     SlotSet::first(view.slot_count()) - chosen.in_sync
 }
 
-/// The plan for an array that was not stopped cleanly.
+/// Returns the plan for an array that was not stopped cleanly.
 fn plan_dirty(
     view: &View,
     chosen: &Chosen,
@@ -300,8 +300,8 @@ fn plan_dirty(
     })
 }
 
-/// Whether nobody has written to the array above its `resync_offset`: it was never
-/// in use, or was stopped cleanly in its first resync.
+/// Whether the array was never written above its `resync_offset`: it was never in use, or was
+/// stopped cleanly in its first resync.
 fn is_unused(view: &View, chosen: &Chosen) -> bool {
     let mut holders = (0..)
         .zip(&chosen.parts)
@@ -313,10 +313,10 @@ fn is_unused(view: &View, chosen: &Chosen) -> bool {
     view.array().events == 0 || holders.all(|(at, _)| was_stopped(at))
 }
 
-/// Whether those that hold data have seen only the beginnings of runs, if any. A run takes
-/// writes when all of its members have a superblock that counts it, and a run without a
-/// member when they have a second one. So none has begun where a member counts none; nor
-/// where they count one, but the logs have no session in common.
+/// Whether the members with data have seen only the beginnings of runs, if any. A run takes writes
+/// when all of its members have a superblock that counts it, and a run without a member when they
+/// have a second one. So none has begun where a member counts none; nor where they count one, but
+/// the logs have no session in common.
 fn no_run_has_begun(view: &View, chosen: &Chosen) -> bool {
     let holders: Vec<_> = (0..chosen.parts.len())
         .filter(|at| matches!(chosen.parts[*at], Some(Part::InSync(_))))
@@ -340,7 +340,7 @@ fn no_run_has_begun(view: &View, chosen: &Chosen) -> bool {
         || holders.iter().all(|at| events(at) == 1) && !holders.is_empty() && all_differ
 }
 
-/// What a sound bitmap names, else everything from the offset on.
+/// Returns the resync of the ranges in a sound bitmap, else of everything from the offset on.
 fn needed(chosen: &Chosen, from: Sectors, is_first: bool) -> NeededSync {
     let ranges = match &chosen.bitmap {
         Some((bitmap, true)) => Some(bitmap.needed_spans(from).map(span).collect()),
@@ -353,18 +353,16 @@ fn needed(chosen: &Chosen, from: Sectors, is_first: bool) -> NeededSync {
     }
 }
 
-/// The logs, if every member that holds data has the log of the same session.
+/// Returns the logs, if every member with data has the log of the same session.
 ///
-/// Members that failed while a session began do not have it: all are given its
-/// block before the first of them is given an md superblock that knows it. If
-/// the failure was not recorded, the run has not begun, its log is empty, and
-/// what they hold is what they held when it was begun with them.
+/// Members that failed while a session began do not have it: all are given its block before the
+/// first of them is given an md superblock that refers to it. If the failure was not recorded, the
+/// run has not begun, its log is empty, and they have the content with which it was begun.
 fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
     let mut members = Vec::new();
     for (at, part) in chosen.parts.iter().enumerate() {
-        // A member that is being filled may hold blocks that are only in the
-        // log; what lies above its offset, or in the chunks of the bitmap, is
-        // copied again anyway.
+        // A member under recovery may hold blocks that are only in the log; everything above its
+        // offset, or in the chunks of the bitmap, is copied again anyway.
         let (slot, trust) = match part {
             Some(Part::InSync(slot)) => (*slot, Trust::Everywhere),
             Some(Part::Recovering(slot, Admission::From(below)))
@@ -407,8 +405,8 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
     })
 }
 
-/// The first member whose log superblock cannot be read, if the logs of the others would
-/// be enough for what is left then.
+/// Returns the first member whose log superblock cannot be read, if the logs of the others would
+/// suffice for the array without it.
 fn unreadable(view: &View, members: &[WithBlocks]) -> Option<LogFault> {
     let is_unreadable = |(at, _, _, blocks): &WithBlocks| {
         let log = view.candidates[*at].log;
@@ -422,8 +420,8 @@ fn unreadable(view: &View, members: &[WithBlocks]) -> Option<LogFault> {
 
 type WithBlocks = (usize, Slot, Trust, Vec<LogBlock>);
 
-/// The session of the write log whose records are replayed: one that every member with a log knows,
-/// that of the newest superblock before others.
+/// Returns the session of the write log whose records are replayed: one that every member with a
+/// log has, preferably that of the newest superblock.
 fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
     let name = |at: usize| view.candidates[at].name.clone();
     let first = members
@@ -438,8 +436,8 @@ fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
     let begun = view.blocks(view.newest);
     let begun = begun.first().map(|block| block.says.session);
     let begun = begun.filter(|session| *session != 0);
-    // What the newest md superblock was written for goes before what a member is
-    // the last to remember.
+    // The session for which the newest md superblock was written comes before one that only a
+    // single member still has.
     let known = first.3.iter().map(|block| block.says.session);
     let mut sessions = begun
         .into_iter()

@@ -1,4 +1,4 @@
-//! What the devices' superblocks say of the array and of each other.
+//! The claims of the devices' superblocks about the array and each other.
 
 mod split_brain;
 
@@ -10,23 +10,23 @@ use raidlab_geometry::{CopyMap, Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{Features, Role, Superblock};
 use raidlab_units::Sectors;
 
-/// What an assembly sees: the candidates, and which of them is the newest.
+/// The input of an assembly: the candidates, and which of them is the newest.
 pub(super) struct View {
     /// The candidates, in the order given.
     pub(super) candidates: Vec<Candidate>,
-    /// The candidate with the newest superblock, by its place in `candidates`.
+    /// The index in `candidates` of the one with the newest superblock.
     pub(super) newest: usize,
-    /// What keeps each candidate from being a member; `None` if nothing does.
+    /// The reason that excludes each candidate; `None` if there is none.
     pub(super) verdicts: Vec<Option<LeftOut>>,
     pub(super) level: Level,
     pub(super) layout: Layout,
     pub(super) size: Sectors,
     /// Sets of members of which each needs one, for levels without parity.
     copy_sets: Vec<SlotSet>,
-    /// Numbers of members that a replay of the log did without.
+    /// The device numbers of members that were away when a log was replayed.
     absent: Numbers,
-    /// The spare with the newest superblock, by its place in `candidates`. It belongs to no
-    /// member, but it has heard of what happened to them.
+    /// The index in `candidates` of the spare with the newest superblock. It has no content, but it
+    /// has recorded what happened to the members.
     newest_spare: Option<usize>,
 }
 
@@ -67,9 +67,8 @@ impl View {
         Ok(view)
     }
 
-    /// Of a candidate's log superblock only the block of this session counts
-    /// from now on; of a member that failed while the session began, and has
-    /// none, what the others' say.
+    /// Restricts a candidate's log superblock to the block of this session; a member that failed
+    /// while the session began, and has no such block, counts with that of the others.
     pub(super) fn believe(&mut self, at: usize, says: LogSays) {
         let of_newest = self.blocks(self.newest).first().copied();
         let blocks = self.blocks(at);
@@ -93,14 +92,14 @@ impl View {
         }
     }
 
-    /// The blocks in force of a candidate's log superblock.
+    /// Returns the blocks in force of a candidate's log superblock.
     pub(super) fn blocks(&self, at: usize) -> Vec<LogBlock> {
         let candidate = &self.candidates[at];
         let log = candidate.log.as_ref();
         log.map_or_else(Vec::new, |log| log.in_force(candidate.superblock()))
     }
 
-    /// The members that the log superblocks of recent ones name as away.
+    /// Returns the members that the log superblocks of recent candidates name as away.
     fn named_absent(&self) -> Numbers {
         let mut absent = Numbers::default();
         for at in 0..self.candidates.len() {
@@ -117,7 +116,7 @@ impl View {
         absent
     }
 
-    /// The newest superblock, which is believed where others differ.
+    /// Returns the newest superblock, which decides where others differ.
     pub(super) fn array(&self) -> &Superblock {
         self.candidates[self.newest].superblock()
     }
@@ -126,7 +125,7 @@ impl View {
         usize::try_from(self.array().raid_disks).unwrap_or(usize::MAX)
     }
 
-    /// The slot that a candidate claims for itself.
+    /// Returns the slot that a candidate claims for itself.
     pub(super) fn claim(&self, at: usize) -> Option<Slot> {
         claim(self.candidates[at].superblock())
     }
@@ -139,7 +138,7 @@ impl View {
     /// Whether the array has all its data with these members.
     pub(super) fn is_enough(&self, members: SlotSet) -> bool {
         if !self.is_redundant() {
-            // Where the data lie depends on every member's size.
+            // The place of the data depends on every member's size.
             return members.len() >= self.slot_count();
         }
         match self.level.parity_count() {
@@ -151,21 +150,20 @@ impl View {
         }
     }
 
-    /// Whether the array has more of its data if the member of this slot is there, too.
+    /// Whether the array has more of its data if the member of this slot is added.
     pub(super) fn helps(&self, members: SlotSet, slot: Slot) -> bool {
         let mut sets = self.copy_sets.iter();
         self.copy_sets.is_empty()
             || sets.any(|set| set.contains(slot) && (*set & members).is_empty())
     }
 
-    /// Whether a candidate is a current member: recent, and there when the log
-    /// was replayed.
+    /// Whether a candidate is a current member: recent, and present when the log was replayed.
     pub(super) fn is_current(&self, at: usize) -> bool {
         let number = self.candidates[at].superblock().device_number;
         self.is_recent(at) && !self.is_absent(number) || mutation::is(Mutation::StaleTrusted)
     }
 
-    /// Whether a replay of the log did without the member of this number.
+    /// Whether the member of this number was away when the log was replayed.
     pub(super) fn is_absent(&self, number: u32) -> bool {
         self.absent.contains(number) && !mutation::is(Mutation::AbsenceIgnored)
     }
@@ -181,9 +179,9 @@ impl View {
         newest.map(|(at, _)| at)
     }
 
-    /// Whether the newest superblock gives a candidate the slot that it claims, that of a
-    /// spare too if it is newer than those of all members, and the candidate's event count
-    /// is at most one behind.
+    /// Whether the newest superblock gives a candidate the slot that it claims, also that of a
+    /// spare if it is newer than those of all members, and the candidate's event count is at
+    /// most one behind.
     fn is_recent(&self, at: usize) -> bool {
         let array = self.array();
         let superblock = self.candidates[at].superblock();
@@ -200,7 +198,7 @@ impl View {
         is_recent && gives(array) && spare.is_none_or(gives)
     }
 
-    /// Sectors that a member must have.
+    /// Returns the sectors that a member must have.
     pub(super) fn needed_size(&self, superblock: &Superblock) -> u64 {
         let used = match self.is_redundant() {
             true => self.array().used_size,
@@ -209,7 +207,7 @@ impl View {
         superblock.data_offset.0.saturating_add(used.0)
     }
 
-    /// Devices whose superblock or size does not fit.
+    /// Leaves out devices whose superblock or size does not fit.
     fn leave_out_misfits(&mut self) {
         for at in 0..self.candidates.len() {
             if self.verdicts[at].is_some() {
@@ -222,7 +220,7 @@ impl View {
                 && superblock.layout == array.layout
                 && superblock.chunk == array.chunk;
             let needed = self.needed_size(superblock);
-            // A superblock at the end may lie where an array that has grown has data.
+            // In an array that has grown, a superblock at the end may lie in the data.
             let size = match self.is_redundant() {
                 true => superblock.data_offset.0 + superblock.data_room(*size).0,
                 false => size.0,
@@ -258,7 +256,7 @@ pub(super) fn role_of(superblock: &Superblock, number: u32) -> Role {
         .unwrap_or(Role::Spare)
 }
 
-/// The same array, and nothing that only md can do.
+/// Checks that all belong to the same array, without features that only md supports.
 fn check_same_array(candidates: &[Candidate]) -> Result<(), AssembleError> {
     let first = candidates.first().ok_or(AssembleError::NoCandidates)?;
     for candidate in candidates {
@@ -309,7 +307,7 @@ const SUPPORTED: u32 = Features::BITMAP
     | Features::RECOVERY_BITMAP
     | Features::RAID0_LAYOUT;
 
-/// Of two devices with the same member UUID the newer one counts.
+/// Leaves out copies: of two devices with the same member UUID the newer one counts.
 fn leave_out_copies(
     candidates: &[Candidate],
     verdicts: &mut [Option<LeftOut>],
@@ -339,9 +337,9 @@ fn leave_out_copies(
     Ok(())
 }
 
-/// The device with the highest event count among those that claim a slot; of several one that
-/// is not being filled, and of these the one with the lowest slot. Where one that is being filled
-/// was the only one to hear of it, the others may have run without it since, and count as many.
+/// Returns the device with the highest event count among those that claim a slot; of several one
+/// that is not under recovery, and of these the one with the lowest slot. Where only one under
+/// recovery recorded an event, the others may have run without it since, and have the same count.
 fn newest(candidates: &[Candidate], verdicts: &[Option<LeftOut>]) -> Option<usize> {
     let claimed = candidates
         .iter()
@@ -361,7 +359,7 @@ fn newest(candidates: &[Candidate], verdicts: &[Option<LeftOut>]) -> Option<usiz
     chosen.map(|(at, ..)| at)
 }
 
-/// The array's size, and which members are copies of each other.
+/// Returns the array's size, and the sets of members that are copies of each other.
 fn size_and_copies(
     candidates: &[Candidate],
     newest: usize,

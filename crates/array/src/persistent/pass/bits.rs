@@ -1,10 +1,9 @@
 //! A pass that only sets bits: the one that writes wait for.
 //!
-//! Nothing in it says of one member what another has to make true first, so each
-//! member flushes and gets its pages by itself, and none waits for another's flush,
-//! as md has it (Linux drivers/md/md.c, `md_super_write`: every page is a write with
-//! PREFLUSH and FUA to each member). What is set later goes with the next
-//! pass; with md what is set in the same moment may go with this one.
+//! No claim about one member in it depends on another one's flush, so each member flushes and gets
+//! its pages by itself, and none waits for another's flush, as md has it (Linux drivers/md/md.c,
+//! `md_super_write`: every page is a write with PREFLUSH and FUA to each member). Bits that are set
+//! later go with the next pass; with md those set in the same moment may go with this one.
 
 use super::{Phase, Placed};
 use crate::persistent::PersistentArray;
@@ -15,7 +14,7 @@ use raidlab_metadata::PAGE_BYTES;
 use raidlab_units::Sectors;
 use std::collections::BTreeSet;
 
-/// Runs of pages as far as the bitmap goes, by their distance from its beginning.
+/// Returns runs of pages as far as the bitmap goes, by their distance from its beginning.
 fn placed(runs: Vec<(usize, Vec<u8>)>, end: usize) -> Vec<Placed> {
     let runs = runs.into_iter().map(|(page, mut bytes)| {
         bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
@@ -24,7 +23,7 @@ fn placed(runs: Vec<(usize, Vec<u8>)>, end: usize) -> Vec<Placed> {
     runs.collect()
 }
 
-/// The same at their places on a member, whose bitmap begins at `start`.
+/// Returns the pages at their places on a member whose bitmap begins at `start`.
 fn placed_from(start: Sectors, pages: &[Placed]) -> Vec<Placed> {
     let pages = pages.iter();
     pages
@@ -33,7 +32,7 @@ fn placed_from(start: Sectors, pages: &[Placed]) -> Vec<Placed> {
 }
 
 impl PersistentArray {
-    /// More pages go with a pass that has begun in this moment.
+    /// Adds pages to a pass that has begun in this moment.
     pub(in crate::persistent) fn add_bits(&mut self, pages: &BTreeSet<usize>) {
         let Some(intent) = &mut self.intent else {
             return;
@@ -53,7 +52,7 @@ impl PersistentArray {
         }
     }
 
-    /// Begins it: all members are flushed.
+    /// Begins the pass: all members are flushed.
     pub(super) fn send_bits(&mut self, out: &mut Outputs) {
         let events = self.array.events;
         let (Some(pass), Some(intent)) = (&mut self.pass, &mut self.intent) else {
@@ -73,7 +72,7 @@ impl PersistentArray {
         }
     }
 
-    /// Where a member that holds data keeps its bitmap.
+    /// Returns the place of the bitmap on a member that holds data.
     fn bitmap_start(&self, handle: Slot) -> Option<Sectors> {
         let device = self.devices.get(&handle)?;
         let holds_data = !matches!(device.place, Place::Spare | Place::Faulty);

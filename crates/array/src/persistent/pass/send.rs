@@ -1,5 +1,5 @@
-//! What a pass sends beside the superblocks: bitmap pages, bad-block logs, the
-//! superblocks of write logs; and how a metadata command is made.
+//! The parts of a pass besides the superblocks: bitmap pages, bad-block logs, the superblocks of
+//! write logs; and the construction of a metadata command.
 
 use super::{Phase, Placed};
 use crate::engine::EXTERNAL_BITMAP;
@@ -81,8 +81,8 @@ impl PersistentArray {
         }
     }
 
-    /// A device that has come since the pass began, and takes part from the next one on, has
-    /// none of the bitmap's pages: then all are written.
+    /// Keeps the bitmap's pages wanted for a device that has come since the pass began: it takes
+    /// part from the next one on, and has none of them, so all are written then.
     fn keep_pages_for_who_came_late(&mut self) {
         let Some(pass) = &self.pass else { return };
         let takes_part = |handle: &Slot| pass.targets.iter().any(|(target, _)| target == handle);
@@ -97,7 +97,7 @@ impl PersistentArray {
         }
     }
 
-    /// The bad-block logs that have changed.
+    /// Returns the bad-block logs that have changed.
     pub(super) fn bad_block_logs(&mut self) -> Vec<(Slot, Option<Placed>)> {
         let mut logs = Vec::new();
         for (handle, device) in &mut self.devices {
@@ -116,7 +116,7 @@ impl PersistentArray {
             match log {
                 _ if !alive.contains(&handle) => {}
                 Some((start, bytes)) => self.send_durably(handle, start, bytes, out),
-                // What cannot be remembered cannot be left to the member.
+                // Bad blocks that cannot be recorded cannot be left to the member.
                 None => self.metadata_failed(handle, out),
             }
         }
@@ -153,7 +153,7 @@ impl PersistentArray {
         }
     }
 
-    /// A device was flushed, or has answered to something else.
+    /// Sends the writes behind a flush that has ended, or notes another answer of the device.
     pub(super) fn send_behind_flush(&mut self, handle: Slot, out: &mut Outputs) {
         let Some(pass) = &mut self.pass else { return };
         for (start, bytes) in pass.behind_flush.remove(&handle).unwrap_or_default() {
@@ -173,7 +173,7 @@ impl PersistentArray {
         let Some(pass) = &mut self.pass else { return };
         pass.outstanding += 1;
         let phase = pass.phase;
-        // md's are one request with the flush before them (`md_super_write`).
+        // md's writes are one request with the flush before them (`md_super_write`).
         let is_for_writes = self.imitates_md && pass.behind_flush.contains_key(&handle);
         let id = self.commands.new_id();
         self.commands.metadata.insert(id, Some(handle));

@@ -1,8 +1,8 @@
-//! What the engine writes goes to both devices, and is answered when both have.
+//! The doubling of the engine's writes: they go to both devices, and are answered when both have.
 //!
-//! When one of the two fails, the engine is told nothing of the slot until superblocks are
-//! written that leave that device out: acknowledged writes would be missing on it, records of
-//! the write log might be let go that it needs, and after a power cut it might hold the slot.
+//! When one of the two fails, the engine gets no answer for the slot until superblocks are written
+//! that leave that device out: acknowledged writes would be missing on it, records of the write log
+//! that it needs might be freed, and after a power cut it might hold the slot.
 
 use super::{Copying, Double, Missed, Stage, span_of};
 use crate::mutation::{self, Mutation};
@@ -13,8 +13,7 @@ use raidlab_units::Span;
 use std::collections::BTreeMap;
 
 impl PersistentArray {
-    /// Sends a command of the engine, to both devices where a member is being
-    /// replaced.
+    /// Sends a command of the engine, to both devices where a member is being replaced.
     pub(in crate::persistent) fn send_engine_command(
         &mut self,
         slot: Slot,
@@ -73,8 +72,8 @@ impl PersistentArray {
         out.commands.push(copy);
     }
 
-    /// The device that serves a slot has answered a command of the engine, which is told
-    /// when the other device has answered, too, if it was given the command.
+    /// Handles the answer of the device that serves a slot. The engine gets it when the other
+    /// device has answered, too, if the command went to both.
     pub(in crate::persistent) fn engine_answered(
         &mut self,
         command: CommandId,
@@ -101,8 +100,8 @@ impl PersistentArray {
         }
     }
 
-    /// Gives a read that has failed to the device that has taken the slot since; says
-    /// whether there is one.
+    /// Sends a read that has failed to the device that has taken the slot since; returns whether
+    /// there is one.
     fn ask_successor(&mut self, slot: Slot, read: MemberCommand, out: &mut Outputs) -> bool {
         let new = self.handle(slot);
         let device = self.devices.get(&new);
@@ -116,8 +115,8 @@ impl PersistentArray {
         true
     }
 
-    /// The engine gets an answer, or will get it when superblocks leave out who has missed
-    /// something of this slot.
+    /// Gives the engine an answer, at once or when superblocks leave out the device that has missed
+    /// a write in this slot.
     fn tell_engine(
         &mut self,
         command: CommandId,
@@ -144,8 +143,9 @@ impl PersistentArray {
         }
     }
 
-    /// A write has failed on a device that goes on serving, as it is the last one: the new
-    /// device may have it all the same, and would show it once it takes the slot.
+    /// Copies a range again after a failed write on a device that goes on serving, as it is the
+    /// last one: the new device may have the write all the same, and would show it once it
+    /// takes the slot.
     fn copy_again(&mut self, slot: Slot, span: Span) {
         let Some(replacement) = self.replacements.running.get(&slot) else {
             return;
@@ -165,7 +165,7 @@ impl PersistentArray {
         self.note_position(slot);
     }
 
-    /// The device that is given copies has not done what the engine asked for.
+    /// Handles a failed command of the device that gets copies.
     fn copy_missed(&mut self, command: CommandId, device: Slot, out: &mut Outputs) {
         let double = self.replacements.doubles.get(&command);
         let Some(slot) = double.map(|double| double.slot) else {
@@ -178,9 +178,9 @@ impl PersistentArray {
         self.replacement_failed(device, out);
     }
 
-    /// From now on one of the two devices of a slot misses what the engine asks for, and by the
-    /// superblocks it may be fit to hold the slot: the new one when it is filled, the old one
-    /// until they name the new one.
+    /// Withholds answers from now on, as one of the two devices of a slot misses writes, and by the
+    /// superblocks it may be fit to hold the slot: the new one when it is filled, the old one until
+    /// they name the new one.
     pub(super) fn hold_answers(&mut self, slot: Slot) {
         if self.is_recorded() && self.may_write() && !mutation::is(Mutation::CopyMissUnrecorded) {
             self.want_superblocks = true;
@@ -188,14 +188,15 @@ impl PersistentArray {
         }
     }
 
-    /// Superblocks are about to be written that leave out who has missed something so far.
+    /// Notes that superblocks are about to be written that leave out each device that has missed a
+    /// write so far.
     pub(in crate::persistent) fn name_missed(&mut self) {
         for missed in self.replacements.missed.values_mut() {
             missed.is_named = true;
         }
     }
 
-    /// Tells the engine what was held back: where the superblocks are written, or where nothing
+    /// Gives the engine the withheld answers, where the superblocks are written, or where nothing
     /// is written any more (`all`).
     pub(in crate::persistent) fn release_answers(&mut self, all: bool, out: &mut Outputs) {
         let missed = std::mem::take(&mut self.replacements.missed);
@@ -210,7 +211,7 @@ impl PersistentArray {
         }
     }
 
-    /// Whether an answer is to a command of this layer; if so, it is taken.
+    /// Handles an answer to a command of this layer; returns whether it was one.
     pub(in crate::persistent) fn copying_answered(
         &mut self,
         command: CommandId,

@@ -1,4 +1,4 @@
-//! How a replacement ends: the new device takes the slot, or one of the two fails.
+//! The end of a replacement: the new device takes the slot, or one of the two fails.
 
 use super::{Copying, LastFlush, Stage};
 use crate::admission::Admission;
@@ -11,7 +11,7 @@ use crate::request::{
 use raidlab_units::Sectors;
 
 impl PersistentArray {
-    /// The new device no longer takes part.
+    /// Ends the part of a new device that has failed.
     pub(in crate::persistent) fn replacement_failed(&mut self, device: Slot, out: &mut Outputs) {
         let running = self.replacements.running.iter();
         let found = running
@@ -28,8 +28,8 @@ impl PersistentArray {
         out.events.push(Event::MemberFailed(device));
     }
 
-    /// The failure of a slot's member does not count as recorded, though it may be. The engine
-    /// goes on without the slot only when superblocks leave out its replacement as well.
+    /// Counts the failure of a slot's member as not recorded, although it may be. The engine goes
+    /// on without the slot only when superblocks leave out its replacement as well.
     fn record_anew(&mut self, slot: Slot) {
         self.recorded.remove(&slot);
         self.unrecorded.insert(slot);
@@ -39,7 +39,7 @@ impl PersistentArray {
         }
     }
 
-    /// Ends a replacement as it stands.
+    /// Ends a replacement in its present state.
     pub(super) fn abandon_replacement(&mut self, slot: Slot, out: &mut Outputs) {
         self.want_superblocks = true;
         let Some(mut replacement) = self.replacements.running.remove(&slot) else {
@@ -48,11 +48,12 @@ impl PersistentArray {
         out.commands.append(&mut replacement.held);
     }
 
-    /// Does what follows for a replacement when the member of its slot has failed.
+    /// Adapts a replacement to the failure of its slot's member.
     pub(in crate::persistent) fn replaced_member_failed(&mut self, slot: Slot, out: &mut Outputs) {
-        // A resync ends without having compared what has one copy left, and a first one where
-        // parity defines what is lost: what the old member had would stay as unlike as it was.
-        // What parity does not tell after a crash, its copy does, and the resync goes on.
+        // A resync ends without comparing blocks that have one copy left, and a first one
+        // where parity defines what is lost: the old member's content would remain different
+        // from the others'. After a crash its copy holds what parity does not define, and the
+        // resync goes on.
         let differs = !self.is_in_sync() && (self.stripes.is_none() || self.in_sync.is_first);
         match self.replacements.running.get_mut(&slot) {
             None => {}
@@ -65,7 +66,7 @@ impl PersistentArray {
         }
     }
 
-    /// The superblocks name the new device: the old one is done with.
+    /// Drops the old device, as the superblocks name the new one.
     pub(in crate::persistent) fn replacement_recorded(&mut self, slot: Slot) {
         let running = self.replacements.running.get(&slot);
         if running.is_some_and(|it| it.stage == Stage::Taken) {
@@ -73,9 +74,9 @@ impl PersistentArray {
         }
     }
 
-    /// Everything is copied: the new device takes the slot, once it has been flushed.
+    /// Gives the slot to the new device when everything is copied, once it has been flushed.
     pub(super) fn take_place(&mut self, slot: Slot, out: &mut Outputs) -> bool {
-        // The last that was to be copied may have been found bad or empty instead.
+        // The last part may have been found bad or empty instead of being copied.
         self.note_position(slot);
         let is_drained = self.replacements.is_drained(slot);
         let Some(replacement) = self.replacements.running.get_mut(&slot) else {
@@ -84,7 +85,7 @@ impl PersistentArray {
         if !is_drained || !self.unrecorded.is_empty() || self.pass.is_some() {
             return false;
         }
-        // First that it has everything, then that it is the member: a crash
+        // The superblocks first record that it has everything, then that it is the member: a crash
         // between two superblocks of the second pass must not cost a member.
         if replacement.recorded < self.array.used_size
             && !mutation::is(Mutation::ReplacementSeatedEarly)
@@ -108,7 +109,7 @@ impl PersistentArray {
         true
     }
 
-    /// Says whether it has sent one: none is under way yet.
+    /// Sends the flush before the change of place; returns whether it did, as none was under way.
     fn send_last_flush(&mut self, slot: Slot, out: &mut Outputs) -> bool {
         let running = self.replacements.running.get_mut(&slot);
         let Some(replacement) = running.filter(|it| it.last_flush == LastFlush::Due) else {
@@ -134,7 +135,7 @@ impl PersistentArray {
         true
     }
 
-    /// A new device has answered the flush before it takes its slot.
+    /// Handles a new device's answer to the flush before it takes its slot.
     pub(super) fn last_flush_answered(
         &mut self,
         (slot, new): (Slot, Slot),
@@ -152,10 +153,10 @@ impl PersistentArray {
         }
     }
 
-    /// The old device has failed, and the superblocks know: the new one takes
-    /// its slot and is filled from the others.
+    /// Gives the slot of a failed old device, when the superblocks record the failure, to the new
+    /// one, which is recovered from the others.
     pub(super) fn take_orphan(&mut self, slot: Slot, out: &mut Outputs) -> bool {
-        // What a pass under way says of the new device is from before.
+        // The claims of a pass under way about the new device are older.
         if !self.recorded.contains(&slot) || self.pass.is_some() {
             return false;
         }
@@ -176,15 +177,15 @@ impl PersistentArray {
             return true;
         }
         if let Some(device) = self.devices.get_mut(&new) {
-            // What the old one had lost is filled from the others; its log names
-            // it until then.
+            // Blocks that the old one had lost are recovered from the others; the device's log
+            // names them until then.
             let bad = device.bad_spans();
             below = bad.iter().fold(below, |below, bad| below.min(bad.start));
             device.place = Place::Spare;
         }
         self.seat(new, slot, Admission::From(below), true, out);
-        // What is in work leaves the new device out, so it is filled less far than its
-        // superblock says: no write goes out before that says so.
+        // Writes in work leave the new device out, so it is filled less far than its superblock
+        // says: no write goes out before that is corrected.
         let place = self.devices.get(&new).map(|device| &device.place);
         if let Some(Place::Recovering { below, .. }) = place
             && *below < recorded
@@ -195,10 +196,11 @@ impl PersistentArray {
         true
     }
 
-    /// The array is stopped, or read-only: nothing is filled now. If nothing is written any more
-    /// either, the next assembly finds the new device as it is. Otherwise it is a spare again, and
-    /// the engine goes on without the slot when the superblocks say so: they must not call filled
-    /// what is about to miss writes.
+    /// Leaves a new device whose member has failed: the array is stopped, or read-only, and
+    /// nothing is recovered now. If nothing is written any more either, the next assembly finds
+    /// the new device as it is. Otherwise it is a spare again, and the engine goes on without
+    /// the slot when the superblocks record that: they must not call a device filled that is
+    /// about to miss writes.
     fn leave_orphan(&mut self, slot: Slot, new: Slot) {
         let writes = self.writes > 0 || !self.held.is_empty() || self.mode == Mode::ReadOnly;
         if !writes || !self.may_write() || mutation::is(Mutation::OrphanLeftFilled) {

@@ -1,4 +1,4 @@
-//! The rest is copied in windows, upwards, where and when the engine lets it.
+//! The copying of a replacement in windows, upwards, where and when the engine permits it.
 
 use super::{
     ATTEMPTS, BLOCK, CHECKPOINTS, Copying, LastFlush, PATIENCE, Replacement, Stage, Unreadable,
@@ -61,7 +61,7 @@ impl PersistentArray {
         }
     }
 
-    /// Takes down how far the new device is filled, and has it recorded now and then.
+    /// Notes how far the new device is filled, and has it recorded at intervals.
     pub(super) fn note_position(&mut self, slot: Slot) {
         self.take_down_positions();
         let Some(replacement) = self.replacements.running.get(&slot) else {
@@ -72,8 +72,8 @@ impl PersistentArray {
         self.want_superblocks |= position.0 >= replacement.recorded.0.saturating_add(step);
     }
 
-    /// Takes down how far each new device is filled at this moment, which may be less far
-    /// than before: what was bad on the old one, and was not copied, may have got its bytes.
+    /// Notes how far each new device is filled at this moment, which may be less far than before: a
+    /// range that was bad on the old one, and was not copied, may have been rewritten.
     pub(in crate::persistent) fn take_down_positions(&mut self) {
         for replacement in self.replacements.running.values() {
             let position = replacement.below(self.data_span(replacement.new));
@@ -85,17 +85,17 @@ impl PersistentArray {
         }
     }
 
-    /// Whether the superblock of some new device calls it filled further than it is: should it
-    /// not hear of that, and the old one be gone, it takes the slot as it says.
+    /// Whether the superblock of some new device calls it filled further than it is: if that is not
+    /// corrected, and the old one is gone, it takes the slot with this claim.
     fn claims_too_much(&self) -> bool {
         let mut running = self.replacements.running.values();
         running.any(|it| it.recorded > it.below(self.data_span(it.new)))
             && !mutation::is(Mutation::OverclaimIgnored)
     }
 
-    /// How far the superblocks say that the array is in sync. No further than the last ones, while
-    /// a device that replaces a member has still to hear that it is not filled as it says: what it
-    /// has may differ from the rest, and where it does not hear of it, a resync must follow.
+    /// Returns the part of the array to be recorded as in sync: no more than in the last
+    /// superblocks, while a new device still claims to be filled further than it is. Its content
+    /// may differ from the others', and if the correction does not reach it, a resync must follow.
     pub(in crate::persistent) fn in_sync_to_say(&self) -> InSync {
         match self.claims_too_much() && self.said.below < self.in_sync.below {
             true => self.said,
@@ -103,7 +103,7 @@ impl PersistentArray {
         }
     }
 
-    /// The old device could not read a window.
+    /// Handles a window that the old device could not read.
     pub(super) fn window_unreadable(
         &mut self,
         slot: Slot,
@@ -135,7 +135,7 @@ impl PersistentArray {
         let (now, new) = (self.now, replacement.new);
         let failed = self.with_engine_do(out, |engine, out| engine.fail(now, slot, out));
         if failed.is_err() {
-            // It is the last one that has some of the data: it stays as it is.
+            // The old device is the last one that has some of the data: it stays in service.
             self.abandon_replacement(slot, out);
             let mut commands = self.replacements.commands.values();
             let is_used = commands.any(|it| matches!(it, Copying::Double(_, to) if *to == new));
@@ -146,7 +146,7 @@ impl PersistentArray {
         }
     }
 
-    /// Copies what can be copied now; true if something has changed.
+    /// Copies what can be copied now; returns true if anything has changed.
     pub(in crate::persistent) fn go_on_replacing(&mut self, out: &mut Outputs) -> bool {
         let slots: Vec<Slot> = self.replacements.running.keys().copied().collect();
         let mut progress = false;
@@ -165,7 +165,7 @@ impl PersistentArray {
         let in_flight = &self.commands.data;
         replacement.earlier.retain(|id| in_flight.contains_key(id));
         if (!may_go || is_syncing) && replacement.last_flush == LastFlush::Answered {
-            // It has to wait, and may die without being asked for anything.
+            // The new device has to wait, and may die without having got a command.
             replacement.last_flush = LastFlush::Due;
         }
         let is_free = replacement.stage == Stage::Copying
@@ -247,8 +247,7 @@ impl PersistentArray {
         });
     }
 
-    /// Has the engine look at a block that the old device cannot read, and write
-    /// it anew.
+    /// Makes the engine check a block that the old device cannot read, and rewrite it.
     pub(super) fn correct(&mut self, slot: Slot, start: Sectors, out: &mut Outputs) -> bool {
         let Some(replacement) = self.replacements.running.get_mut(&slot) else {
             return false;
@@ -259,7 +258,7 @@ impl PersistentArray {
         let span = Span::between(start, data.end.min(Sectors(start.0 + BLOCK)));
         let ranges = self.positions_of(slot, data, span);
         if ranges.is_empty() {
-            // Nothing lies there.
+            // The block has no content.
             if let Some(replacement) = self.replacements.running.get_mut(&slot) {
                 replacement.data.remove(span);
                 replacement.unreadable = None;
@@ -270,9 +269,9 @@ impl PersistentArray {
         true
     }
 
-    /// What the old device's bad-block log names is read from neither: a repair of it
-    /// has the engine write it anew, and with that it is on both, as far as the other
-    /// members have it. What is left after some attempts stays in the logs of both.
+    /// Repairs the ranges in the old device's bad-block log, which are not read: the engine
+    /// rewrites them on both devices, as far as the other members have them. Ranges that are left
+    /// after some attempts stay in the logs of both.
     fn rewrite_bad(&mut self, slot: Slot, out: &mut Outputs) -> bool {
         let Some(replacement) = self.replacements.running.get(&slot) else {
             return false;
@@ -302,7 +301,7 @@ impl PersistentArray {
         true
     }
 
-    /// A sync of some ranges, for a replacement's sake.
+    /// Starts a sync of some ranges, for a replacement's sake.
     fn have_engine_write(&mut self, action: SyncAction, ranges: Vec<Span>, out: &mut Outputs) {
         let ranges: SpanSet = ranges.into_iter().collect();
         let request = SyncRequest {
@@ -319,8 +318,8 @@ impl PersistentArray {
         }
     }
 
-    /// A range of the data area of a slot's device, as the engine's syncs count; less
-    /// where nothing lies in some of it.
+    /// Returns a range of the data area of a slot's device in the units of the engine's syncs,
+    /// without parts that have no content.
     fn positions_of(&self, slot: Slot, data: Span, span: Span) -> Vec<Span> {
         let shape = assembly::shape_of(&self.array, self.level, self.layout);
         let (mut at, end) = (span.start - data.start, span.end - data.start);
@@ -345,7 +344,7 @@ impl PersistentArray {
         positions
     }
 
-    /// When the next window is due.
+    /// Returns the time when the next window is due.
     pub(in crate::persistent) fn next_window_at(&self) -> Option<Nanos> {
         let waits = self.mode == Mode::ReadWrite && self.engine.sync_status().is_none();
         let running = self.replacements.running.values();

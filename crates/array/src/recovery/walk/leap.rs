@@ -1,13 +1,13 @@
 //! Leaps over the even part of a sync, for simulations.
 //!
-//! While a walk is frozen no block of it begins. With nothing in work it may be told that,
-//! since then or since the leap before, it ran evenly up to another position; its checkpoints
-//! are those that it would have taken on the way.
+//! While a walk is frozen none of its blocks begins. With nothing in work it may be told that,
+//! since then or since the leap before, it ran evenly up to another position; its checkpoints are
+//! those that it would have taken on the way.
 
 use super::{CheckpointRule, Pause, SyncKind, SyncWalk};
 use raidlab_units::{Nanos, Sectors, Span};
 
-/// Time that a driver skipped, with the sync running evenly in it.
+/// A span of time that a driver skipped, with the sync running evenly in it.
 #[derive(Debug, Clone, Copy)]
 struct Leap {
     from: Sectors,
@@ -20,8 +20,8 @@ struct Leap {
 }
 
 impl CheckpointRule {
-    /// The last checkpoint, and its time, after a leap: those that the rule
-    /// would have taken on the way, one by one.
+    /// Returns the last checkpoint, and its time, after a leap: those that the rule would have
+    /// taken on the way, one by one.
     fn after_leap(&self, leap: &Leap) -> (Sectors, Nanos) {
         let span = leap.now.saturating_sub(leap.since);
         let moved = leap.to.0 - leap.from.0;
@@ -53,7 +53,7 @@ impl CheckpointRule {
 }
 
 impl SyncWalk {
-    /// No block begins from now on.
+    /// Lets no block begin from now on.
     pub fn freeze(&mut self, now: Nanos) {
         self.frozen.get_or_insert(now);
     }
@@ -69,9 +69,9 @@ impl SyncWalk {
         self.frozen.is_some()
     }
 
-    /// Since the freeze, or the leap before, the sync ran evenly up to `position`. Gives what
-    /// was passed over; `None` where that cannot be, as it is not frozen, something is in
-    /// work, or the position is not ahead.
+    /// Skips the part up to `position`, over which the sync ran evenly since the freeze, or the
+    /// leap before. Returns the range that was skipped; `None` where that is impossible, as it is
+    /// not frozen, a block is in work, or the position is not ahead.
     pub fn leap(&mut self, now: Nanos, position: Sectors) -> Option<Span> {
         let (Some(since), Some(sync)) = (self.frozen, &mut self.running) else {
             return None;

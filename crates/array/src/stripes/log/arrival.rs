@@ -1,16 +1,14 @@
-//! A member is added to an array that keeps a log.
+//! The addition of a member to an array that keeps a log.
 //!
-//! The records of before do not know it: they name the member that had the slot
-//! then, and the new one has none of them. If they counted after a crash, the
-//! newest would lack a participant's record and be passed over, and older ones
-//! would be written over what they brought. So nothing of before may count once
-//! the new member does. While it *arrives*, no batch begins; the transactions
-//! of before are written in place and flushed, until all are retired; then a
-//! batch of *marks*, one record in each of the other rings, says that nothing
-//! older counts *in any ring*; and when they are durable the ring of the new
-//! member is emptied. A crash before the first mark is durable finds all as it
-//! was; one after it finds nothing of before, whichever rings have theirs. Only
-//! when the ring is empty do batches and the recovery begin.
+//! Earlier records do not include it: they name the member that had the slot then, and the new one
+//! has none of them. If they counted after a crash, the newest would lack a participant's record
+//! and be passed over, and older ones would be written over its data. So no earlier record may
+//! count once the new member does. While it *arrives*, no batch begins; the earlier transactions
+//! are written in place and flushed, until all are retired; then a batch of *marks*, one record in
+//! each of the other rings, declares that nothing older counts *in any ring*; and when they are
+//! durable the ring of the new member is emptied. A crash before the first mark is durable finds
+//! all as it was; one after it finds no earlier record that counts, whichever rings have their
+//! marks. Only when the ring is empty do batches and the recovery begin.
 //!
 //! A mark is a record without extents that names several participants.
 
@@ -24,20 +22,20 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 impl Log {
-    /// A member was added to a slot.
+    /// Begins the arrival of a member that was added to a slot.
     pub(in super::super) fn arrives(&mut self, slot: Slot) {
         self.arrivals = self.arrivals.with(slot);
     }
 
-    /// Members arrive, or their rings are being emptied.
+    /// Whether members arrive, or their rings are being emptied.
     pub(in super::super) fn is_admitting(&self) -> bool {
         !self.arrivals.is_empty() || self.wipes.values().any(|wipe| !wipe.dead)
     }
 
-    /// A mark for the ring of each member in service but those that arrive;
-    /// `None` if there is no room now.
+    /// Returns a mark for the ring of each member in service except those that arrive; `None` if
+    /// there is no room now.
     fn marks(&mut self, service: SlotSet) -> Option<Vec<Placed>> {
-        // Everything is retired, but the newest batch may not know it.
+        // Everything is retired, but the newest batch may not be marked so.
         self.retire(&[]);
         let transaction = self.next_transaction;
         let others = service - self.arrivals;
@@ -82,8 +80,8 @@ impl Log {
 }
 
 impl StripeArray {
-    /// Goes on with the members that arrive, while no batch is in flight; true
-    /// if there was anything to do.
+    /// Continues the arrival of members, while no batch is in flight; returns true if there was
+    /// anything to do.
     pub(super) fn pump_arrivals(&mut self, out: &mut Outputs) -> bool {
         let service = self.members.in_service();
         let Some(log) = &mut self.log else {
@@ -123,7 +121,7 @@ impl StripeArray {
         true
     }
 
-    /// The marks for these members are durable.
+    /// Continues when the marks for these members are durable.
     pub(super) fn marked(&mut self, arrivals: SlotSet, out: &mut Outputs) {
         for slot in arrivals.iter() {
             let Some(log) = &mut self.log else { return };
@@ -154,8 +152,8 @@ impl StripeArray {
         self.wipe_more(scratch, out);
     }
 
-    /// Sends the next part of a ring being emptied, or ends it: where nothing is left, and
-    /// where the member has failed.
+    /// Sends the next part of a ring being emptied, or ends it: where nothing is left, and where
+    /// the member has failed.
     pub(in super::super) fn wipe_more(&mut self, scratch: ScratchId, out: &mut Outputs) {
         let Some(log) = &mut self.log else {
             return;

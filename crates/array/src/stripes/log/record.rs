@@ -24,7 +24,7 @@ use super::super::config::BLOCK;
 use crate::request::Slot;
 use raidlab_geometry::{MAXIMUM_MEMBERS, SlotSet};
 
-/// Extents that a header has room for.
+/// The most extents in a header.
 pub(in super::super) const MOST_EXTENTS: usize = 16;
 
 pub(super) const HEADER_BYTES: u32 = 4096;
@@ -37,21 +37,21 @@ const OLDEST_AT: usize = 392;
 const BYTES: usize = HEADER_BYTES as usize;
 const SEAL: usize = SEAL_AT as usize;
 
-/// What the header of a log record says.
+/// The content of a log record's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) session: u64,
     pub(super) batch: u64,
     pub(super) transaction: u64,
-    /// Records of earlier transactions in the same ring are void.
+    /// The oldest transaction of the ring that counts: records of earlier ones are void.
     pub(super) oldest: u64,
     pub(super) position: u64,
     pub(super) slot: Slot,
     pub(super) participants: SlotSet,
     pub(super) window: (u64, u64),
-    /// The ranges that the record has data of: the first sector and the number of sectors.
+    /// The ranges of the record's data: the first sector and the number of sectors.
     pub(super) extents: Vec<(u64, u64)>,
-    /// As read; empty in a header that is yet to be sealed.
+    /// The checksums as read; empty in a header that is yet to be sealed.
     pub(super) checksums: Vec<u32>,
 }
 
@@ -71,18 +71,18 @@ fn half(bytes: &[u8], at: usize) -> u16 {
 }
 
 impl Header {
-    /// Whether nothing older counts in any ring (`arrival`).
+    /// Whether the record is a mark: nothing older counts in any ring (`arrival`).
     pub(super) fn is_mark(&self) -> bool {
         self.extents.is_empty() && self.participants.len() > 1
     }
 
-    /// Sectors of the whole record.
+    /// Returns the sectors of the whole record.
     pub(super) fn sectors(&self) -> u64 {
         let payload: u64 = self.extents.iter().map(|(_, count)| count).sum();
         BLOCK + payload.next_multiple_of(BLOCK)
     }
 
-    /// The header as bytes of its block, with zeros where the checksums will be.
+    /// Returns the header as bytes of its block, with zeros where the checksums will be.
     pub(super) fn encode_unsealed(&self) -> Vec<u8> {
         let mut bytes = vec![0; BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
@@ -108,8 +108,7 @@ impl Header {
         bytes
     }
 
-    /// What a block says, if it is an intact header whose extents lie in its
-    /// window.
+    /// Decodes a block, if it is an intact header whose extents lie in its window.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..BYTES)?;
         if !bytes.starts_with(&MAGIC) {
@@ -148,7 +147,7 @@ impl Header {
             .extents
             .iter()
             .try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
-        // No window is so long that its records could not be counted.
+        // No window is so long that the sectors of its records overflow.
         let countable = room.is_some_and(|sectors| sectors < 1 << 32);
         (countable && header.extents.iter().all(inside)).then_some(header)
     }

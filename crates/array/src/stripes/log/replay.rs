@@ -1,4 +1,4 @@
-//! Replay: what the logs say must be written again.
+//! Replay: the writes in the logs that must be repeated.
 
 use super::super::config::BLOCK;
 use super::super::{Mutation, mutated};
@@ -8,12 +8,12 @@ use raidlab_geometry::{MAXIMUM_MEMBERS, SlotSet};
 use raidlab_units::{SECTOR_BYTES, Sectors};
 use std::collections::BTreeMap;
 
-/// Which part of a member's data is trusted to be current when logs are replayed.
+/// The part of a member's data that is trusted to be current when logs are replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// The member is in sync: what it has is right everywhere.
+    /// The member is in sync: its data are right everywhere.
     Everywhere,
-    /// Recovered below this sector of its data area.
+    /// The member is recovered below this sector of its data area.
     Below(Sectors),
 }
 
@@ -24,22 +24,22 @@ pub struct LogArea<'a> {
     pub slot: Slot,
     /// All bytes of the ring.
     pub bytes: &'a [u8],
-    /// Where its data counts. A member that counts nowhere is not given.
+    /// The part of its data that counts. A member without such a part is not given.
     pub trust: Trust,
 }
 
-/// A write that makes up for one that may not have happened.
+/// A write that repeats one that may not have happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayWrite {
     /// The slot of the member that is written.
     pub slot: Slot,
-    /// First sector of its data area.
+    /// The first sector in its data area.
     pub start: Sectors,
-    /// What is written: whole sectors.
+    /// The bytes: whole sectors.
     pub bytes: Vec<u8>,
 }
 
-/// Logs that cannot be of one array.
+/// The reason why logs cannot belong to one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// A slot that no array has.
@@ -52,7 +52,7 @@ pub enum LogError {
 
 struct FoundRecord<'a> {
     header: Header,
-    /// The bytes of each extent that the record names.
+    /// The bytes of each extent of the record.
     payload: Vec<&'a [u8]>,
 }
 
@@ -63,20 +63,19 @@ struct Transaction<'a> {
     records: BTreeMap<Slot, FoundRecord<'a>>,
 }
 
-/// What the rings of all members hold.
+/// The records in the rings of all members.
 #[derive(Default)]
 struct Found<'a> {
     trust: BTreeMap<Slot, Trust>,
-    /// By number, in the order in which they are written again.
+    /// The transactions by number, in the order in which they are written again.
     transactions: BTreeMap<u64, Transaction<'a>>,
     newest_batch: u64,
 }
 
-/// What must be written again, in this order, before the array starts: the
-/// committed transactions of a session. `member_size` is the sectors of the
-/// members' data areas; records that point beyond it do not count. The writes
-/// hold no more bytes than the areas. Any bytes are good enough: what is not
-/// an intact record is passed over.
+/// Returns the writes to be repeated, in this order, before the array starts: the committed
+/// transactions of a session. `member_size` is the sectors of the members' data areas; records that
+/// point beyond it do not count. The writes have no more bytes than the areas. Any bytes are
+/// accepted: parts that are not an intact record are skipped.
 ///
 /// # Errors
 /// When the areas are not of different slots of one array.
@@ -109,11 +108,11 @@ pub fn replay(
 }
 
 impl<'a> Found<'a> {
-    /// The transactions of all rings together, without those that the rings' own
-    /// announcements and marks take back.
+    /// Collects the transactions of all rings, without those that the rings' own announcements and
+    /// marks make void.
     fn on(areas: &[LogArea<'a>], session: u64, member_size: Sectors) -> Result<Self, LogError> {
         let mut found = Self::default();
-        // Below the newest mark nothing counts, in no ring.
+        // Below the newest mark no record counts, in any ring.
         let mut floor = 0;
         for area in areas {
             if area.slot.index() >= MAXIMUM_MEMBERS {
@@ -149,7 +148,7 @@ impl<'a> Found<'a> {
         Ok(found)
     }
 
-    /// Whether what a member has at this sector of its data area is current.
+    /// Whether a member's data at this sector of its data area are current.
     fn counts(&self, slot: Slot, start: u64) -> bool {
         match self.trust.get(&slot) {
             None => false,
@@ -160,8 +159,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether the transaction's records got to all that count, as they have
-    /// when a later batch began.
+    /// Whether the transaction's records are on all members that count, as they are when a
+    /// later batch began.
     fn is_committed(&self, transaction: &Transaction) -> bool {
         let needed = transaction.participants.iter();
         let mut needed = needed.filter(|slot| self.counts(*slot, transaction.start));
@@ -171,8 +170,8 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The intact records of one ring. None lies inside another one, so all
-/// payloads together are no larger than the ring.
+/// Returns the intact records of one ring. None lies inside another one, so all payloads together
+/// are no larger than the ring.
 fn records<'a>(area: &LogArea<'a>, session: u64, member_size: Sectors) -> Vec<FoundRecord<'a>> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,9 +1,8 @@
 //! One member's ring: which sectors hold records, oldest first.
 //!
-//! A retired record is *void* here, but its space is not free before a later
-//! record of the ring has announced that, durably: until then the medium would
-//! say that it counts, and whoever wrote over some of the void records could
-//! leave others behind that are older.
+//! A retired record is *void* here, but its space is not free before a later record of the ring has
+//! announced that, durably: until then the record counts by the medium, and a write over some of
+//! the void records could leave older ones behind.
 
 use super::super::config::BLOCK;
 use super::super::{Mutation, mutated};
@@ -17,22 +16,21 @@ struct Record {
     sectors: u64,
 }
 
-/// The ring. Places count in sectors from its start; a record never goes
-/// round the end.
+/// The ring. Places count in sectors from its start; a record never wraps around the end.
 #[derive(Debug)]
 pub(super) struct Ring {
     sectors: u64,
     records: VecDeque<Record>,
-    /// How many of them, from the oldest on, are durable.
+    /// The number of records, from the oldest on, that are durable.
     durable: usize,
-    /// How many of them, from the oldest on, are void.
+    /// The number of records, from the oldest on, that are void.
     void: usize,
-    /// How many of these the batch in flight announces.
+    /// The number of void records that the batch in flight announces.
     announcing: usize,
 }
 
-/// Room that is left behind every record for two that only announce: each of
-/// them frees at least as much as it takes.
+/// Room that is left behind every record for two that only announce: each of them frees at least as
+/// much as it takes.
 const RESERVE: u64 = 2 * BLOCK;
 
 impl Ring {
@@ -46,9 +44,9 @@ impl Ring {
         }
     }
 
-    /// A place for a record of a batch. Head and tail never meet, so that a
-    /// full ring does not look empty; a batch takes a quarter of the ring at
-    /// most, so that the newest one never fills it.
+    /// Finds a place for a record of a batch. Head and tail never meet, so that a full ring
+    /// does not look empty; a batch takes a quarter of the ring at most, so that the newest one
+    /// never fills it.
     pub(super) fn find(&self, batch: u64, sectors: u64) -> Option<u64> {
         let newest = self.records.iter().rev().take_while(|it| it.batch == batch);
         let taken: u64 = newest.map(|record| record.sectors).sum();
@@ -58,7 +56,7 @@ impl Ring {
         self.room(sectors, RESERVE)
     }
 
-    /// A place for a record that only announces.
+    /// Finds a place for a record that only announces.
     pub(super) fn find_announcement(&self) -> Option<u64> {
         self.room(BLOCK, 0)
     }
@@ -78,8 +76,7 @@ impl Ring {
         (head + needed < tail).then_some(head)
     }
 
-    /// Takes the place of a record; gives the oldest transaction that counts,
-    /// for its header.
+    /// Takes the place of a record; returns the oldest transaction that counts, for its header.
     pub(super) fn take(&mut self, transaction: u64, batch: u64, at: u64, sectors: u64) -> u64 {
         self.announcing = self.void;
         self.records.push_back(Record {
@@ -91,7 +88,7 @@ impl Ring {
         self.records[self.void].transaction
     }
 
-    /// The batch in flight is durable, and with it what it announced.
+    /// Records that the batch in flight is durable, and its announcements with it.
     pub(super) fn all_durable(&mut self) {
         if mutated(Mutation::RingFreedUnannounced) {
             self.announcing = self.void;
@@ -102,8 +99,7 @@ impl Ring {
         self.durable = self.records.len();
     }
 
-    /// Makes retired records void, from the oldest on, but none of the newest
-    /// durable batch.
+    /// Makes retired records void, from the oldest on, but none of the newest durable batch.
     pub(super) fn retire(&mut self, is_retired: impl Fn(u64) -> bool) {
         let Some(newest) = self.durable.checked_sub(1) else {
             return;
@@ -114,7 +110,7 @@ impl Ring {
         self.void += counting.take_while(retired).count();
     }
 
-    /// Records are void, and the medium does not say so yet.
+    /// Whether records are void that the medium does not announce yet.
     pub(super) fn has_unannounced(&self) -> bool {
         self.void > self.announcing
     }

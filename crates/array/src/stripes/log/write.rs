@@ -1,4 +1,4 @@
-//! Records on their way to the members.
+//! The sealing and writing of log records.
 
 use super::super::StripeArray;
 use super::super::config::BLOCK;
@@ -11,9 +11,8 @@ use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 impl Log {
-    /// For every ring that lacks room and has void records that nothing has
-    /// announced, a record that does nothing else. Rings with room get none:
-    /// all of them must have it at the same time.
+    /// Returns, for every ring that lacks room and has unannounced void records, a record that only
+    /// announces them. Rings with room get none: all of them must have it at the same time.
     pub(super) fn announcements(&mut self) -> Vec<Placed> {
         // The newest batch has changed since the last flush.
         self.retire(&[]);
@@ -52,8 +51,7 @@ impl Log {
 }
 
 impl StripeArray {
-    /// Puts records that lie beside each other together, seals them and sends
-    /// them.
+    /// Joins records that lie beside each other, seals them and sends them.
     pub(super) fn write_records(
         &mut self,
         mut records: Vec<Placed>,

@@ -1,15 +1,15 @@
 //! Check, repair and resync of one window.
 //!
-//! All blocks of the window are read that can be. Blocks that the medium refused are computed
-//! from the others and written back, and so are those that a bad-block log names, unless the
-//! sync is a mere check. Then parity is compared with the data: both P and Q if everything is
-//! known, Q alone if P or a data block is lost, nothing if as many blocks are lost as there are
-//! parities. If a whole window differs it is compared again block by block, so that what is
-//! reported and rewritten is no more than what differs.
+//! All readable blocks of the window are read. Blocks that the medium refused are computed from the
+//! others and written back, and so are those that a bad-block log names, unless the sync is a mere
+//! check. Then parity is compared with the data: both P and Q if everything is known, Q alone if P
+//! or a data block is lost, nothing if as many blocks are lost as there are parities. If a whole
+//! window differs it is compared again block by block, so that only the blocks that differ are
+//! reported and rewritten.
 //!
-//! A check reports the blocks, a resync makes parity of the data anew, and a repair does both.
-//! Where a resync meets data that nobody can read, parity can never be made to fit: that parity
-//! is marked as bad, as nothing would remember it once the resync is over.
+//! A check reports the blocks, a resync recomputes parity from the data, and a repair does both.
+//! Where a resync meets data that cannot be read, parity can never be made to fit: that parity is
+//! marked as bad, as no other record of it would remain once the resync is over.
 
 use super::super::compute::whole;
 use super::super::config::BLOCK;
@@ -38,8 +38,8 @@ impl StripeArray {
         if !marked.is_empty() && job.end - job.start > BLOCK {
             return Next::Split;
         }
-        // A block that the medium refused is made good while we are here, and one
-        // that the bad-block log names unless this is a mere check.
+        // A block that the medium refused is rewritten on this occasion, and one that the bad-block
+        // log names unless this is a mere check.
         let rebuilt = (job.bad | marked) - job.known;
         if !rebuilt.is_empty() && self.solve(job, rebuilt).is_ok() {
             self.recover_needed(job, rebuilt, out);
@@ -52,7 +52,7 @@ impl StripeArray {
         }
         let spare = self.map.level().parity_count();
         let lost_data = lost & job.data();
-        // RAID 6 with one data block lost: P makes it, Q tests it.
+        // In a RAID 6 with one data block lost, P computes it, and Q tests it.
         let unknown = !(lost_data - job.known).is_empty() && self.solve(job, lost_data).is_err();
         if unknown
             && self.resyncs()
@@ -62,14 +62,15 @@ impl StripeArray {
             if job.end - job.start > BLOCK {
                 return Next::Split;
             }
-            // Parity cannot be made to fit what nobody can read, and once the
-            // resync is over nobody would know that it does not.
+            // Parity cannot be made to fit data that cannot be read, and once the resync is over no
+            // record would show that it does not.
             for slot in (job.parities() - lost).iter() {
                 self.mark_bad(slot, job.start, job.end, out);
             }
         }
         if lost.len() >= spare || unknown || mutated(Mutation::CheckBlind) {
-            // What parity itself has made it agrees with, and it agrees with what the data made.
+            // Parity agrees with blocks that were computed from it, and with data from which
+            // it was computed.
             let made_of_data = lost_data.is_empty() && !mutated(Mutation::RemadeParityDistrusted);
             job.makes_fit = self.resyncs()
                 && (self.parity_tells(job) || made_of_data)
@@ -83,8 +84,8 @@ impl StripeArray {
         Next::Keep
     }
 
-    /// The members whose bad-block logs name the window, if they are to be given
-    /// right blocks.
+    /// Returns the members whose bad-block logs name the window, if their blocks are
+    /// to be rewritten.
     fn marked_bad(&self, job: &Job) -> SlotSet {
         let writes = self.resyncs() || self.repairs();
         let marked = |slot: &Slot| {
@@ -134,7 +135,7 @@ impl StripeArray {
         });
     }
 
-    /// The result of a check has come.
+    /// Handles the result of a check.
     pub(in super::super) fn sync_computed(
         &mut self,
         job: &mut Job,
@@ -203,7 +204,7 @@ impl StripeArray {
         self.does(SyncKind::Resync)
     }
 
-    /// Whether the sync is one of these, and goes on.
+    /// Whether the sync is of this kind, and goes on.
     fn does(&self, kind: SyncKind) -> bool {
         self.walk.kind() == Some(kind) && !self.walk.is_stopping()
     }

@@ -1,21 +1,21 @@
-//! Stories in which what is done to members crosses: drawn apart from the others, so that a
-//! seed that has none of them stays what it was.
+//! Stories in which operations on members overlap: drawn apart from the others, so that a seed that
+//! has none of them stays what it was.
 //!
-//! A member that is replaced, a resync, a recovery and a check each take a while, and a core
-//! that is right about each of them may still be wrong about one that begins, ends or fails
-//! while another goes on. Steps that are drawn one by one seldom hit that while. So a story
-//! makes the while long: syncs are slowed down until they take seconds. Then come four to ten
-//! deeds, nearly all at the same one or two slots, each a few latencies or up to a second or
-//! two after the one before: a member is replaced, lost, failed by the administrator, put
-//! back, given sectors that cannot be read or commands that fail; a spare comes, errs or dies; a
-//! sync is stopped by hand; a check begins; the power is cut, the process dies, the array is
-//! stopped or made read-only, with requests under way or without. Writes and reads go on between them. At the end syncs may run as fast as they can.
+//! A replacement, a resync, a recovery and a check each take a while, and a core that handles each
+//! of them correctly may still fail when one begins, ends or fails during another. Steps that are
+//! drawn one by one seldom hit that time. So a story makes it long: syncs are slowed down until
+//! they take seconds. Then come four to ten actions, nearly all at the same one or two slots, each
+//! a few latencies or up to a second or two after the one before: a member is replaced, lost,
+//! failed by the administrator, put back, gets unreadable sectors or commands that fail; a spare
+//! comes, errs or dies; a sync is stopped by hand; a check begins; the power is cut, the process
+//! dies, the array is stopped or made read-only, with requests under way or without. Writes and
+//! reads go on between them. At the end syncs may run as fast as they can.
 
 use super::super::{Action, Draw, Restart, Step, Verb};
 use super::{at_once, between};
 use raidlab_random::Stream;
 
-/// Seeds of a hundred with such a story.
+/// The percentage of seeds with such a story.
 const CROSSING: u32 = 15;
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
@@ -23,7 +23,7 @@ pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec
     if !draw.bears_a_loss() || !teller.random.percent(CROSSING) {
         return;
     }
-    // A new array that is not in sync has its first resync at the beginning only.
+    // The first resync of a new array that is not in sync is at the beginning only.
     let at = match teller.random.percent(50) {
         true => 0,
         false => teller.random.below(steps.len() as u64 + 1) as usize,

@@ -1,31 +1,31 @@
-//! Stories of slots that change hands while superblocks take long, drawn apart from the others, so
-//! that a seed that has none of them stays what it was.
+//! Stories of slots that another disk takes over while superblocks take long, drawn apart from the
+//! others, so that a seed that has none of them stays what it was.
 //!
-//! Who holds a slot is what the superblocks say, and they are written one by one. A disk that is
-//! slow makes that take so long that much can happen before the last of them is written:
+//! The superblocks decide which disk serves a slot, and they are written one by one. A slow disk
+//! delays them so much that a lot can happen before the last of them is written:
 //!
-//! - *Failed twice.* A member fails while superblocks are being written that cannot tell of it any
-//!   more. A spare is there, and what takes the slot then is failed by the administrator as well,
-//!   in the next superblocks or those after them. The power is cut as soon as the write that
+//! - *Failed twice.* A member fails while superblocks are being written that do not record it any
+//!   more. There is a spare, and the disk that takes the slot then is failed by the administrator
+//!   too, in the next superblocks or those after them. The power is cut as soon as the write that
 //!   waited for all this is acknowledged.
 //! - *Cut at the change.* A member is replaced by a disk that is slow, and the power is cut when
 //!   that disk has just taken the slot: the others may have their superblocks long before it. In
-//!   half of these stories a sector near the member's end cannot be read, so that the last that
-//!   is copied is little.
+//!   half of these stories a sector near the member's end is unreadable, so that the last part
+//!   that is copied is short.
 //!
-//! In some of the other seeds a disk dies *while it waits*: it has all of a member that it is to
-//! replace, nobody asks it for anything until its turn comes, and what another member cannot read
-//! is on the member alone that it replaces.
+//! In some of the other seeds a disk dies *while it waits*: it has the whole content of a member
+//! that it is to replace, it gets no commands until its turn comes, and what another member cannot
+//! read is only on the member that it replaces.
 
 use super::super::{Action, Draw, Moment, Restart, Step, Verb};
 use super::{at_once, between};
 use raidlab_random::Stream;
 
-/// Seeds of a hundred with such a story.
+/// The percentage of seeds with such a story.
 const HANDOVER: u32 = 10;
-/// Of a hundred of the others, those whose replacement dies while it waits.
+/// The percentage of the other seeds in which a replacement dies while it waits.
 const WAIT: u32 = 3;
-/// By how much a disk is slower: not so much that a driver would give it up.
+/// The factors by which a disk is slowed: not so much that a driver would give it up.
 const SLOWNESS: [u64; 3] = [10, 30, 99];
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
@@ -51,7 +51,7 @@ impl Draw<'_> {
         SLOWNESS[self.random.below(SLOWNESS.len() as u64) as usize]
     }
 
-    /// Disks that stay, and a log that is replayed once.
+    /// A power cut from which all disks return, and after which the log is replayed once.
     fn cut(&mut self) -> Action {
         Action::PowerCut(Restart {
             missing: None,
@@ -61,7 +61,7 @@ impl Draw<'_> {
         })
     }
 
-    /// The array gets what it lacks, and half a minute for it.
+    /// Steps that complete the array and give it half a minute to recover.
     pub(super) fn whole(&mut self) -> Vec<Step> {
         let mend = Action::Mend {
             fresh: true,
@@ -74,7 +74,7 @@ impl Draw<'_> {
         ]
     }
 
-    /// Two members that are not one.
+    /// Draws two different members.
     pub(super) fn two_members(&mut self) -> (usize, usize) {
         let members = self.options.members;
         let member = self.member();
@@ -95,7 +95,7 @@ impl Draw<'_> {
             steps.push(at_once(Action::Administer(Verb::Spare)));
             steps.push(at_once(Action::Administer(Verb::SlowSpare { factor })));
         }
-        // The array is marked clean, so that the write has superblocks written.
+        // The array is marked clean by then, so that the write needs superblocks to be written.
         let after_ns = clean_ns + between(&mut self.random, 1, 2) * 1_000_000_000;
         steps.push(Step {
             after_ns,
@@ -105,7 +105,7 @@ impl Draw<'_> {
             let member = other;
             steps.push(at_once(Action::Slow { member, factor }));
         }
-        // All members have a part in a whole row.
+        // A whole row, so that all members are written.
         let row = (self.options.chunk * members as u64).min(self.array_size);
         steps.push(at_once(Action::Write {
             start: self.random.below(self.array_size / row) * row,
@@ -130,7 +130,8 @@ impl Draw<'_> {
         let member = self.member();
         let factor = self.slowness();
         let longest = self.options.latency_high_ns * factor;
-        // In the time of 4 KiB superblocks are written, which takes some three latencies.
+        // At this speed a block of 4 KiB takes as long as writing superblocks,
+        // some three latencies.
         let speed = (2_000_000_000 / (3 * longest)).clamp(1, 200_000);
         let mut steps = self.whole();
         if self.random.percent(70) {
@@ -192,13 +193,13 @@ impl Draw<'_> {
     }
 }
 
-/// The speeds that an array begins with.
+/// The step that restores the default speeds of syncs.
 pub(super) const USUAL_PACE: Action = Action::Administer(Verb::Speed {
     minimum: 1000,
     maximum: 200_000,
 });
 
-/// Syncs go so fast, in KiB/s.
+/// A step that sets the speed of syncs, in KiB/s.
 pub(super) const fn pace(speed: u64) -> Action {
     Action::Administer(Verb::Speed {
         minimum: speed,
@@ -206,7 +207,7 @@ pub(super) const fn pace(speed: u64) -> Action {
     })
 }
 
-/// An hour at most.
+/// A step that waits for the moment, an hour at most.
 const fn until(moment: Moment) -> Action {
     Action::Await {
         moment,

@@ -1,25 +1,25 @@
-//! Stories of members, drawn apart from the others, so that a seed that has none of
-//! them stays what it was:
+//! Stories of members, drawn apart from the others, so that a seed that has none of them stays
+//! what it was:
 //!
-//! - *Lost in the first resync.* Something is written to a new array, and while its
-//!   first resync goes on a member is lost; more is written and read, a new member is
+//! - *Lost in the first resync.* Something is written to a new array, and during its
+//!   first resync a member is lost; more is written and read, a new member is
 //!   filled, with a crash or a further loss on the way.
 //! - *Noted elsewhere.* A member fails, gets an entry in its bad-block log for a place
 //!   that the bitmap calls clean, and is added again; everything is read, and then
 //!   repaired or written.
-//! - *Replaced in a crash.* A member is replaced by a spare, and the power is cut while that
-//!   is going on, or at its end, or when its superblocks are being written; several times. In
+//! - *Replaced in a crash.* A member is replaced by a spare, and the power is cut during
+//!   the replacement, or at its end, or when its superblocks are being written; several times. In
 //!   some of them one of the two devices has erred before, and the other one is away after the cut.
 
 use super::super::{Action, Draw, Restart, Step, Verb};
 use super::{at_once, between};
 use raidlab_random::Stream;
 
-/// Seeds of a hundred with a noted member, of those that can have one.
+/// The percentage with a noted member, of the seeds that can have one.
 const NOTED: u32 = 12;
-/// Seeds of a hundred that lose a member in the first resync, of those that have one.
+/// The percentage that lose a member in the first resync, of the seeds that have one.
 const LOST: u32 = 50;
-/// Seeds of a hundred with a replaced member, of those that have neither story.
+/// The percentage with a replaced member, of the seeds that have neither story.
 const REPLACED: u32 = 6;
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
@@ -60,7 +60,7 @@ impl Draw<'_> {
             .collect()
     }
 
-    /// A member goes, by its own fault or the administrator's.
+    /// The loss of a member, by its own fault or the administrator's.
     fn loss(&mut self) -> Step {
         let member = self.member();
         let action = match self.random.percent(60) {
@@ -97,7 +97,7 @@ impl Draw<'_> {
             },
         ));
         steps.extend(self.writes(4));
-        // The level says whether one more can be borne.
+        // The budget decides whether the level tolerates one more loss.
         steps.push(self.loss());
         steps.push(self.everything());
         steps.extend(self.writes(4));
@@ -131,7 +131,7 @@ impl Draw<'_> {
                 steps.extend(aside.writes(2));
                 missing = aside.random.percent(70).then_some(member);
             }
-            // Reading and writing all windows and the superblocks takes some twenty.
+            // Reading and writing all windows and the superblocks takes some twenty latencies.
             let restart = Restart {
                 missing,
                 stale: false,
@@ -151,7 +151,7 @@ impl Draw<'_> {
         let count = self.burst();
         let mut steps = vec![
             at_once(Action::Drain),
-            // The bitmap's daemon sleeps five seconds, and comes twice.
+            // The daemon that clears the bitmap runs every five seconds, and needs two passes.
             self.idle_seconds(11, 20),
             at_once(Action::Fail { member }),
             self.idle_seconds(1, 3),

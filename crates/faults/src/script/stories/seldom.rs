@@ -1,30 +1,30 @@
-//! Stories of what administrators seldom do, drawn apart from the others, so that a seed that has
+//! Stories of rare acts of administrators, drawn apart from the others, so that a seed that has
 //! none of them stays what it was:
 //!
 //! - *By hand.* Members are replaced, slowly; meanwhile spares, the disks that are being filled and
 //!   the members that are replaced are failed and removed by hand, the array is made read-only and
 //!   read-write again, and the power is cut.
-//! - *The log is full.* The bad-block log of a member that was away names a range of what the array
-//!   uses, and so many others that hardly any entry is left. What is written in the middle of the
-//!   range would make two entries of one. Everything is read, and repaired or written; the member
+//! - *The log is full.* The bad-block log of a member that was away names a range that the array
+//!   uses, and so many others that hardly any entry is left. A write in the middle of the
+//!   range would split its entry in two. Everything is read, and repaired or written; the member
 //!   may be replaced.
-//! - *The bitmap's file.* The file in which the bitmap is kept errs or dies, among writes, while a
+//! - *The bitmap's file.* The file of the bitmap errs or dies, among writes, while a
 //!   member is away, and the power is cut.
-//! - *Growth.* The array is started several times, and grows if its members have room; what is new
-//!   is written and read while it is being made to agree, and members are lost.
+//! - *Growth.* The array is started several times, and grows if its members have room; the new part
+//!   is written and read during its resync, and members are lost.
 
 use super::super::{Action, Draw, Restart, Step, Verb};
 use super::handovers::{USUAL_PACE, pace};
 use super::{at_once, between};
 use raidlab_random::Stream;
 
-/// Seeds of a hundred in which disks are failed and removed by hand.
+/// The percentage of seeds in which disks are failed and removed by hand.
 const BY_HAND: u32 = 6;
-/// Seeds of a hundred with a full log, of those that can have one.
+/// The percentage with a full log, of the seeds that can have one.
 const FULL_LOG: u32 = 5;
-/// Seeds of a hundred with the story of the bitmap's file, of those that have one.
+/// The percentage with the story of the bitmap's file, of the seeds that have one.
 const FILE: u32 = 70;
-/// Seeds of a hundred with the story of growth, of those whose arrays may grow.
+/// The percentage with the story of growth, of the seeds whose arrays may grow.
 const GROWTH: u32 = 70;
 
 pub(in crate::script) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
@@ -106,7 +106,7 @@ impl Draw<'_> {
         let left = self.random.below(3) as usize;
         let mut steps = self.whole();
         steps.extend([
-            // The bitmap's daemon sleeps five seconds, and comes twice.
+            // The daemon that clears the bitmap runs every five seconds, and needs two passes.
             self.idle_seconds(11, 20),
             at_once(Action::Fail { member }),
             self.idle_seconds(1, 3),
@@ -181,7 +181,8 @@ impl Draw<'_> {
 
     fn growth(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
-        // So large it may become, and there may be writes beyond that, which nobody makes.
+        // The largest size that the array may reach; writes beyond its size at the
+        // time are skipped.
         let used = self.options.used;
         let room = self.options.seldom.room.unwrap_or(0);
         let size = self.array_size + self.array_size * room.div_ceil(used);

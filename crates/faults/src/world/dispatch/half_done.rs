@@ -1,8 +1,8 @@
-//! Commands that fail, and that the disk has carried out in part.
+//! Commands that fail although the disk has carried them out in part.
 //!
-//! Any sectors of such a write may be on the disk. With such a flush the disk may have lost what
-//! was to be made durable. That is left out where the array may go on with the disk, or learns of
-//! the error later: it would be right to read what is left.
+//! Any sectors of such a write may be on the disk. With such a flush the disk may have lost the
+//! writes that it was to make durable. That case is left out where the array may keep the disk, or
+//! learns of the error later: it would be right to read what is left.
 
 use super::{Flight, World};
 use crate::disk::Tear;
@@ -11,7 +11,7 @@ use raidlab_random::Stream;
 use raidlab_serve::member::Transfer;
 
 impl World<'_> {
-    /// Whether a disk fails this command, as an error that passes has it.
+    /// Returns whether a disk fails this command with a transient error.
     pub(super) fn fails_once(&mut self, number: usize, flight: &Flight) -> bool {
         let Some(left) = self.standing[number].transient.checked_sub(1) else {
             return false;

@@ -1,34 +1,34 @@
-//! What was done at each place, for reports.
+//! Counters of the commands at each place, for reports.
 
 use super::Transfer;
 use serde::{Deserialize, Serialize};
 
-/// What was done at one place since the member was attached.
+/// The commands at one place since the member was attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemberCounters {
-    /// How many reads were completed.
+    /// The number of reads completed.
     pub reads: u64,
-    /// Bytes of these reads.
+    /// Bytes of the completed reads.
     pub read_bytes: u64,
-    /// How many writes were completed.
+    /// The number of writes completed.
     pub writes: u64,
-    /// Bytes of these writes.
+    /// Bytes of the completed writes.
     pub written_bytes: u64,
-    /// How many flushes were completed.
+    /// The number of flushes completed.
     pub flushes: u64,
-    /// How many discards were completed.
+    /// The number of discards completed.
     pub discards: u64,
-    /// Commands that failed.
+    /// The number of commands that failed.
     pub errors: u64,
-    /// Commands under way.
+    /// The number of commands under way.
     pub in_flight: u64,
     /// Service times of all completed commands, summed, in nanoseconds.
     pub service_ns: u64,
 }
 
 impl MemberCounters {
-    /// A command has ended.
+    /// Counts a command that has ended.
     pub(super) fn count(&mut self, transfer: &Transfer, good: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if !good {

@@ -1,7 +1,7 @@
-//! Commands that the host has no means for at the moment: each waits a while, longer each
-//! time, and is sent again, as the block layer does with a request of its own
-//! (`BLK_MQ_RESOURCE_DELAY`, 3 ms). Tried without a pause, a hundred times are over before
-//! anybody has freed a page, and all members would be lost at once.
+//! Commands for which the host lacks resources at the moment: each waits a while, longer each time,
+//! and is sent again, as the block layer does with its own requests (`BLK_MQ_RESOURCE_DELAY`, 3
+//! ms). Without a pause, a hundred attempts would be over before a page is freed, and all members
+//! would be lost at once.
 
 use super::Job;
 use raidlab_units::Nanos;
@@ -9,15 +9,15 @@ use raidlab_units::Nanos;
 /// The pause before the second attempt.
 const FIRST_PAUSE: Nanos = Nanos::from_millis(1);
 
-/// How often a pause is twice as long as the one before: up to 128 ms.
+/// The number of times that the pause is doubled: up to 128 ms.
 const DOUBLINGS: u32 = 7;
 
-/// When a command is sent again that was tried so often without a pause, or after one.
+/// Returns the time of a command's next attempt, after `attempts` earlier ones.
 pub(super) fn after(now: Nanos, attempts: u32) -> Nanos {
     now + Nanos(FIRST_PAUSE.0 << attempts.min(DOUBLINGS))
 }
 
-/// The commands that wait, each with the time at which it is sent again.
+/// The commands that wait, each with the time of its next attempt.
 #[derive(Debug, Default)]
 pub(super) struct Later(Vec<(Nanos, Job)>);
 
@@ -26,12 +26,12 @@ impl Later {
         self.0.push((at, job));
     }
 
-    /// When the next one is due.
+    /// Returns the time when the next one is due.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.0.iter().map(|(at, _)| *at).min()
     }
 
-    /// Takes out what is due.
+    /// Takes out the commands that are due.
     pub(super) fn due(&mut self, now: Nanos) -> Vec<Job> {
         let due = self.0.extract_if(.., |(at, _)| *at <= now);
         due.map(|(_, job)| job).collect()

@@ -1,24 +1,24 @@
-//! What the end of an attempt means: a command is done, is asked for again from where it
-//! stopped, or has failed, in the core's words.
+//! The meaning of an attempt's end: a command is done, is continued from where it stopped, or has
+//! failed, in the core's terms.
 
 use super::{Ended, Job, Transfer};
 use raidlab_array::MemberError;
 use raidlab_array::mutation::{self, Mutation};
 use rustix::io::Errno;
 
-/// What becomes of a command.
+/// The consequence of an attempt for its command.
 pub(super) enum Verdict {
     Done,
-    /// What is left of it is asked for again, after so many bytes more.
+    /// The rest of the command is sent again, after `moved` bytes more.
     Again {
         moved: usize,
     },
-    /// It is asked for again after a while.
+    /// The command is sent again after a pause.
     Later,
     Failed(MemberError),
 }
 
-/// What becomes of a command whose attempt has ended so.
+/// Returns the verdict on a command whose attempt ended with this result.
 pub(super) fn judge(job: &Job, result: Ended) -> Verdict {
     let whole = whole(&job.transfer);
     match (result, &job.transfer) {
@@ -35,19 +35,19 @@ pub(super) fn judge(job: &Job, result: Ended) -> Verdict {
         (Err(Errno::IO), Transfer::Read(_)) if mutation::is(Mutation::ReadErrorTaken) => {
             Verdict::Done
         }
-        // The end of a file or device that has become shorter: all behind it is lost.
+        // The end of a file or device that has become shorter: all data behind it are lost.
         (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Gone),
         (Ok(moved), _) => Verdict::Again { moved },
         (Err(Errno::INTR | Errno::AGAIN), _) => Verdict::Again { moved: 0 },
-        // A discard is advice. A range that is no whole number of the device's own blocks is
-        // not forgotten either. One that fails at its place was done by the other members: so
-        // it is told, as what they hold there would differ.
+        // A discard is advice. A range that is not a whole number of the device's own blocks is not
+        // discarded either. One that fails with an error was done on the other members: it is
+        // reported, as the contents there would differ.
         (Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL), Transfer::Discard { .. }) => {
             Verdict::Done
         }
-        // What the host lacks for a moment (`BLK_STS_RESOURCE`, `BLK_STS_DEV_RESOURCE`) says
-        // nothing of the member. A flush that has failed is not asked for again: what it was
-        // to make durable may have been given up.
+        // A temporary lack of the host (`BLK_STS_RESOURCE`, `BLK_STS_DEV_RESOURCE`) says nothing
+        // about the member. A flush that has failed is not repeated: the writes that it was to make
+        // durable may have been dropped.
         (Err(Errno::NOMEM | Errno::BUSY), transfer) if !matches!(transfer, Transfer::Flush) => {
             Verdict::Later
         }
@@ -57,7 +57,7 @@ pub(super) fn judge(job: &Job, result: Ended) -> Verdict {
     }
 }
 
-/// Bytes that a command is to move.
+/// Returns the bytes that a command is to move.
 fn whole(transfer: &Transfer) -> usize {
     match transfer {
         Transfer::Read(bytes) => bytes.len(),
@@ -66,7 +66,7 @@ fn whole(transfer: &Transfer) -> usize {
     }
 }
 
-/// Seeded bugs in what is left of a command after an attempt that moved so much.
+/// Applies seeded bugs to the rest of a command after an attempt that moved `moved` bytes.
 pub(super) fn plant_in_rest(job: &mut Job, moved: usize) {
     let whole = whole(&job.transfer);
     if moved == 0 && job.moved + 512 < whole && mutation::is(Mutation::InterruptedSkips) {
@@ -80,10 +80,10 @@ pub(super) fn plant_in_rest(job: &mut Job, moved: usize) {
     }
 }
 
-/// The kernel's error numbers for block devices (`blk_errors` in
-/// block/blk-core.c, 6.12): EIO, ENODATA (medium), EILSEQ (protection) and
-/// EREMOTEIO (target) concern the place. All others that get here (no device, no
-/// path, time out, no space) concern the member.
+/// Returns the meaning of the kernel's error numbers for block devices (`blk_errors` in
+/// block/blk-core.c, 6.12): EIO, ENODATA (medium), EILSEQ (protection) and EREMOTEIO (target)
+/// concern the place. All others that arrive here (no device, no path, time out, no space)
+/// concern the member.
 fn member_error(error: Errno) -> MemberError {
     match error {
         Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::REMOTEIO => MemberError::Medium,
@@ -92,7 +92,7 @@ fn member_error(error: Errno) -> MemberError {
     }
 }
 
-/// Seeded bugs: commands that are answered when they are sent.
+/// Whether a seeded bug answers this command when it is sent.
 pub(super) fn is_unawaited(transfer: &Transfer) -> bool {
     match transfer {
         Transfer::Write {

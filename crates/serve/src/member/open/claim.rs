@@ -1,16 +1,14 @@
-//! Claiming a member, so that nobody else uses it.
+//! Claiming a member for exclusive use.
 //!
-//! A block device is opened with `O_EXCL`, which the kernel refuses while a file
-//! system, a swap area, md or the device mapper holds it or one of its
-//! partitions, or another program has opened it so. A file is locked with
-//! flock, together with others that only read it, since NFS gives readers no other lock.
-//! A file behind a loop device is refused, and so is a device that the kernel
-//! exports by NVMe over Fabrics. Neither stops a program that asks nobody.
+//! A block device is opened with `O_EXCL`, which the kernel refuses while a file system, a swap
+//! area, md or the device mapper holds it or one of its partitions, or another program has opened
+//! it with `O_EXCL`. A file is locked with flock, shared with others that only read it, since NFS
+//! gives readers no other lock. A file behind a loop device is refused, and so is a device that the
+//! kernel exports by NVMe over Fabrics. None of this stops a program that does not check.
 //!
-//! A server that was killed leaves its members claimed until the kernel has
-//! taken down its ring, some time after the process has ended. Whoever starts it
-//! again waits for that: a short time where somebody is seen to hold the claim,
-//! a long one where nobody is.
+//! A server that was killed leaves its members claimed until the kernel has closed its ring, some
+//! time after the process has ended. A new server waits for that: a short time if a running process
+//! holds the claim, a long one if none does.
 
 use super::OpenError;
 use raidlab_units::visible_path;
@@ -22,12 +20,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a claim is waited for whose holder runs.
+/// The wait for a claim whose holder runs.
 const HELD_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a file's lock is waited for that no process holds.
+/// The wait for a file's lock that no process holds.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a block device is waited for that no process has open. Shorter: it
-/// may be a part of a pool (ZFS, Btrfs), which the kernel does not tell.
+/// The wait for a block device that no process has open. It is shorter: the device may be a part of
+/// a pool (ZFS, Btrfs), which the kernel does not report.
 const ORPHAN_DEVICE_PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two tries to open the device.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -68,7 +66,7 @@ pub(super) fn device(path: &Path, flags: OFlags, device: u64) -> Result<OwnedFd,
     }
 }
 
-/// Who uses a device without having asked for it alone, as far as that is told.
+/// Returns the user of a device that does not hold it exclusively, as far as the kernel reports it.
 fn used_beside(device: u64) -> Option<String> {
     let behind = file_behind(device).filter(|behind| is_locked(behind));
     let locked = behind.map(|file| format!("a program that has locked {}", visible_path(&file)));
@@ -83,8 +81,8 @@ fn used_beside(device: u64) -> Option<String> {
     })
 }
 
-/// The subsystem of NVMe over Fabrics that has a device among its namespaces. The kernel's
-/// target opens it for itself and whoever else comes (drivers/nvme/target/io-cmd-bdev.c).
+/// Returns the subsystem of NVMe over Fabrics that has a device among its namespaces. The kernel's
+/// target opens the device without O_EXCL (drivers/nvme/target/io-cmd-bdev.c).
 fn exported_by(subsystems: &Path, device: u64) -> Option<String> {
     names(subsystems).into_iter().find(|subsystem| {
         let folder = subsystems.join(subsystem).join("namespaces");
@@ -99,7 +97,7 @@ fn exported_by(subsystems: &Path, device: u64) -> Option<String> {
     })
 }
 
-/// The file behind a loop device, or behind the one that a partition is of.
+/// Returns the file behind a loop device, or behind the loop device of a partition.
 fn file_behind(device: u64) -> Option<PathBuf> {
     let mut devices = related(major(device), minor(device)).into_iter();
     devices.find_map(|(_, folder)| {
@@ -108,7 +106,7 @@ fn file_behind(device: u64) -> Option<PathBuf> {
     })
 }
 
-/// Whether another program has locked a file, as a server does whose member it is.
+/// Whether another program has locked a file, as a server does with its members.
 pub(super) fn is_locked(path: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     open(path, flags, Mode::empty()).is_ok_and(|file| {
@@ -116,8 +114,8 @@ pub(super) fn is_locked(path: &Path) -> bool {
     })
 }
 
-/// What of the kernel's has claimed a device, its partitions or the disk that
-/// it is a part of, as far as it is told.
+/// Returns the part of the kernel that has claimed a device, its partitions or the disk that it is
+/// a part of, as far as it is reported.
 fn kernel_claim(path: &Path, device: u64) -> Option<OpenError> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
@@ -139,8 +137,8 @@ fn kernel_claim(path: &Path, device: u64) -> Option<OpenError> {
         })
 }
 
-/// A device's numbers with its folder in `/sys`: itself, its partitions, and the
-/// disk that it is a partition of.
+/// Returns a device's numbers and folder in `/sys`: its own, its partitions', and those of the disk
+/// that it is a partition of.
 fn related(major: u32, minor: u32) -> Vec<((u32, u32), PathBuf)> {
     let own = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
     let mut folders = vec![own.clone()];
@@ -159,7 +157,7 @@ fn related(major: u32, minor: u32) -> Vec<((u32, u32), PathBuf)> {
     folders.into_iter().filter_map(with_numbers).collect()
 }
 
-/// What is in a folder, in order; nothing if it cannot be read.
+/// Returns the names in a folder, sorted; none if it cannot be read.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries
@@ -181,7 +179,7 @@ fn is_swap(swaps: &str, numbers: (u32, u32)) -> bool {
     })
 }
 
-/// Whether any process that can be looked at has the device open.
+/// Whether any process that this one may inspect has the device open.
 fn is_open(device: u64) -> bool {
     let processes = names(Path::new("/proc"));
     let mut processes = processes.iter().filter(|name| name.parse::<u32>().is_ok());
@@ -224,9 +222,8 @@ pub(super) fn file(
     }
 }
 
-/// Locks a file. The kernel lets go of the files of a ring some time after the
-/// end of a program that was killed: whoever starts it again must wait a moment,
-/// on a busy machine a long one.
+/// Locks a file. The kernel closes the files of a ring some time after the end of a killed program:
+/// its successor must wait a moment, on a busy machine a long one.
 fn lock(file: &impl std::os::fd::AsFd, how: FlockOperation) -> rustix::io::Result<()> {
     let begun = Instant::now();
     loop {
@@ -242,9 +239,8 @@ fn lock(file: &impl std::os::fd::AsFd, how: FlockOperation) -> rustix::io::Resul
     }
 }
 
-/// Whether a process that runs holds a lock on the file with this inode, as far
-/// as `/proc/locks` knows; it is silent about, or has number 0 for, those that
-/// are gone.
+/// Whether a running process holds a lock on the file with this inode, as far as `/proc/locks`
+/// reports; it omits processes that have ended, or gives them number 0.
 fn is_held(inode: u64) -> bool {
     let locks = fs::read_to_string("/proc/locks");
     locks.is_ok_and(|locks| {
@@ -254,8 +250,8 @@ fn is_held(inode: u64) -> bool {
     })
 }
 
-/// The process in a line of `/proc/locks`, if it is about this inode:
-/// `1: FLOCK ADVISORY WRITE 1234 08:01:131090 0 EOF`.
+/// Returns the process in a line of `/proc/locks`, if the line is about this inode: `1: FLOCK
+/// ADVISORY WRITE 1234 08:01:131090 0 EOF`.
 fn holder(line: &str, inode: u64) -> Option<u32> {
     let mut words = line
         .split_ascii_whitespace()
@@ -265,7 +261,7 @@ fn holder(line: &str, inode: u64) -> Option<u32> {
     (locked == inode).then_some(process)
 }
 
-/// Whether a process is there and not merely waited for by its parent.
+/// Whether a process runs and is not a zombie.
 fn runs(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"));
     // The name in parentheses may contain anything.
@@ -275,8 +271,8 @@ fn runs(process: u32) -> bool {
     state == Some(false)
 }
 
-/// Where a device is mounted, from the text of `/proc/self/mountinfo`
-/// (proc(5): the third word is `major:minor`, the fifth the mount point).
+/// Returns the mount point of a device, from the text of `/proc/self/mountinfo` (proc(5): the third
+/// word is `major:minor`, the fifth the mount point).
 fn mount_point(mounts: &str, (major, minor): (u32, u32)) -> Option<PathBuf> {
     let device = format!("{major}:{minor}");
     mounts.lines().find_map(|line| {
@@ -287,7 +283,7 @@ fn mount_point(mounts: &str, (major, minor): (u32, u32)) -> Option<PathBuf> {
     })
 }
 
-/// The loop device that a file backs, if there is one.
+/// Returns the loop device that a file backs, if there is one.
 fn loop_device_of(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let mut devices: Vec<_> = fs::read_dir("/sys/block").ok()?.flatten().collect();

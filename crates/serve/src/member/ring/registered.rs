@@ -1,18 +1,16 @@
 //! Payload memory registered with the kernel.
 //!
-//! For memory that is registered the kernel has looked up and pinned the pages
-//! once; a command past the page cache need not do it again. A buffer's memory
-//! is registered when a command first uses it, as long as the bound allows, and
-//! remains so for the ring's life: its pool keeps it and prefers it (see
-//! `export::buffer`). Commands on any other memory are ordinary reads and
-//! writes, with the same result: beyond the bound, when the kernel has no table
-//! for it (before 5.19), or refuses (RLIMIT_MEMLOCK, for whoever lacks
-//! CAP_IPC_LOCK). After a refusal nothing more is tried.
+//! For registered memory the kernel has looked up and pinned the pages once; a command past the
+//! page cache need not do it again. A buffer's memory is registered when a command first uses it,
+//! as long as the bound allows, and remains so for the ring's life: its pool keeps it and prefers
+//! it (see `export::buffer`). Commands on any other memory are ordinary reads and writes, with the
+//! same result: beyond the bound, when the kernel has no table for it (before 5.19), or refuses
+//! (RLIMIT_MEMLOCK, for a process that lacks CAP_IPC_LOCK). After a refusal no more is registered.
 //!
-//! A place of the table is never given to other memory, and a number of
-//! [`Identity`](crate::export::Identity) never to other memory either: what is
-//! found here is what the kernel has pinned. Memory that was freed all the same
-//! (its pool is gone) leaves a pinned page behind that no command names.
+//! An index of the table is never given to other memory, and neither is a number of
+//! [`Identity`](crate::export::Identity): the memory found here is the memory that the kernel has
+//! pinned. Memory that was freed nevertheless (its pool is gone) leaves a pinned page behind that
+//! no command names.
 
 use crate::member::Memory;
 use io_uring::Submitter;
@@ -20,17 +18,17 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Places in the table: the kernel's own limit (`IORING_MAX_REG_BUFFERS`, 5.13).
+/// The size of the table: the kernel's own limit (`IORING_MAX_REG_BUFFERS`, 5.13).
 const MAXIMUM_PLACES: u16 = 1 << 14;
 
-/// What of the payloads' memory is registered.
+/// The amount of payload memory that is registered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RegisteredMemory {
-    /// How many bytes are registered.
+    /// The number of bytes registered.
     pub bytes: u64,
-    /// How many bytes may be registered at most.
+    /// The most bytes that may be registered.
     pub limit_bytes: u64,
-    /// Why the kernel wanted no more.
+    /// The reason why the kernel refused more.
     pub refused: Option<String>,
 }
 
@@ -38,14 +36,14 @@ pub struct RegisteredMemory {
 pub(super) struct Registered {
     limit_bytes: u64,
     bytes: u64,
-    /// Places by the memory's number.
+    /// Indexes by the memory's number.
     places: HashMap<u64, u16>,
     capacity: u16,
     refused: Option<Errno>,
 }
 
 impl Registered {
-    /// An empty table for at most so many bytes.
+    /// An empty table for at most `limit_bytes` bytes.
     pub(super) fn new(submitter: &Submitter<'_>, limit_bytes: u64) -> Self {
         let pages = limit_bytes / crate::export::PAGE_BYTES as u64;
         let capacity =
@@ -60,7 +58,7 @@ impl Registered {
         }
     }
 
-    /// Where the memory is registered; registers it if there is room.
+    /// Returns the index of the memory; registers it if there is room.
     pub(super) fn index(&mut self, submitter: &Submitter<'_>, memory: &Memory) -> Option<u16> {
         let identity = memory.identity()?;
         if let Some(place) = self.places.get(&identity.number()) {
@@ -94,7 +92,7 @@ impl Registered {
         }
     }
 
-    /// How many bytes are registered, how many may be, and why the kernel refused more.
+    /// Returns the bytes registered, their limit, and the reason why the kernel refused more.
     pub(super) fn report(&self) -> RegisteredMemory {
         RegisteredMemory {
             bytes: self.bytes,

@@ -1,11 +1,11 @@
-//! Devices that ran without each other: each side may have been written to, and nobody can
-//! say which bytes count.
+//! Devices that ran without each other: each side may have been written to, and it is unknown which
+//! bytes are right.
 //!
 //! A device belongs to the side of the newest one if a chain of superblocks leads there: some
-//! member was in service by its own superblock and by the newest one, or by its own and then
-//! later together with a device that belongs there. A device without such a chain is another
-//! side if members were missing by its superblock, or if it and the newest one call each other
-//! failed. Otherwise it is only out of date.
+//! member was in service by its own superblock and by the newest one, or by its own and then later
+//! together with a device that belongs there. A device without such a chain is another side if
+//! members were missing by its superblock, or if it and the newest one call each other failed.
+//! Otherwise it is only out of date.
 
 use super::{View, role_of};
 use crate::mutation::{self, Mutation};
@@ -16,7 +16,7 @@ use raidlab_metadata::{Role, Superblock, Uuid};
 use std::collections::BTreeSet;
 
 impl View {
-    /// Finds a device that ran without any of those that are current.
+    /// Refuses the set if a device ran without any of the current members.
     pub(super) fn refuse_split_brain(
         &mut self,
         options: &AssembleOptions,
@@ -48,9 +48,9 @@ impl View {
         Ok(())
     }
 
-    /// The candidates that did not run without those that are current: some
-    /// member may have been in service both by their superblock and by the
-    /// newest, or by their superblock and with one of these later on.
+    /// Returns the candidates that did not run without the current members: some member may have
+    /// been in service both by their superblock and by the newest, or by their superblock and with
+    /// one of these later on.
     fn kin(&self) -> BTreeSet<usize> {
         let newest = self.service(self.newest);
         let eligible = |at: &usize| self.verdicts[*at].is_none() && self.claim(*at).is_some();
@@ -75,14 +75,14 @@ impl View {
         kin
     }
 
-    /// Whether a candidate and the newest name each other as failed.
+    /// Whether a candidate and the newest call each other failed.
     fn call_each_other_failed(&self, at: usize) -> bool {
         let (array, own) = (self.array(), self.candidates[at].superblock());
         role_of(array, own.device_number) == Role::Faulty
             && role_of(own, array.device_number) == Role::Faulty
     }
 
-    /// The members in service by a candidate's superblock.
+    /// Returns the members in service by a candidate's superblock.
     fn service(&self, at: usize) -> Service {
         let superblock = self.candidates[at].superblock();
         let mut slots = SlotSet::EMPTY;
@@ -100,8 +100,8 @@ impl View {
         }
     }
 
-    /// Which device had this number when that superblock was written, if one
-    /// of the candidates tells: numbers are used again.
+    /// Returns the device that had this number when that superblock was written, if one of the
+    /// candidates shows it: numbers are used again.
     fn identity(&self, number: u32, superblock: &Superblock) -> Option<Uuid> {
         if superblock.device_number == number {
             return Some(superblock.device_uuid);
@@ -116,7 +116,7 @@ impl View {
     }
 }
 
-/// Members in service by one superblock: number and, where known, identity.
+/// The members in service by one superblock: number and, where known, identity.
 struct Service {
     /// Whether each slot of the array has a member in service.
     is_full: bool,
@@ -124,7 +124,7 @@ struct Service {
 }
 
 impl Service {
-    /// Whether a device is one of them.
+    /// Whether a device is one of these members.
     fn names(&self, superblock: &Superblock) -> bool {
         self.members.iter().any(|(number, identity)| {
             *number == superblock.device_number
@@ -132,7 +132,7 @@ impl Service {
         })
     }
 
-    /// Whether a member may be in both.
+    /// Whether a member may be in both sets.
     fn meets(&self, other: &Self) -> bool {
         self.members.iter().any(|(number, identity)| {
             other.members.iter().any(|(other_number, other_identity)| {
