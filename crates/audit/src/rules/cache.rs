@@ -36,7 +36,14 @@ fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
         sync.is_some_and(|value| !matches!(value, "0" | "none"))
     };
     let past_memory = || is_direct(case, row) == Some(true) || each_flushed();
-    let to_device = row.op.only_reads() || (row.op.only_writes() && past_memory());
+    // The time of flushes is in the rate, and not in the latency of the writes.
+    let flushes = || {
+        let options = ["fsync", "fdatasync"].map(|name| fact::fio_option(name));
+        let mut values = options.iter().filter_map(|name| case.text(row, name));
+        values.any(|value| value != "0")
+    };
+    let writes = row.op.only_writes() && past_memory() && !flushes();
+    let to_device = row.op.only_reads() || writes;
     if !is_random(row) || !to_device {
         return None;
     }

@@ -249,6 +249,11 @@ fn cases() -> Vec<Case> {
         ("H7", in_the_kernel("85"), in_the_kernel("60")),
         ("C14", quick_writes("1"), quick_writes("0")),
         (
+            "C14",
+            quick_writes("1"),
+            quick_writes("1").fact(&fact::fio_option("fsync"), "1"),
+        ),
+        (
             "A12",
             one_sided().fact(fact::ARRAY_LEVEL, "raid1"),
             one_sided(),
