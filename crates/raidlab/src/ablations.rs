@@ -1,4 +1,5 @@
 //! The command `raidlab ablations`: it runs the suite in full, then without each feature.
+//!
 //! All of it is one run with many experiments, so that processors are shared as in any run; nothing
 //! goes into a store.
 

@@ -37,6 +37,7 @@ impl ReadAt for Bare<'_> {
 }
 
 /// Checks that no two of these paths lead to the same device.
+///
 /// # Errors
 /// When one is named twice, by whatever words.
 pub fn named_once<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
@@ -120,6 +121,7 @@ pub fn bitmap_refused(error: OpenError) -> Failure {
 }
 
 /// Parses a size as mdadm takes it: a bare number is KiB.
+///
 /// # Errors
 /// When it is no size.
 pub fn mdadm_size(text: &str) -> Result<Sectors, String> {
@@ -137,6 +139,7 @@ pub fn mdadm_size(text: &str) -> Result<Sectors, String> {
 }
 
 /// Parses a size above 0, of an export or a memory, as [`mdadm_size`] does.
+///
 /// # Errors
 /// When it is no size, or 0.
 pub fn mdadm_size_above_zero(text: &str) -> Result<Sectors, String> {
@@ -147,6 +150,7 @@ pub fn mdadm_size_above_zero(text: &str) -> Result<Sectors, String> {
 }
 
 /// Returns random bytes that cannot be guessed.
+///
 /// # Errors
 /// When the system has no source of them.
 pub fn random_bytes<const COUNT: usize>() -> Result<[u8; COUNT], Failure> {
@@ -165,6 +169,7 @@ pub fn host_name() -> String {
 }
 
 /// Makes a new UUID.
+///
 /// # Errors
 /// When the system has no source of random bytes.
 pub fn new_uuid() -> Result<Uuid, Failure> {
@@ -173,6 +178,7 @@ pub fn new_uuid() -> Result<Uuid, Failure> {
 
 /// Parses a UUID as mdadm writes it: four words of eight hexadecimal digits, parted by colons;
 /// dashes and no parting are taken too.
+///
 /// # Errors
 /// When it is none.
 pub fn parse_uuid(text: &str) -> Result<Uuid, String> {

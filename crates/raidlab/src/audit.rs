@@ -59,6 +59,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Audits a run anew and keeps the findings.
+///
 /// # Errors
 /// When the store cannot be read or written.
 pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {

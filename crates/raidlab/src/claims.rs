@@ -64,6 +64,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Reads a run for being shown, with the verdicts on its rows of the articles of its suite.
+///
 /// # Errors
 /// There is no such run, or the store cannot be read.
 pub fn with_verdicts(store: &Store, name: &str) -> Result<RunData, Failure> {

@@ -20,6 +20,7 @@ pub struct Arguments {
 }
 
 /// Removes the leavings of a killed run from a machine.
+///
 /// # Errors
 /// When the machine cannot be reached, or something stays.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {

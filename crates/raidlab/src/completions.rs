@@ -13,6 +13,7 @@ pub struct Arguments {
 }
 
 /// Prints the script of a shell.
+///
 /// # Errors
 /// When standard output does not take it.
 pub fn completions(arguments: &Arguments, raidlab: &mut Command) -> Result<(), Failure> {

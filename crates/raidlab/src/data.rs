@@ -11,6 +11,7 @@ pub fn facts(disk: &str) -> Option<&'static str> {
 }
 
 /// The facts about disks that were left out of every fit.
+///
 /// # Errors
 /// Never for the file as it is built in, which a test reads.
 pub fn left_out() -> Result<LeftOut, LeftOutError> {

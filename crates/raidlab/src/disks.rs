@@ -23,6 +23,7 @@ pub struct Arguments {
 }
 
 /// Lists the disks, or shows one.
+///
 /// # Errors
 /// When there is no such preset or set, or its file is wrong.
 pub fn disks(arguments: &Arguments) -> Result<(), Failure> {
@@ -49,6 +50,7 @@ pub fn disks(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The parameter set that was asked for, or the preset's first.
+///
 /// # Errors
 /// When the preset has no such set.
 pub fn set(preset: &Preset, asked: Option<&str>) -> Result<String, Failure> {

@@ -34,6 +34,7 @@ pub struct Arguments {
 }
 
 /// Explains where the time of a job's requests went.
+///
 /// # Errors
 /// When there is no such run or job, or it cannot be repeated.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {

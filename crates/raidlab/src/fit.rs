@@ -84,6 +84,7 @@ struct Fitted {
 }
 
 /// Fits a preset, or checks it.
+///
 /// # Errors
 /// When a file is missing or wrong, or the set has no facts.
 pub fn fit(arguments: &Arguments) -> Result<(), Failure> {

@@ -25,6 +25,7 @@ static GOES_ON: AtomicBool = AtomicBool::new(false);
 static LEFT: OnceLock<&'static str> = OnceLock::new();
 
 /// Listens for signals from here on; the flag says whether to stop.
+///
 /// # Errors
 /// When the system does not allow it.
 pub fn listen() -> Result<&'static AtomicBool, Failure> {
@@ -69,6 +70,7 @@ pub fn leaves(words: &'static str) {
 
 /// Listens as [`listen()`] does, for work that goes on when the same command is given again, and
 /// that stops by itself after this time.
+///
 /// # Errors
 /// As [`listen()`].
 pub fn listen_until(stop_after: Option<Duration>) -> Result<&'static AtomicBool, Failure> {

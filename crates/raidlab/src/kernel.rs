@@ -142,6 +142,7 @@ fn carry_out(build: &Build, stop: &'static AtomicBool) -> Result<Kernel, Failure
 
 /// Offers to build the newest kernel where there is none, if there is a terminal and its user wants
 /// that; `None` if not.
+///
 /// # Errors
 /// When the build fails.
 pub fn offer(cache: &Cache, with_zfs: bool) -> Result<Option<Kernel>, Failure> {

@@ -39,6 +39,7 @@ pub struct Arguments {
 }
 
 /// Puts shards together.
+///
 /// # Errors
 /// When a file is no shard, one is missing, or the store cannot be written.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {

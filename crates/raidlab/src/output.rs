@@ -13,6 +13,7 @@ use std::path::Path;
 
 /// Prints to standard output, all at once. Characters that a terminal would obey are shown, but for
 /// colours: names of arrays and disks, texts of files and tools go through here.
+///
 /// # Errors
 /// When standard output does not take it.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -29,6 +30,7 @@ pub fn json(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 /// Prints bytes, which need not be text, as [`print()`] does.
+///
 /// # Errors
 /// When standard output does not take it.
 pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
@@ -46,6 +48,7 @@ pub fn say(text: &str) {
 
 /// Asks on the terminal whether to go on, before something is lost. `help` says how to consent
 /// where there is no terminal to ask at.
+///
 /// # Errors
 /// When there is no consent.
 pub fn consent(question: &str, help: &str) -> Result<(), Failure> {
@@ -140,6 +143,7 @@ const STANDARD_OUTPUT: &str = "-";
 /// Checks, before anything is done, that files of these formats may stand where these options
 /// say. Of a store it only checks that none of the others has its name: the store itself
 /// judges its contents.
+///
 /// # Errors
 /// When something else stands there, or two of them are one file.
 pub fn check(outputs: &[(&str, &Path, Format)]) -> Result<(), Failure> {

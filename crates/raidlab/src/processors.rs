@@ -44,6 +44,7 @@ pub struct Arguments {
 }
 
 /// Lists the processors, or shows one.
+///
 /// # Errors
 /// When there is no such processor, or its file is wrong.
 pub fn processors(arguments: &Arguments) -> Result<(), Failure> {

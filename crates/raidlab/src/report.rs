@@ -71,6 +71,7 @@ pub struct Arguments {
 }
 
 /// Makes the HTML page of a run.
+///
 /// # Errors
 /// When a value has no form in it.
 pub fn page(data: &RunData) -> Result<String, Failure> {

@@ -89,6 +89,7 @@ impl Arguments {
 }
 
 /// Runs a suite or a job file, or shows the plan.
+///
 /// # Errors
 /// When the input is wrong, an experiment or an output fails, or the user stops it.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

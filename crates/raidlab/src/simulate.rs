@@ -116,6 +116,7 @@ pub struct Arguments {
 }
 
 /// Breaks raidlab's own array in virtual time, and reports the findings.
+///
 /// # Errors
 /// When a promise was broken, or it was interrupted.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
@@ -236,6 +237,7 @@ struct Counted<'a> {
 
 impl Counted<'_> {
     /// Prints the counts, followed by `more`.
+    ///
     /// # Errors
     /// When a promise was broken.
     fn print(&self, with_reach: bool, more: &str) -> Result<(), Failure> {

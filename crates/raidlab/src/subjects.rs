@@ -27,6 +27,7 @@ pub struct Arguments {
 }
 
 /// Lists the subjects, or shows one.
+///
 /// # Errors
 /// When there is no such subject or its file is wrong.
 pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {

@@ -26,6 +26,7 @@ pub struct Arguments {
 }
 
 /// Lists the suites, or shows one.
+///
 /// # Errors
 /// When there is no such suite or its file is wrong.
 pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
@@ -66,6 +67,7 @@ fn options() -> String {
 }
 
 /// The text of a file that has just been read without complaint.
+///
 /// # Errors
 /// When the file is gone.
 pub fn source(kind: Kind, name: &str) -> Result<String, Failure> {

@@ -1,5 +1,6 @@
 //! Errors of a command line that cannot be read, in the form of every other error: what is wrong,
 //! and what to type instead.
+//!
 //! clap says what it met; the remedy is looked for where people's mistakes come from: a letter left
 //! out, an option of another command, an option of fio's, which belongs in a job, and a suite's
 //! name without a command before it.

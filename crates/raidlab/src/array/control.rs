@@ -40,6 +40,7 @@ impl Which {
     }
 
     /// Connects to the array's control socket.
+    ///
     /// # Errors
     /// When no server answers there.
     pub fn connect(&self) -> Result<ControlClient, Failure> {
@@ -189,6 +190,7 @@ pub fn status(client: &mut ControlClient) -> Result<StatusReport, Failure> {
 }
 
 /// Shows an array.
+///
 /// # Errors
 /// When it is not served.
 pub fn detail(arguments: &DetailArguments) -> Result<(), Failure> {
@@ -201,6 +203,7 @@ pub fn detail(arguments: &DetailArguments) -> Result<(), Failure> {
 }
 
 /// Changes an array.
+///
 /// # Errors
 /// When it is not served or it refuses; changes before that one were made.
 pub fn manage(arguments: &ManageArguments) -> Result<(), Failure> {
@@ -342,6 +345,7 @@ fn device(path: &Path) -> Result<String, Failure> {
 }
 
 /// Waits for the end of syncs.
+///
 /// # Errors
 /// When the array is not served, the time is over, or a member waits for a recovery and none begins
 /// for some time.
@@ -380,6 +384,7 @@ pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
 }
 
 /// Stops an array.
+///
 /// # Errors
 /// When it is not served.
 pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {

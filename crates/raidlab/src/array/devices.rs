@@ -1,5 +1,6 @@
 //! The members as the command line names them: files, block devices, and `[ ... ]`, the array that
 //! those between the brackets make.
+//!
 //! The brackets are words of their own, and may stand within each other; a file called `[` is
 //! `./[`. An array so named is put together and started in this process, before the one whose
 //! member it is.
@@ -25,6 +26,7 @@ pub enum Named {
 }
 
 /// Parses the brackets.
+///
 /// # Errors
 /// When they do not match, or nothing is between them.
 pub fn named(words: &[PathBuf]) -> Result<Vec<Named>, Failure> {
@@ -82,6 +84,7 @@ pub struct Opening<'a> {
 
 impl Opening<'_> {
     /// Opens a member; `report` is called with the assembly of each array.
+    ///
     /// # Errors
     /// When a device cannot be used, or the devices between two brackets do not make an array that
     /// may be started.

@@ -186,6 +186,7 @@ impl Served {
 }
 
 /// Serves until the server shall end.
+///
 /// # Errors
 /// When a device cannot be used, the devices do not make an array that may be started, or it is
 /// impossible to listen there.

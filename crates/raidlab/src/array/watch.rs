@@ -1,4 +1,5 @@
 //! The command `raidlab watch`: it shows a served array, second by second.
+//!
 //! On a terminal the table is drawn over itself; elsewhere each look is printed below the one
 //! before, so that it can be kept.
 
@@ -30,6 +31,7 @@ pub struct Arguments {
 }
 
 /// Shows a served array second by second, until it is stopped.
+///
 /// # Errors
 /// When the array is not served.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {

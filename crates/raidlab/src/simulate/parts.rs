@@ -188,6 +188,7 @@ fn there(path: &Path, wanted: &Part) -> Result<Option<Part>, Failure> {
 }
 
 /// Shows the counts of parts together.
+///
 /// # Errors
 /// When they do not belong together, one is missing, or a promise was broken.
 pub fn merge(files: &[PathBuf], with_reach: bool) -> Result<(), Failure> {

@@ -1,4 +1,5 @@
 //! Messages on clients that ended badly: a few lines, whatever they do.
+//!
 //! A flood of such clients must neither fill a log nor wait for its reader: in each [`WINDOW`] the
 //! first [`LINES`] are told one by one, the others as a number, and a thread that finds another one
 //! writing does not wait.

@@ -23,6 +23,7 @@ pub(super) struct Doors {
 
 impl Doors {
     /// Opens the sockets for an export of this name.
+    ///
     /// # Errors
     /// When a socket, an address or a certificate cannot be used.
     pub(super) fn open(arguments: &Arguments, name: &str) -> Result<Self, Failure> {

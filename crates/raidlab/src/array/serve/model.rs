@@ -22,6 +22,7 @@ pub(super) struct Source<'a> {
 
 impl Source<'_> {
     /// Starts serving the disk.
+    ///
     /// # Errors
     /// When there is no such preset or set, or the file cannot be used.
     pub(super) fn start(&self) -> Result<Served, Failure> {

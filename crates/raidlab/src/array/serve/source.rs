@@ -202,6 +202,7 @@ impl Assembling {
     }
 
     /// Opens a file that is served as it is.
+    ///
     /// # Errors
     /// When it cannot be used.
     pub(super) fn file(&self, path: &Path) -> Result<Served, Failure> {
@@ -223,6 +224,7 @@ impl Assembling {
     }
 
     /// The assembly that the devices make, in words; nothing is changed.
+    ///
     /// # Errors
     /// When they do not make an array that may be started.
     pub fn verdict(&self) -> Result<String, Failure> {
@@ -341,6 +343,7 @@ impl Assembling {
 impl Assembling {
     /// Prepares the array, of which only the arrays that are its members are started, and
     /// returns its name.
+    ///
     /// # Errors
     /// When the devices do not make an array that may be started.
     pub(super) fn array(&self) -> Result<(Prepared, String), Failure> {

@@ -43,6 +43,7 @@ impl UblkArguments {
     }
 
     /// Does the steps that must come before any thread is started.
+    ///
     /// # Errors
     /// When this machine has no block devices of this kind.
     pub fn prepare(&self) -> Result<(), Failure> {
@@ -54,6 +55,7 @@ impl UblkArguments {
     }
 
     /// Starts the block device, if one is wanted.
+    ///
     /// # Errors
     /// When there cannot be one.
     pub fn start(&self, export: Arc<dyn Export>) -> Result<Option<BlockDevice>, Failure> {

@@ -15,6 +15,7 @@ pub struct BlockDevice(Arc<UblkDevice>);
 
 impl BlockDevice {
     /// Creates the block device.
+    ///
     /// # Errors
     /// When there cannot be one.
     pub fn start(
