@@ -66,6 +66,7 @@ pub(crate) trait Load {
     fn issue(&mut self, machine: &mut Machine, issue: Issue);
 
     /// Takes the subject's answer to a request.
+    ///
     /// # Errors
     /// The request failed, and the load does not go on after that.
     fn completed(

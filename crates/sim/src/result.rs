@@ -285,6 +285,7 @@ pub struct JobResult {
     /// The number of emulated zones that began anew.
     pub zone_resets: u64,
     /// The places where the time of requests went, if the machine was told to [explain] that.
+    ///
     /// [explain]: crate::Machine::explain
     pub explained: Option<Explained>,
     /// The use of the processor meanwhile, where one is modelled.

@@ -30,6 +30,7 @@ impl Machine {
 
     /// Runs a group of jobs to its end. The data that the jobs left in the subject's and the disks'
     /// caches go on being written while later things run.
+    ///
     /// # Errors
     /// A job that does not fit the subject; a simulation that does not end.
     pub fn run(&mut self, group: &JobGroup) -> Result<JobResult, SimError> {

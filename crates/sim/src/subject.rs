@@ -70,6 +70,7 @@ pub trait Subject {
     fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
     /// Puts a member back that was only away: the changes that it missed are copied where the
     /// subject knows them, and everything where it does not.
+    ///
     /// # Errors
     /// Where the subject's state does not allow it.
     fn re_add(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
@@ -80,6 +81,7 @@ pub trait Subject {
         false
     }
     /// Begins to read and compare all data that are there more than once.
+    ///
     /// # Errors
     /// Where the subject's state does not allow it, or there is nothing to compare.
     fn check(&mut self, _now: Nanos, _out: &mut Outputs) -> Result<(), SubjectError> {

@@ -29,6 +29,7 @@ impl Load for Jobs {
 
     /// Takes the subject's answer to a request: its latency is noted, and its clone has a turn
     /// after the host's turnaround.
+    ///
     /// # Errors
     /// It failed, and its job does not go on after that.
     fn completed(

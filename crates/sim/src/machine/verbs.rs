@@ -6,6 +6,7 @@ use raidlab_array::Slot;
 
 impl Machine {
     /// Marks a member as failed.
+    ///
     /// # Errors
     /// The subject's refusal, and the errors of [`Self::run`].
     pub fn fail(&mut self, slot: Slot) -> Result<(), SimError> {
@@ -14,6 +15,7 @@ impl Machine {
     }
 
     /// Takes a member out.
+    ///
     /// # Errors
     /// The subject's refusal, and the errors of [`Self::run`].
     pub fn remove(&mut self, slot: Slot) -> Result<(), SimError> {
@@ -22,6 +24,7 @@ impl Machine {
     }
 
     /// Puts a member in; its recovery starts by itself.
+    ///
     /// # Errors
     /// The subject's refusal, and the errors of [`Self::run`].
     pub fn insert(&mut self, slot: Slot) -> Result<(), SimError> {
@@ -30,6 +33,7 @@ impl Machine {
     }
 
     /// Puts a member back that was only away; the changes that it missed are copied by themselves.
+    ///
     /// # Errors
     /// The subject's refusal, and the errors of [`Self::run`].
     pub fn re_add(&mut self, slot: Slot) -> Result<(), SimError> {
@@ -38,6 +42,7 @@ impl Machine {
     }
 
     /// Begins a check of all that the subject has more than once.
+    ///
     /// # Errors
     /// The subject's refusal, and the errors of [`Self::run`].
     pub fn check(&mut self) -> Result<(), SimError> {

@@ -13,6 +13,7 @@ const IDLE: Nanos = Nanos::from_secs(3);
 
 impl Machine {
     /// Lets `duration` pass with no job running.
+    ///
     /// # Errors
     /// [`SimError::Interrupted`] if `watch` ended it; the errors of a leap.
     pub fn wait(&mut self, duration: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {

@@ -88,8 +88,7 @@ numbers! {
     find_ns,
     /// The time in which the array's thread, or a worker, looks through a stripe once.
     handle_ns,
-    /// The time in which a stripe is put into the list of those that wait for a
-    /// thread, under `device_lock`.
+    /// The time of putting a stripe into the list of waiting ones, under `device_lock`.
     release_ns,
     /// Bytes per second that go through XOR on one core.
     xor_bytes_per_second,
@@ -186,6 +185,7 @@ const BASES: [&str; 4] = ["measured", "published", "inferred", "assumed"];
 
 impl ProcessorPreset {
     /// Reads a preset from the text of `file` (used in errors).
+    ///
     /// # Errors
     /// Names file, line and field of the first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Self, ProcessorError> {
