@@ -176,6 +176,7 @@ impl Calendar {
     /// the caller starts the guest's process and ends it. If it is still there when this
     /// returns, it has lost its clock and its disks: it panics when it next looks at them,
     /// and should be killed.
+    ///
     /// # Errors
     /// When the guest breaks a protocol, when the disks hold more than they may, or when the
     /// system refuses something.
