@@ -72,7 +72,7 @@ pub struct Fact {
     pub jobs: Vec<JobSpec>,
     /// The host's turnaround, in microseconds.
     pub turnaround_us: u64,
-    /// Whether its reads or its writes were measured.
+    /// Whether its reads were measured; else its writes.
     pub reads: bool,
     /// The measured I/Os per second: issued over run time.
     pub iops: f64,

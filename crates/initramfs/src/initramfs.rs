@@ -22,8 +22,7 @@ const INIT: &str = include_str!("init.sh");
 /// is not root.
 const ADMINISTRATION: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// Libraries that the C library loads by its own decision, when a thread is cancelled
-/// or ends early.
+/// Libraries that programs load by their own decision, when a thread is cancelled or ends early.
 const LOADED_LATER: [&str; 1] = ["libgcc_s.so.1"];
 
 /// The groups that the rules of udev name, with Debian's numbers.
