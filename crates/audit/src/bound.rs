@@ -20,13 +20,13 @@ const SATA_CEILING: f64 = 600e6;
 const NVME_CEILING: f64 = 16e9;
 /// Twice 10 Gbit/s of USB 3.2 with 128b/132b coding; SAS-4's 22.5 Gbit/s are less, bytes/s.
 const USB_CEILING: f64 = 2.5e9;
-/// How far above the bound a rate must be: rounding, zones, warm-up.
+/// The factor by which a rate must be above the bound: rounding, zones, warm-up.
 pub(crate) const TOLERANCE: f64 = 1.1;
 /// The small random I/Os per second that no rotating disk exceeds, however deep its queue and small
 /// the region: 7200 rpm drives reach 200 to 300 with full queues.
 pub(crate) const ROTATING_IOPS_CEILING: f64 = 600.0;
 
-/// What the members can do at most.
+/// The most that the members can do.
 pub(crate) struct Bound {
     /// The highest rate, bytes per second.
     pub(crate) bytes_per_second: f64,

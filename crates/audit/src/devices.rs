@@ -1,4 +1,4 @@
-//! What is known of a subject's members, by facts and by their models' names.
+//! The knowledge of a subject's members, by facts and by their models' names.
 //!
 //! Imported results often say no more of a disk than its model. Two properties follow from the
 //! model alone: whether the disk rotates, and whether it stores 4096-byte sectors, whatever sector
@@ -13,7 +13,7 @@ use raidlab_store::{Measurement, Operation, fact, fact::disk_property as propert
 /// The largest number of member slots looked up for a subject.
 const MOST_MEMBERS: usize = 256;
 
-/// A member, with what the evidence says about it.
+/// A member, with the evidence about it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Member {
     /// The kernel's name; empty where not known.
@@ -277,7 +277,7 @@ pub(crate) fn is_random(row: &Measurement) -> bool {
         || matches!(row.op, RandomRead | RandomWrite | Seek)
 }
 
-/// Which tool made the row, without its version. The model's own workload counts as fio's, whose
+/// The tool that made the row, without its version. The model's own workload counts as fio's, whose
 /// jobs and habits it has.
 pub(crate) fn tool(row: &Measurement) -> &str {
     if row.bench == "model" && row.tool.is_empty() {

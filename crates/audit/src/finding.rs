@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Ruling {
     rule: &'static Rule,
     findings: Vec<Finding>,
-    /// What was found already: a fault of a subject is met at each of the subject's rows.
+    /// The faults that were found already: one of a subject is met at each of the subject's rows.
     seen: BTreeSet<(Scope, Option<Operation>, String, String)>,
     judged: bool,
     missing: Option<String>,

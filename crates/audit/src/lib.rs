@@ -6,7 +6,7 @@
 //! ten-year-old article alike.
 //!
 //! A rule whose evidence is missing stays silent, and [`Coverage`] says so: "no findings" and
-//! "nobody looked" are different things. Findings are in the order of [`rules`], then of the rows,
+//! "not looked for" are different things. Findings are in the order of [`rules`], then of the rows,
 //! and the same evidence gives the same findings.
 
 mod bound;

@@ -5,7 +5,7 @@ use crate::finding::Ruling;
 use raidlab_store::Measurement;
 use std::fmt;
 
-/// How a rule goes over the evidence.
+/// The way in which a rule goes over the evidence.
 #[derive(Clone, Copy)]
 pub(crate) enum Check {
     /// A function called row by row; it returns early where a fact is missing.
@@ -20,11 +20,11 @@ pub struct Rule {
     pub id: &'static str,
     /// The rule in a few words, as lists name it.
     pub title: &'static str,
-    /// What goes wrong, and how the rule recognizes it.
+    /// The mistake, and the way in which the rule recognizes it.
     pub explanation: &'static str,
     /// The effect on the measured number.
     pub effect: &'static str,
-    /// What to do about it.
+    /// The remedy for the mistake.
     pub remedy: &'static str,
     /// The source that describes the pitfall, or where it was met.
     pub source: &'static str,

@@ -30,7 +30,7 @@ fn warms_up(case: &Case<'_>, ruling: &mut Ruling) {
     ruling.need(None::<()>, "repetitions of a read");
 }
 
-/// How much slower the first of some repetitions was, if it was.
+/// The difference by which the first of some repetitions was slower, in words, if it was.
 pub(super) fn first_is_slower(rows: &[&Measurement]) -> Option<String> {
     let (first, later) = rows.split_first()?;
     let slowest = later

@@ -319,7 +319,7 @@ fn direct_on_zfs(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
     Some(())
 }
 
-/// What fio and dd say when the kernel refuses O_DIRECT.
+/// The words of fio and dd when the kernel refuses O_DIRECT.
 const REFUSALS: [&str; 3] = [
     "does not support direct=1",
     "does not support O_DIRECT",

@@ -1,4 +1,4 @@
-//! What happened while a tool ran.
+//! The rules on events while a tool ran.
 
 use crate::case::Case;
 use crate::devices::{has_auxiliary, is_flushed, is_settled, may_be_cached, tool, working_set};
