@@ -119,8 +119,8 @@ pub struct Asked {
     #[command(flatten)]
     pub kernel: KernelAsked,
 
-    /// The options that somebody typed, each as `--seed`, also where it says what holds
-    /// anyway. Of what nobody typed, the fields tell.
+    /// The options that were typed, each as `--seed`, also where it sets what holds anyway. The
+    /// fields also have the options that were not typed.
     #[arg(skip)]
     #[serde(skip)]
     pub typed: Vec<String>,

@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct ExplainedJob {
     /// The job's rows, one for each direction; at least one.
     pub rows: Vec<Measurement>,
-    /// Where the job's time went: `time.medium.ns`, `cpu.busy_percent`, `lock.device_lock.wait_ns`.
+    /// The facts on where the job's time went: `time.medium.ns`,
+    /// `cpu.busy_percent`, `lock.device_lock.wait_ns`.
     pub facts: Vec<Observation>,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, and how it is printed.
+//! The errors of a run, and how they are printed.
 //!
 //! Errors of the other crates stay as they are; here each gets a kind, which decides the exit code,
 //! and where one is known a remedy.

@@ -18,7 +18,7 @@ pub struct Kept<'a> {
     pub shard: Option<Shard>,
     /// The number of rows that were planned, where that was known.
     pub planned: Option<usize>,
-    /// How many rows the run has in the store.
+    /// The number of the run's rows in the store.
     pub rows: usize,
     /// Whether the run was resumed; such a run is kept without a row too.
     pub begun_before: bool,

@@ -214,7 +214,7 @@ fn settings(task: &Task, suite: &Suite) -> Result<Settings, Failure> {
     })
 }
 
-/// How many guests run at a time, and where the contents of their disks are kept.
+/// Decides how many guests run at a time, and where the contents of their disks are kept.
 fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Storage), Failure> {
     let wanted = threads(here.threads).min(experiments.max(1));
     let fitting = match raidlab_uml::shared_memory_left() {

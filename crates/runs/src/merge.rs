@@ -54,9 +54,9 @@ pub struct Merged {
     pub store: Store,
     /// The name of the merged run.
     pub name: String,
-    /// How many shards' files are in it.
+    /// The number of shards whose files are in it.
     pub shards: usize,
-    /// How many experiments its plan has.
+    /// The number of experiments in its plan.
     pub experiments: u32,
     /// The shards that are missing, where that is allowed.
     pub missing: Vec<Shard>,

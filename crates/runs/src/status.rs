@@ -51,7 +51,7 @@ pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
     })
 }
 
-/// As [`status()`]; `None` where there is no file of any shard.
+/// Returns the states as [`status()`] does; `None` where there is no file of any shard.
 pub(crate) fn states(folder: &Path) -> Result<Option<Vec<(Shard, State)>>, Failure> {
     let unreadable = |error| Failure::read_file(folder, error);
     let mut states = BTreeMap::new();

@@ -67,8 +67,8 @@ impl Submission {
         )?)
     }
 
-    /// What the scheduler says of each task of the array, by the number of its shard, as
-    /// long as it remembers them.
+    /// The scheduler's answer on each task of the array, by the number of its shard, as long
+    /// as it remembers them.
     ///
     /// # Errors
     /// When the scheduler does not answer.

@@ -28,7 +28,7 @@ pub struct Profile {
     pub time: Option<String>,
     /// The largest number of tasks that run at the same time.
     pub at_most: Option<NonZero<u32>>,
-    /// How often a task is started again; 50 by default.
+    /// The number of times that a task is started again; 50 by default.
     pub restarts: Option<u32>,
 }
 

@@ -16,7 +16,7 @@ const MODEL_MEMORY: Bytes = Bytes(1 << 30);
 /// The memory for the disks' contents in a task of the kernel bench; anything above
 /// goes into files.
 const STORAGE_MEMORY: Bytes = Bytes(2 << 30);
-/// How often a task is started again where the profile does not say.
+/// The number of times that a task is started again where the profile does not say.
 const RESTARTS: u32 = 50;
 
 /// The parts that the scripts are made of.
