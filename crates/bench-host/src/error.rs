@@ -1,4 +1,4 @@
-//! What can go wrong with a real machine.
+//! The errors of a bench on a real machine.
 
 use raidlab_inventory::InventoryError;
 use raidlab_inventory::choose::Refusal;
@@ -28,7 +28,7 @@ pub enum HostError {
     Missing {
         /// The machine that lacks it.
         machine: String,
-        /// What is missing, each with how to install it.
+        /// The missing things, each with how to install it.
         missing: Vec<String>,
     },
     /// Disks may not be used.
@@ -44,13 +44,13 @@ pub enum HostError {
     Taken {
         /// The machine in question.
         machine: String,
-        /// Which run or program holds the machine, in words.
+        /// The run or program that holds the machine, in words.
         what: String,
     },
     /// The subject cannot be built on this machine.
     #[error("{what}")]
     Unsuitable {
-        /// What cannot be done on the machine and why, in words.
+        /// The thing that cannot be done on the machine, and why, in words.
         what: String,
     },
     /// A tool's output could not be read.
@@ -67,13 +67,13 @@ pub enum HostError {
     Tool {
         /// The command line of the tool.
         command: String,
-        /// How the tool ended, in words: its exit code or signal.
+        /// The end of the tool in words: its exit code or signal.
         how: String,
     },
     /// A state was not reached in time.
     #[error("{what} within {seconds} s")]
     Late {
-        /// What was waited for.
+        /// The state that was waited for.
         what: String,
         /// The time limit, in seconds.
         seconds: u64,
@@ -83,7 +83,7 @@ pub enum HostError {
     LeftBehind {
         /// The machine on which something is left.
         machine: String,
-        /// What was being done or looked for, in words that follow the error.
+        /// The things that are left, in words.
         what: String,
     },
     /// The run was asked to stop.

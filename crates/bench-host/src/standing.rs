@@ -14,10 +14,10 @@ use raidlab_systems::{ArraySystem, Built};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often taking down is tried again while something is left.
+/// The number of times that taking down is tried again while something is left.
 const ATTEMPTS: u32 = 5;
-/// How long an unmount is retried: the sampler's own look at a file system (`btrfs scrub status`)
-/// keeps it busy for a moment.
+/// The time for which an unmount is retried: the sampler's own look at a file system (`btrfs scrub
+/// status`) keeps it busy for a moment.
 const BUSY: Duration = Duration::from_secs(30);
 /// The time between two tries to take something down.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -68,7 +68,7 @@ impl Standing<'_> {
         }
     }
 
-    /// What of the array is left, in words; `None` if nothing is.
+    /// The parts of the array that are left, in words; `None` if there are none.
     fn left(&self) -> Result<Option<String>, HostError> {
         let mounted = mounts(&self.target, self.machine.system(), self.machine.folder())?;
         if let Some(folder) = mounted.iter().find(|folder| **folder == self.built.folder) {
