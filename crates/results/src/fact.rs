@@ -38,7 +38,7 @@ pub const OS_KERNEL: &str = "os.kernel";
 pub const OS_RELEASE: &str = "os.release";
 /// The processor's model.
 pub const CPU_MODEL: &str = "cpu.model";
-/// How many logical processors the machine has.
+/// The number of the machine's logical processors.
 pub const CPU_COUNT: &str = "cpu.count";
 /// The frequency policy of the processors: `performance`, `powersave`; the worst where they differ.
 pub const CPU_GOVERNOR: &str = "cpu.governor";
@@ -194,7 +194,7 @@ pub const END_SYNC_NS: &str = "job.end_sync_ns";
 pub const DD_RECORDS_IN_WHOLE: &str = "dd.records_in.whole";
 /// Reads that were shorter than `bs`.
 pub const DD_RECORDS_IN_PARTIAL: &str = "dd.records_in.partial";
-/// How many records dd wrote whole (the first number of its `records out`).
+/// The number of records that dd wrote whole (the first number of its `records out`).
 pub const DD_RECORDS_OUT_WHOLE: &str = "dd.records_out.whole";
 /// Writes of less than a record.
 pub const DD_RECORDS_OUT_PARTIAL: &str = "dd.records_out.partial";
@@ -331,9 +331,9 @@ pub const SYNC_ACTIVE_END: &str = "sync.active.end";
 pub const ARRAY_HEALTH_START: &str = "array.health.start";
 /// The health of the array when the job ended, in the same words.
 pub const ARRAY_HEALTH_END: &str = "array.health.end";
-/// For a subject: bytes that were copied onto a member after it was put back.
+/// The bytes of a subject that were copied onto a member after it was put back.
 pub const SYNC_COPIED_BYTES: &str = "sync.copied_bytes";
-/// For a subject: bytes of a member that hold data, or could.
+/// The bytes of a subject's member that hold data, or could.
 pub const SYNC_MEMBER_BYTES: &str = "sync.member_bytes";
 /// Bytes that other programs read from or wrote to the members during the job.
 pub const FOREIGN_BYTES: &str = "foreign.bytes";
@@ -371,7 +371,7 @@ pub fn time_ns(place: &str) -> String {
 
 /// The facts about a kernel lock during a job, for [`lock`].
 pub mod lock_part {
-    /// How many times the lock was taken.
+    /// The number of times that the lock was taken.
     pub const PASSES: &str = "passes";
     /// The number of times that the lock was found taken.
     pub const CONTENDED: &str = "contended";
