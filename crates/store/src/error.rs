@@ -30,7 +30,7 @@ pub enum StoreError {
     NotAFile {
         /// The path at which a store was to be.
         path: PathBuf,
-        /// What stands at that path.
+        /// The thing that stands at that path.
         found: Found,
     },
     /// The file's bytes are not an `SQLite` database.
@@ -78,7 +78,7 @@ pub enum StoreError {
     Corrupt {
         /// The store's file, as it was named.
         path: PathBuf,
-        /// What the check found first.
+        /// The first thing that the check found.
         detail: String,
     },
     /// Another process has held the write lock for longer than the store waits.

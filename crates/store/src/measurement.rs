@@ -62,7 +62,8 @@ pub struct KeptPlan {
 /// A setting in force, as read back from what it was given to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setting {
-    /// What the setting belongs to: `subject md`, `disk wd4000fyyz strict`, `host linux-3.16`.
+    /// The scope that the setting belongs to: `subject md`, `disk wd4000fyyz
+    /// strict`, `host linux-3.16`.
     pub scope: String,
     /// The name of the setting, as its file has it.
     pub name: String,
@@ -140,7 +141,7 @@ impl Latency {
     }
 }
 
-/// What one member did during one job.
+/// The counters of one member during one job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MemberUse {
     /// The member's name in the array: `0`, `1`, ...
@@ -175,7 +176,7 @@ pub struct PublishedFigure {
     pub iops: f64,
     /// Bytes per second, where given or implied by the block size.
     pub bytes_per_second: Option<f64>,
-    /// How far the figure can be trusted: `exact`, `rounded`, `disputed`.
+    /// The trust that the figure deserves: `exact`, `rounded`, `disputed`.
     pub reliability: String,
     /// The progress of the sync at the start of the job, percent, where given.
     pub sync_percent: Option<f64>,

@@ -61,7 +61,7 @@ pub enum OutputError {
     Taken {
         /// The path that the output was to have.
         path: PathBuf,
-        /// What stands at that path.
+        /// The thing that stands at that path.
         found: Found,
     },
     /// Two outputs have the same path.

@@ -77,7 +77,7 @@ impl Scope {
 /// A fact about the machine, the array or a job, as read by a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
-    /// What the observation is about.
+    /// The scope that the observation is about.
     pub scope: Scope,
     /// A dotted name: `memory.total_bytes`, `fio.iodepth_level.1`.
     pub name: String,
@@ -135,7 +135,7 @@ impl Observation {
 /// A command that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandRecord {
-    /// What the command was run for.
+    /// The scope for which the command was run.
     pub scope: Scope,
     /// The start, nanoseconds since the experiment began.
     pub at_ns: u64,
@@ -155,7 +155,7 @@ pub struct CommandRecord {
 /// An event on the time line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// What the event happened to.
+    /// The scope to which the event happened.
     pub scope: Scope,
     /// The time of the event, nanoseconds since the experiment began.
     pub at_ns: u64,
@@ -164,7 +164,7 @@ pub struct EventRecord {
     pub kind: String,
     /// The member concerned, from 0.
     pub member: Option<u32>,
-    /// What happened, in words.
+    /// The event in words.
     pub text: String,
 }
 
@@ -202,7 +202,7 @@ pub struct Finding {
     pub rule: String,
     /// The rule's title in a few words: `setting not applied`.
     pub title: String,
-    /// How much the numbers suffer from the fault.
+    /// The extent to which the numbers suffer from the fault.
     pub severity: Severity,
     /// The rows that the finding is about.
     pub scope: Scope,

@@ -1,5 +1,5 @@
-//! What a path leads to, found out without changing it, and without opening anything but a regular
-//! file, as a pipe would wait for its other side.
+//! The thing that a path leads to, found out without changing it, and without opening anything but
+//! a regular file, as a pipe would wait for its other side.
 
 use super::Format;
 use crate::schema::APPLICATION_ID;
@@ -18,7 +18,7 @@ pub const PROCESSOR: &str = "# written by raidlab processors --calibrate";
 /// The writer's name in the footer of a Parquet table, before the version.
 const WRITER: &[u8] = b"raidlab version ";
 
-/// What a path leads to.
+/// The thing that a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {

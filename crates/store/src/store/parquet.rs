@@ -87,7 +87,7 @@ pub enum Taken {
     Known(String),
 }
 
-/// What the rows of a table belong to, and are identified by.
+/// The parent that the rows of a table belong to, and are identified by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parent {
     /// The rows belong to the run alone.
