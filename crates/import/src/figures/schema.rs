@@ -112,7 +112,7 @@ pub(super) struct Subject {
     pub(super) cell: Vec<Cell>,
 }
 
-/// How far a figure can be trusted.
+/// The trust that a figure deserves.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Reliability {
