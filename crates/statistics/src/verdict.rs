@@ -31,7 +31,7 @@ pub enum Verdict {
     },
     /// The numbers give no answer.
     CannotTell {
-        /// What the numbers lack for an answer.
+        /// The thing that the numbers lack for an answer.
         why: CannotTell,
     },
 }
