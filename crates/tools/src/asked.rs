@@ -38,7 +38,7 @@ pub struct Difference {
     pub asked: Option<String>,
     /// The value that the tool says it used.
     pub reported: Option<String>,
-    /// How the two values disagree.
+    /// The way in which the two values disagree.
     pub verdict: Verdict,
 }
 

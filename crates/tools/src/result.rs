@@ -230,11 +230,11 @@ impl Part {
 /// The interval that a latency measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum LatencyKind {
-    /// From the call to its return (fio `slat`).
+    /// The time from the call to its return (fio `slat`).
     Submission,
-    /// From the call's return to the request's completion (fio `clat`).
+    /// The time from the call's return to the request's completion (fio `clat`).
     Completion,
-    /// From the call to the completion (fio `lat`; bonnie++; iozone `-N`).
+    /// The time from the call to the completion (fio `lat`; bonnie++; iozone `-N`).
     #[default]
     Total,
 }
@@ -278,16 +278,16 @@ pub struct DiskUse {
     pub name: String,
     /// The counters of the disk or array itself.
     pub own: DiskCounters,
-    /// For an array, the means over its members (fio's `aggr_`), the highest for `util_percent`.
+    /// The means of an array over its members (fio's `aggr_`), the highest for `util_percent`.
     pub members: Option<DiskCounters>,
 }
 
 /// Counters of a disk over a run, as in `/proc/diskstats`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DiskCounters {
-    /// How many reads the disk completed.
+    /// The number of reads that the disk completed.
     pub read_ios: Option<u64>,
-    /// How many writes the disk completed.
+    /// The number of writes that the disk completed.
     pub write_ios: Option<u64>,
     /// Sectors of 512 bytes read (fio 3.36 and later).
     pub read_sectors: Option<u64>,

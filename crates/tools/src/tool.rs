@@ -249,8 +249,8 @@ pub struct Format {
     pub name: &'static str,
     /// The tool that writes it.
     pub tool: Tool,
-    /// How easily a foreign text is taken for this format, from 0: text with dd's records in it may
-    /// be a log of anything. Formats with less looseness are tried first.
+    /// The ease with which a foreign text is taken for this format, from 0: text with dd's records
+    /// in it may be a log of anything. Formats with less looseness are tried first.
     pub looseness: u8,
     /// Whether a text is in this format.
     pub is_in: fn(&str) -> bool,

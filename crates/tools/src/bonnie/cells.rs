@@ -1,4 +1,4 @@
-//! What CSV and tables of bonnie++ share: the tests, their cells and units.
+//! The common parts of CSV and tables of bonnie++: the tests, their cells and units.
 //!
 //! A rate is in KiB per second (bon_time.cpp divides 1024 times the size in MiB by the time), in
 //! tables of 1.98 and later with `k`, `m` or `g`, powers of 1024 upon it. `+++++` stands for a test
