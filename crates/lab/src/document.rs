@@ -81,7 +81,7 @@ pub enum Problem {
     Elsewhere {
         /// The field that has no place there.
         field: String,
-        /// Where or how to write it.
+        /// The remedy: where or how to write it.
         remedy: String,
     },
     /// A required field is missing.
@@ -89,7 +89,7 @@ pub enum Problem {
     Missing {
         /// The missing field.
         field: String,
-        /// What to write.
+        /// The remedy: the field to write, in words.
         remedy: String,
     },
     /// The value is readable, but makes no sense.

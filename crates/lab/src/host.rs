@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 
-/// How a queue depth above one was reached on a host.
+/// The way in which a queue depth above one was reached on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueStyle {
@@ -141,7 +141,8 @@ struct RawHost {
     _sources: Option<IgnoredAny>,
 }
 
-/// In the logs of the 2015 comparison a job that ran 60.1 s ends 61 s after the one before.
+/// The default: in the logs of the 2015 comparison a job that ran 60.1 s ends 61 s
+/// after the one before.
 const fn start_up() -> Time {
     Time(Nanos::SECOND)
 }

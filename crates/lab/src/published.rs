@@ -27,7 +27,7 @@ pub struct Published {
     pub cells: Vec<Cell>,
 }
 
-/// A class of similar jobs, with what the model claims for them.
+/// A class of similar jobs, with the model's claims for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
     /// The class's name in suites and rows: `random-read`.

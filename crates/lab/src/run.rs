@@ -66,7 +66,7 @@ pub struct RunEnd {
     pub failures: Vec<(usize, BenchError)>,
 }
 
-/// How the experiments of a run are carried out.
+/// The way in which the experiments of a run are carried out.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions<'a> {
     /// The number of experiments at the same time, at least 1.

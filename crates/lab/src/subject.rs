@@ -97,7 +97,7 @@ pub enum Throttle {
     Rate {
         /// The rate while others use them; may equal the maximum.
         minimum: Bytes,
-        /// The bytes per second of each member while nobody else uses them.
+        /// The bytes per second of each member while nothing else uses them.
         maximum: Bytes,
     },
     /// md until Linux 4.1 (drivers/md/md.c, `md_do_sync`): above the minimum and while others use
@@ -420,7 +420,7 @@ impl Subject {
         }
     }
 
-    /// Its members among all disks, slot by slot; missing disks are left out.
+    /// Chooses the subject's members among all disks, slot by slot; missing disks are left out.
     #[must_use]
     pub fn choose<T: Clone>(&self, disks: &[T]) -> Vec<T> {
         match &self.members {
