@@ -127,11 +127,11 @@ pub enum Need {
     Program {
         /// The name that it is called by: `mdadm`.
         name: &'static str,
-        /// How Debian installs it: `apt-get install mdadm`; empty where it is
-        /// part of the system.
-        apt: &'static str,
-        /// How FreeBSD installs it: `pkg install fio`; empty where it is part
+        /// The package by which Debian installs it: `apt-get install mdadm`; empty where it is part
         /// of the system.
+        apt: &'static str,
+        /// The package by which FreeBSD installs it: `pkg install fio`; empty where it is
+        /// part of the system.
         pkg: &'static str,
     },
     /// A file system or driver that the kernel must have or be able to load:

@@ -1,4 +1,4 @@
-//! What FreeBSD's GEOM classes have in common: the text of `list` and `status`, and arrays that are
+//! The common parts of FreeBSD's GEOM classes: the text of `list` and `status`, and arrays that are
 //! identified by a class and a name.
 //!
 //! `gmirror list` and the like print, for each array, a line `Geom name: m0`, then the array's
