@@ -218,7 +218,7 @@ mod tests {
         // What a killed holder leaves is no lock.
         fs::write(&path, "run C").unwrap();
         lock_file(&path, "run D").unwrap();
-        // Nor is anything written through a link that somebody has put there.
+        // Nor is anything written through a link that was put there.
         let other = folder.path().join("other");
         fs::write(&other, "precious").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();

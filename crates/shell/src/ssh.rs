@@ -146,8 +146,8 @@ impl Target for Ssh {
         self.connection.machine()
     }
 
-    /// As [`Target::output`]. A status above 128 is taken for a signal, as in POSIX shells, unless
-    /// the command counts it as success.
+    /// Runs a command as [`Target::output`] does. A status above 128 is taken for a signal, as in
+    /// POSIX shells, unless the command counts it as success.
     fn output(&self, command: &Command) -> Result<Output, TargetError> {
         let mut running = self.begin(command)?;
         let deadline = command.timeout.map(|limit| Instant::now() + limit);
@@ -202,8 +202,8 @@ impl Target for Ssh {
         Ok(text.trim_end_matches('\n').to_owned())
     }
 
-    /// As [`Target::watch`]. A frame's time is the middle between its request and its first byte. A
-    /// command among the sources must end by itself: its limit is not kept.
+    /// Watches as [`Target::watch`] does. A frame's time is the middle between its request and its
+    /// first byte. A command among the sources must end by itself: its limit is not kept.
     fn watch(
         &self,
         sources: Vec<Watched>,

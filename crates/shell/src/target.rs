@@ -217,7 +217,7 @@ impl TargetError {
 /// before a last line that only reports the failure.
 const REPEATED_LINES: usize = 3;
 
-/// How a command ended, with the last lines of its output.
+/// The end of a command in words, with the last lines of its output.
 fn ending(output: &Output) -> String {
     let mut last: Vec<&str> = Vec::new();
     for stream in [&output.stderr, &output.stdout] {

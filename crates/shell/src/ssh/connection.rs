@@ -193,7 +193,7 @@ pub(crate) fn last_line(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// With it the lock on the machine has gone, which somebody else may have by now; or the
+    /// With it the lock on the machine has gone, which another program may have by now; or the
     /// machine was started again, and has other disks under the same names.
     #[test]
     fn a_broken_connection_is_not_made_again() {
