@@ -43,7 +43,7 @@ pub struct Wanted {
 pub struct Planned {
     /// The name by which it was requested.
     pub asked: String,
-    /// Its device node then; `None` when the machine may have been restarted since.
+    /// The disk's device node then; `None` when the machine may have been restarted since.
     pub device: Option<String>,
     /// The identity of the disk.
     pub identity: Identity,
@@ -105,7 +105,7 @@ pub struct Chosen {
     pub asked: String,
     /// The disk that was found.
     pub disk: Disk,
-    /// Its identity, to be kept in the plan.
+    /// The disk's identity, to be kept in the plan.
     pub identity: Identity,
     /// The signatures on it and its partitions, which will be lost.
     pub signatures: Vec<Signature>,

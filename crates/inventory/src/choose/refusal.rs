@@ -75,7 +75,7 @@ pub enum Reason {
     },
     /// The name now leads to another disk than when the plan was made.
     Changed {
-        /// What differs from the plan, each in words.
+        /// The differences from the plan, each in words.
         changes: Vec<String>,
     },
     /// Data or a partition table have appeared on the device since its loss was agreed to.
@@ -275,7 +275,7 @@ pub enum Warning {
     Misaligned {
         /// The name by which the user requested it.
         disk: String,
-        /// How many bytes after a physical sector's start the device begins.
+        /// The number of bytes after a physical sector's start at which the device begins.
         by_bytes: u64,
         /// The size of a physical sector, in bytes.
         physical_sector_bytes: u64,
