@@ -207,8 +207,8 @@ impl<T: Target> Queue<T> {
         self.disk.queued().unwrap_or(own)
     }
 
-    /// Of the commands whose tags `is_own` accepts: how many requests are with the disk, if there
-    /// are so many commands in all, and how many wait.
+    /// Counts the requests of the commands whose tags `is_own` accepts: those with the disk, if
+    /// there are `all` commands in all, and those that wait.
     pub(crate) fn queued_of(&self, all: usize, is_own: impl Fn(u64) -> bool) -> (usize, usize) {
         let waiting = || self.waiting.iter().chain(&self.sleepers.waiting);
         let waits = waiting().filter(|one| is_own(one.command.tag)).count();

@@ -32,11 +32,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The resource that the ports of a group share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sharing {
-    /// They share only their disks: ports to one disk share its arm.
+    /// The ports share only their disks: ports to one disk share its arm.
     Arm,
-    /// They share a cable that carries one command at a time.
+    /// The ports share a cable that carries one command at a time.
     Cable,
-    /// They share a bus that all data cross.
+    /// The ports share a bus that all data cross.
     Bus(BusRules),
 }
 

@@ -55,7 +55,7 @@ enum Stage {
     /// A read's data are being sent over the channel.
     Send,
     Gather,
-    /// So many pages of a unit have yet to arrive over the channel.
+    /// This number of a unit's pages has yet to arrive over the channel.
     Receive(u32),
     Program,
     Erase,

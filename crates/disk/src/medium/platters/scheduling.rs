@@ -15,8 +15,8 @@
 use super::seek::SeekCurve;
 use crate::surface::Surface;
 
-/// More revolutions than any seek takes: a seek takes at most a second, and a revolution at
-/// least a millisecond.
+/// A number of revolutions above that of any seek: a seek takes at most a second, and a revolution
+/// at least a millisecond.
 const MOST_REVOLUTIONS: u64 = 4096;
 
 /// The order in which a pool of waiting commands is served.

@@ -62,14 +62,14 @@ struct Run {
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     end: u64,
-    /// Their place, as an offset in the cache in bytes.
+    /// The place of the sectors, as an offset in the cache in bytes.
     at: u64,
 }
 
 /// A band with data in the cache.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    /// Its turn: the serial number of its first write.
+    /// The band's turn: the serial number of its first write.
     turn: u64,
     /// The bytes of the cache that it takes, including overwritten ones.
     bytes: u64,
