@@ -14,7 +14,7 @@
 
 use raidlab_units::Nanos;
 
-/// How much goes on at each of the places where time goes.
+/// The amount of work at each of the places where time goes.
 pub(crate) type Counts = [usize; PLACES.len()];
 
 /// All places: those of the processor first, by its own numbers.

@@ -385,7 +385,7 @@ impl Jobs {
         false
     }
 
-    /// Has clones that were ahead look again, as shares have changed.
+    /// Lets clones that were ahead look again, as shares have changed.
     fn let_others_go(&mut self, machine: &mut Machine) {
         for index in 0..self.clones.len() {
             if std::mem::take(&mut self.clones[index].ahead) {

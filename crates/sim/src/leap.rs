@@ -46,7 +46,7 @@ const LOOK: Nanos = Nanos::from_millis(250);
 /// slower than the limit. Where nothing turns, the limit holds to the sync's end.
 const LONGEST_HELD_LEAP: Nanos = Nanos::from_secs(3600);
 
-/// How a sync moves: see the top of this file.
+/// The way in which a sync moves: see the top of this file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gait {
     Even,

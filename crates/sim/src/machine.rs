@@ -38,7 +38,7 @@ use turns::Turns;
 pub struct MachineConfig {
     /// The disk, array or pool that is measured.
     pub subject: Box<dyn Subject>,
-    /// Its members, in slot order.
+    /// The members of the subject, in slot order.
     pub disks: Vec<Attached>,
     /// The operating system of the machine.
     pub host: Host,
@@ -76,7 +76,7 @@ pub(crate) trait Load {
         result: Result<(), RequestError>,
     ) -> Result<(), SimError>;
 
-    /// Has sleepers look whether to go on, as something has happened.
+    /// Lets sleepers look whether to go on, as something has happened.
     fn wake(&mut self, machine: &mut Machine);
 }
 
@@ -173,13 +173,13 @@ impl Machine {
         }
     }
 
-    /// Has `watcher` told of every command of a disk as it ends from now on, in order; not of those
+    /// Tells `watcher` of every command of a disk as it ends from now on, in order; not of those
     /// that a leap passes over.
     pub fn watch_commands(&mut self, watcher: CommandWatcher) {
         self.command_watcher = Some(watcher);
     }
 
-    /// Has each job's result say from now on where the time of its requests went.
+    /// Adds to each job's result from now on where the time of its requests went.
     pub fn explain(&mut self) {
         self.explain = Some(Box::default());
     }

@@ -232,7 +232,7 @@ impl Processor {
         }
     }
 
-    /// Has a job's thread submit a request.
+    /// Gives a job's thread a request to submit.
     pub(crate) fn submit(&mut self, now: Nanos, request: Request) {
         let thread = self.thread_of(request.process);
         self.remember(request.id, (request.process, request.operation));
@@ -329,7 +329,7 @@ impl Processor {
         parts.push(Part::Do(Box::new(Action::Send(command))));
     }
 
-    /// Has a command go to a disk by way of the block layer's queue, which chooses in this order,
+    /// Sends a command to a disk by way of the block layer's queue, which chooses in this order,
     /// and the driver. A flush goes past a scheduler.
     pub(crate) fn dispatch(
         &mut self,
@@ -366,7 +366,7 @@ impl Processor {
         }
     }
 
-    /// Has a core go on when all else of this moment has happened.
+    /// Lets a core go on when all else of this moment has happened.
     pub(crate) fn pause(&mut self, core: usize, now: Nanos) {
         self.cores[core].busy = true;
         self.calendar.schedule(now, core);
@@ -448,7 +448,7 @@ impl Processor {
         self.put_first(core, &mut vec![sleep]);
     }
 
-    /// Has this process sleep in the array with a request, until it is let go.
+    /// Puts this process to sleep in the array with a request, until it is let go.
     pub(crate) fn hold(&mut self, process: u32) {
         let thread = self.thread_of(process);
         if !std::mem::replace(&mut self.threads[thread].held, true) {

@@ -46,10 +46,10 @@ pub trait Subject {
     }
     /// Ends the turn of that thread.
     fn turn_over(&mut self, _now: Nanos, _thread: usize, _out: &mut Outputs) {}
-    /// Has processes take time from now on to go from stripe to stripe: they go on when it is time
-    /// ([`Self::go_on`]). `has_plug` says whether they have a plug meanwhile.
+    /// Makes processes take time from now on to go from stripe to stripe: they go on when it is
+    /// time ([`Self::go_on`]). `has_plug` says whether they have a plug meanwhile.
     fn take_time(&mut self, _has_plug: bool) {}
-    /// Has the request of this process go on to its next stripe.
+    /// Moves the request of this process on to its next stripe.
     fn go_on(&mut self, _now: Nanos, _process: u32, _out: &mut Outputs) {}
     /// The time at which the subject wants to be called.
     fn next_tick(&self) -> Option<Nanos>;
@@ -125,9 +125,10 @@ pub trait Subject {
     fn threads_go_first(&self) -> bool {
         false
     }
-    /// Has these processes go after the threads that are woken with them from now on.
+    /// Puts these processes after the threads that are woken with them from now on.
     fn set_behind(&mut self, _behind: Behind) {}
-    /// The things that are held back at this moment and by what, for people: a line for each cause.
+    /// The things that are held back at this moment, with their causes, for people: a line
+    /// for each cause.
     fn waits(&self) -> Vec<String> {
         Vec::new()
     }

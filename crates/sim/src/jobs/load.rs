@@ -130,7 +130,7 @@ impl Jobs {
         }
     }
 
-    /// Has a clone issue this request if it has nothing to wait for first.
+    /// Issues this request of a clone if it has nothing to wait for first.
     fn issue_unit(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
         let clone = &mut self.clones[index];
         if clone.stream.reads_back() != clone.reads_back_since.is_some() {

@@ -119,7 +119,7 @@ impl Locks {
         }
     }
 
-    /// Has a core take a lock, and returns how long its pass takes if the lock is free;
+    /// Takes a lock for a core, and returns how long its pass takes if the lock is free;
     /// `None`: it spins.
     pub(crate) fn take(
         &mut self,

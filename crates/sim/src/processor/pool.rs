@@ -150,7 +150,7 @@ impl Processor {
         }
     }
 
-    /// Has an interrupt hand a command that has ended to a taskq.
+    /// Hands a command that has ended from an interrupt to a taskq.
     pub(crate) fn hand_on(&mut self, now: Nanos, core: usize, id: CommandId) {
         let ArrayKind::Pool(pool) = self.array.kind else {
             return;
@@ -171,7 +171,7 @@ impl Processor {
         self.dispatch_task(now, core, name, task);
     }
 
-    /// Has the syncing thread hand a write to a taskq.
+    /// Hands a write from the syncing thread to a taskq.
     pub(crate) fn issue(&mut self, now: Nanos, core: usize, command: MemberCommand) {
         let ArrayKind::Pool(pool) = self.array.kind else {
             return;

@@ -96,7 +96,7 @@ impl Processor {
         own.work.push_back(turn);
     }
 
-    /// Has a thread take over the stripes that interrupts let go, and begin its turn.
+    /// Moves the stripes that interrupts let go to a thread, which begins its turn.
     pub(crate) fn take_over(&mut self, core: usize, thread: usize, first: bool) {
         let brings = std::mem::take(&mut self.turns.released);
         self.threads[thread].brings = brings;

@@ -78,7 +78,7 @@ fn sum(account: &[Nanos]) -> Nanos {
 }
 
 impl Processor {
-    /// Has a core be at this place from now on, or at none.
+    /// Sets the place at which a core is from now on, if any.
     pub(super) fn at(&mut self, core: usize, place: Option<Place>) {
         let for_job = matches!(self.role(core), Role::Thread(thread) if thread >= self.first_job);
         let own = &mut self.cores[core];
