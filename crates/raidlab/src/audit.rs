@@ -198,7 +198,7 @@ fn words(judged: &Judged) -> String {
     text
 }
 
-/// How much could be judged, in words.
+/// The share of the rules that could be judged, in words.
 fn coverage(audit: &Audit) -> String {
     let unjudged = &audit.coverage.unjudged;
     let lacking = unjudged
