@@ -81,7 +81,7 @@ pub(crate) struct Arena {
 /// The reason why the arena has not done its task.
 #[derive(Debug)]
 pub(crate) enum ArenaError {
-    /// As many pages as there may be are in use.
+    /// The most pages that there may be are in use.
     Full,
     /// The storage has no room left, or the system refuses its file.
     Storage(StorageError),
@@ -114,7 +114,7 @@ impl Arena {
         (self.kept.len() as u64 - self.free.len() as u64) << PAGE_SHIFT
     }
 
-    /// Keeps a content for a holder of page `old`, 0 for none, who holds the returned page
+    /// Keeps a content for a holder of page `old`, 0 for none, which holds the returned page
     /// from now on.
     fn store(&mut self, old: u32, content: &Page) -> Result<u32, ArenaError> {
         if *content == NOTHING {
