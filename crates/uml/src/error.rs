@@ -62,7 +62,7 @@ pub enum BuildError {
     Command {
         /// The program with its arguments.
         command: String,
-        /// How the program ended, in words.
+        /// The end of the program in words.
         how: String,
         /// The file with all the output of the program.
         log: PathBuf,

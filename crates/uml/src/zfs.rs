@@ -1,10 +1,10 @@
 //! OpenZFS, built into a kernel: from the source that Debian's package
 //! `zfs-dkms` puts into `/usr/src`.
 //!
-//! As modules it cannot be had for User-Mode Linux, so its sources are copied
-//! into the kernel's tree, as its own script `copy-builtin` does, which older
-//! packages lack. The licences of the two do not go together: the result is
-//! for the machine that it was built on, and must not be passed on.
+//! It does not exist as modules for User-Mode Linux, so its sources are copied into the
+//! kernel's tree, as its own script `copy-builtin` does, which older packages lack. The
+//! licences of the two do not go together: the result is for the machine that it was built
+//! on, and must not be passed on.
 
 use crate::edits::replace;
 use crate::error::BuildError;
