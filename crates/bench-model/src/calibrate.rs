@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// A measured number, with the way in which it was measured.
 #[derive(Debug)]
 pub struct Measured {
-    /// Its name in a processor's file.
+    /// The number's name in a processor's file.
     pub name: &'static str,
     /// The value in the unit that the name ends in.
     pub value: f64,

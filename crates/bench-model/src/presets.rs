@@ -11,7 +11,7 @@ use raidlab_units::PathError;
 use std::path::Path;
 use thiserror::Error;
 
-/// The reason why a preset cannot be had.
+/// The reason why a preset cannot be loaded.
 #[derive(Debug, Error)]
 pub enum LoadPresetError {
     /// No built-in preset has this name.

@@ -24,7 +24,7 @@ pub struct UnknownAblation {
 }
 
 impl Ablation {
-    /// Every name with what the bench does without it.
+    /// Every name with the bench's behaviour without it.
     #[must_use]
     pub fn all() -> Vec<(&'static str, &'static str)> {
         let disk = Feature::ALL.iter().map(|entry| (entry.1, entry.2));

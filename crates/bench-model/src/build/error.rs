@@ -1,4 +1,4 @@
-//! The error of an experiment that cannot be had on the model.
+//! The error of an experiment that cannot be run on the model.
 
 use super::UnknownAblation;
 use crate::md_array::MdError;
