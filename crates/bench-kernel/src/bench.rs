@@ -309,7 +309,7 @@ impl Run {
 /// The reason why an experiment has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// The programs that the guest needs cannot be had.
+    /// The programs that the guest needs are missing.
     #[error(transparent)]
     Image(#[from] InitramfsError),
     /// The guest could not be booted, or ended early.

@@ -1,4 +1,4 @@
-//! The error of a guest's disks or its clock, which cannot be had, or have failed.
+//! The error of a guest's disks or its clock, which cannot be made, or have failed.
 
 use raidlab_bench_model::presets::LoadPresetError;
 use raidlab_bench_model::wiring::WiringError;
@@ -39,7 +39,7 @@ pub enum DisksError {
     /// The file of the disks' commands cannot be written.
     #[error(transparent)]
     Commands(#[from] OutputError),
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     #[error("no thread for the guest's clock and disks")]
     Thread(#[source] std::io::Error),
     /// The thread panicked, which is a defect of raidlab's.
