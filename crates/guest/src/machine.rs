@@ -94,7 +94,7 @@ pub struct Machine {
     pub memory: Bytes,
     /// The bus that connects the disks.
     pub bus: Bus,
-    /// Its disks, in order.
+    /// The machine's disks, in order.
     pub disks: Vec<Disk>,
     /// Disks behind those, exported by others.
     pub exports: Vec<Export>,

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct Module {
     /// The name of the module, with underscores.
     pub name: String,
-    /// Its path below the folder of modules, such as `kernel/drivers/md/raid1.ko`.
+    /// The module's path below the folder of modules, such as `kernel/drivers/md/raid1.ko`.
     pub path: String,
     /// The names of the modules it needs, with underscores.
     pub depends: Vec<String>,
@@ -257,7 +257,7 @@ fn normal(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The error of modules that cannot be had.
+/// The error of modules that cannot be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
     /// A file or folder cannot be read.

@@ -40,8 +40,8 @@ pub fn host_tools(kernel: &Kernel) -> Result<Initramfs, ToolsError> {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum ToolsError {
-    /// A program cannot be had.
+    /// A program cannot be put into the file system.
     Programs(#[from] InitramfsError),
-    /// A module of the kernel's cannot be had.
+    /// A module of the kernel's cannot be put into it.
     Modules(#[from] ModuleError),
 }
