@@ -29,7 +29,8 @@ impl Libraries {
         Self { folders }
     }
 
-    /// Has the finder look, after all others, below a folder that stands for `/` too.
+    /// Adds a place for the finder to look, after all others, below a folder that
+    /// stands for `/` too.
     pub(crate) fn look_below(&mut self, root: &Path) {
         let own = self.folders.clone().into_iter();
         let below = own.filter_map(|folder| Some(root.join(folder.strip_prefix("/").ok()?)));
