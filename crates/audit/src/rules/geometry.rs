@@ -65,7 +65,7 @@ fn small_ashift(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
         return None;
     }
     let ashift = case.number(row, &fact::setting("ashift", fact::outcome::FOUND));
-    // With 0 ZFS chose the value, and does not say which.
+    // A value of 0 says that ZFS chose one, and does not say which.
     let ashift = ashift.filter(|ashift| *ashift > 0.0);
     let ashift = ruling.need(ashift, "setting.ashift.found")?;
     for member in members(case, row) {
