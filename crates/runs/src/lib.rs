@@ -8,7 +8,7 @@
 //! arise, and stay there whatever happens afterwards.
 //!
 //! The user interface is no part of this crate: it talks to a [`Front`] and reports to a
-//! [`Watcher`]. What goes wrong is a [`Failure`], whose kind decides the program's exit code.
+//! [`Watcher`]. An error is a [`Failure`], whose kind decides the program's exit code.
 
 mod asked;
 mod explain;

@@ -1,10 +1,9 @@
 //! Shards of a run put together into one store.
 //!
-//! First every file is looked at, one after the other: that it is a shard, whole, of the
-//! same plan by the same version of raidlab on the same kernel, and that none is missing.
-//! Only then is anything written, in one transaction. What comes of it is the run that
-//! one machine would have made, whatever the number of shards and the order of their
-//! files.
+//! First every file is looked at, one after the other: that it is a shard, whole, of the same plan
+//! by the same version of raidlab on the same kernel, and that none is missing. Only then is
+//! anything written, in one transaction. The result is the run that one machine would have made,
+//! whatever the number of shards and the order of their files.
 
 mod files;
 mod refused;
