@@ -160,8 +160,8 @@ impl Store {
     }
 
     /// Deletes all results of unfinished experiments: where experiments repeat exactly, a resumed
-    /// run is then like one that was never interrupted. What belongs to the run as a whole stays,
-    /// except the rows of a store of an older version, whose experiments are not known.
+    /// run is then like one that was never interrupted. Records of the run as a whole stay, except
+    /// the rows of a store of an older version, whose experiments are not known.
     ///
     /// # Errors
     /// The file cannot be written.
