@@ -1,8 +1,9 @@
 //! A tool's result as rows and facts of the store.
 //!
-//! A job of a suite gives one row for each operation and part, whatever the number of processes
-//! that did it: fio's jobs of one group are added up, with the run time of the longest and the
-//! latencies of all. What the tool did not report stays 0 or absent, as the row's fields say.
+//! A job of a suite gives one row for each operation and part, whatever the number of
+//! processes that did it: fio's jobs of one group are added up, with the run time of the
+//! longest and the latencies of all. Figures that the tool did not report stay 0 or absent,
+//! as the row's fields say.
 
 mod observations;
 #[cfg(test)]
