@@ -1,8 +1,8 @@
 //! The report that dd prints at its end, of any system and in some languages.
 //!
-//! Two lines count records, `A+B records in` and `A+B records out`: A whole, B partial. What
-//! follows is in words that change with system and language; the numbers do not. So a line with
-//! bytes and time is taken by its shape:
+//! Two lines count records, `A+B records in` and `A+B records out`: A whole, B partial. The rest is
+//! in words that change with system and language; the numbers do not. So a line with bytes and time
+//! is taken by its shape:
 //!
 //! * GNU, uutils, busybox: the first number is the bytes (in Ukrainian, and in Russian up to
 //!   coreutils 8.24, a word stands before it), parentheses hold roundings, then

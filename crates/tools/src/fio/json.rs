@@ -377,7 +377,7 @@ fn option<'result>(result: &'result ToolResult, job: u32, names: &[&str]) -> Opt
 }
 
 /// The bytes of all files of a job: `size` is that of all files together, `filesize` that of each,
-/// which takes precedence. What `filename` lists is counted whatever `nrfiles` says (fio 3.33).
+/// which takes precedence. The files in `filename` are counted whatever `nrfiles` says (fio 3.33).
 fn file_bytes(result: &ToolResult, job: u32) -> Option<u64> {
     let told = |names: &[&str]| option(result, job, names);
     let bytes = |size: &str| Some(parse_bytes(size).ok()?.0);
