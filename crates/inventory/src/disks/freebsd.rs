@@ -157,7 +157,7 @@ fn add_tree(disks: &mut Vec<Disk>, text: &str) {
                 disk.stable_ids.push(device.clone());
                 disk.stable_ids
                     .sort_by_key(|path| !path.starts_with("/dev/diskid/"));
-                // What rests on the label rests on the device.
+                // A layer that rests on the label rests on the device.
                 path.pop();
                 path.push(disk.device.clone());
             }
