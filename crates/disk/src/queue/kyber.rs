@@ -1,9 +1,9 @@
 //! kyber, a scheduler of Linux for fast disks (`block/kyber-iosched.c` of 6.12).
 //!
 //! Reads, writes and discards are *domains*. A domain has tokens, which limit its commands with the
-//! disk: 256, 128 and 64 to begin with. What waits goes domain by domain in batches of 16 reads, 8
-//! writes and one discard, each in order of arrival; a domain without a token, or with nothing to
-//! send, gives its turn to the next.
+//! disk: 256, 128 and 64 to begin with. Waiting commands go domain by domain in batches of 16
+//! reads, 8 writes and one discard, each in order of arrival; a domain without a token, or with
+//! nothing to send, gives its turn to the next.
 //!
 //! When a domain sends its next command, all its waiting ones are taken off the arrival list
 //! (`kyber_flush_busy_kcqs`), and are then sent one by one before that list is visited again. A new
