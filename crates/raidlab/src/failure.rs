@@ -31,7 +31,7 @@ pub const EXIT_CODES: [ExitCode; 7] = [
         says: "the run failed, or was done in part only",
         example: "An experiment breaks off, and the others go on; a machine lacks what is needed.",
     },
-    // As clap's for arguments that it refuses.
+    // The code is clap's for arguments that it refuses.
     ExitCode {
         kind: Kind::Usage,
         code: 2,
@@ -50,14 +50,14 @@ pub const EXIT_CODES: [ExitCode; 7] = [
         says: "the store, the report or other output cannot be written",
         example: "A full disk; a folder that is not there.",
     },
-    // As sysexits.h has it for what is to be tried again later.
+    // The code is that of sysexits.h for a command to be tried again later.
     ExitCode {
         kind: Kind::StartAgain,
         code: 75,
         says: "a shard was stopped before its end: start it again, it goes on",
         example: "SIGTERM or SIGUSR1 to `raidlab run --shard`; `--stop-after 55m`.",
     },
-    // As a shell's for a process that SIGINT ended.
+    // The code is a shell's for a process that SIGINT ended.
     ExitCode {
         kind: Kind::Interrupted,
         code: 130,
