@@ -41,13 +41,13 @@
 //! its search: OpenZFS's cache promises to give some back later, by a thread that never runs if no
 //! time passes meanwhile.
 //!
-//! An edit replaces a text that must be in its file exactly once, so that a
-//! kernel in which the place looks different is refused instead of broken. The edits stand
-//! in files, `edits/*.edits`. After a line that begins with `=== ` and names the file,
-//! behind `optional` where versions without the place do not need the change, comes the
-//! text, then a line `--->`, then what takes its place, up to the next such line or the
-//! end. A last line `\` says that the text ends without a line end. A line `@NAME` is the
-//! file of that name beside it. What follows a colon in the head is a remark.
+//! An edit replaces a text that must be in its file exactly once, so that a kernel in which the
+//! place looks different is refused instead of broken. The edits stand in files, `edits/*.edits`.
+//! After a line that begins with `=== ` and names the file, behind `optional` where versions
+//! without the place do not need the change, comes the text, then a line `--->`, then what takes
+//! its place, up to the next such line or the end. A last line `\` says that the text ends without
+//! a line end. A line `@NAME` is the file of that name beside it. The text behind a colon in the
+//! head is a remark.
 
 use raidlab_units::{PathError, cannot};
 use std::fs;
