@@ -196,7 +196,7 @@ impl Plan {
             order: asked.map_or_else(|| order(&self.host.scheduler), Ok)?,
             nvme_order: asked.unwrap_or(Order::None),
             maximum_request: self.host.maximum_request,
-            // With a processor it is the processor that has turns.
+            // A modelled processor has the turns itself.
             scheduler_clock: self
                 .host
                 .scheduler_clock
