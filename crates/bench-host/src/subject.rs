@@ -1,9 +1,8 @@
 //! Facts about an array and its file system once they are built: the settings in force, and the
 //! same in the words that the audit reads.
 //!
-//! Systems name settings in their own words. The few that rules need whatever
-//! the system (a chunk, a stripe, compression) are translated here, and nowhere
-//! else.
+//! Systems name settings in their own words. The few that rules need whatever the system (a chunk,
+//! a stripe, compression) are translated here, and nowhere else.
 
 use crate::error::HostError;
 use crate::facts::Facts;

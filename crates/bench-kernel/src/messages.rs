@@ -1,7 +1,6 @@
 //! The messages of the agent in the guest to the bench outside: frames of JSON.
 //!
-//! Latency histograms are bytes, which JSON has not: they go beside their rows
-//! in hexadecimal.
+//! Latency histograms are bytes, which JSON has not: they go beside their rows in hexadecimal.
 
 use raidlab_lab::{ArrayLook, Finish, Progress};
 use raidlab_store::{CellResult, Records};

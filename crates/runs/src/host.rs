@@ -76,8 +76,7 @@ impl Obstacle for HostError {
 /// are removed first.
 ///
 /// # Errors
-/// When a machine cannot be reached, a disk may not be used, or nothing is left
-/// to run.
+/// When a machine cannot be reached, a disk may not be used, or nothing is left to run.
 pub fn prepare(task: &Task) -> Result<(HostRun, Prepared), Failure> {
     let (mut suite, subjects) = prepare::chosen(task)?;
     let facts = match &task.resumed {

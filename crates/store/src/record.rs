@@ -173,8 +173,8 @@ pub struct EventRecord {
 pub struct Series {
     /// The scope of the samples.
     pub scope: Scope,
-    /// The name of the series: `array.read_bytes_per_second`, `sync.percent`,
-    /// `member.0.write_iops`.
+    /// The name of the series: `array.read_bytes_per_second`,
+    /// `sync.percent`, `member.0.write_iops`.
     pub name: String,
     /// The unit of the values: `bytes/s`, `percent`, `1/s`, `celsius`.
     pub unit: String,

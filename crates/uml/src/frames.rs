@@ -1,9 +1,8 @@
 //! The frames that a guest hands out on a console of its own.
 //!
-//! A frame is a line `raidlab KIND LENGTH CHECKSUM`, as many bytes as it says,
-//! and a line end. The checksum is CRC-32C of kind and payload, in hexadecimal.
-//! The last frame is of kind `end`: without it the guest did not come to its
-//! end.
+//! A frame is a line `raidlab KIND LENGTH CHECKSUM`, as many bytes as it says, and a line end. The
+//! checksum is CRC-32C of kind and payload, in hexadecimal. The last frame is of kind `end`:
+//! without it the guest did not come to its end.
 
 use std::str;
 

@@ -20,8 +20,7 @@
 //!    line of its own. No trailer means that the connection broke: ssh's exit
 //!    code 255 could also be the command's.
 //!
-//! The mark is chosen anew each time, so that no output can contain it by
-//! chance.
+//! The mark is chosen anew each time, so that no output can contain it by chance.
 
 use crate::command::{Command, quote};
 use crate::target::Watched;

@@ -459,8 +459,8 @@ fn draw_size(sizes: &Sizes, unaligned: bool, random: &mut Stream) -> u64 {
     match sizes {
         Sizes::One(size) => size.0,
         Sizes::Range { least, most } => {
-            // As in fio: the least plus up to the most, limited to the most, so that the largest
-            // is more frequent.
+            // The size is drawn as in fio: the least plus up to the most, limited to the most, so
+            // that the largest is more frequent.
             let drawn = least.0 + random.below(most.0);
             let whole = if unaligned {
                 drawn

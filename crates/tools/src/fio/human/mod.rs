@@ -6,10 +6,9 @@
 //! Within it, a line with `(groupid=` begins a job, `read:` and the like begin a part, and further
 //! lines belong to the part or the job until the next.
 //!
-//! Sizes are printed with few digits (`io=1024.0GB`, where KB is 1024 bytes;
-//! `8192MiB` since 2.21). The counts of requests are exact: where all requests
-//! have one size and the product agrees with the printed size, the product is
-//! taken.
+//! Sizes are printed with few digits (`io=1024.0GB`, where KB is 1024 bytes; `8192MiB` since 2.21).
+//! The counts of requests are exact: where all requests have one size and the product agrees with
+//! the printed size, the product is taken.
 
 pub(super) mod lines;
 #[cfg(test)]
