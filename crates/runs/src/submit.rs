@@ -28,7 +28,7 @@ use raidlab_store::text::visible_path;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-/// The shards to be handed over, as options of `raidlab submit`.
+/// What is to be handed over, as options of `raidlab submit`.
 #[derive(Debug, Clone, Args)]
 pub struct Submit {
     /// The plan, which `raidlab run SUITE --plan-only FILE.json` wrote.
